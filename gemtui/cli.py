@@ -25,6 +25,7 @@ from gemtui.commands.run_cli import RunArguments, run_options
 from gemtui.commands.runs_cli import runs
 from gemtui.commands.since import Moment
 from gemtui.commands.trust_cli import trust
+from gemtui.commands.undo_cli import undo_commands
 from gemtui.commands.vault_cli import vault
 from gemtui.errors import (
     ConfigError,
@@ -588,6 +589,8 @@ root.add_command(vault)
 root.add_command(mark_command(_session_ids))
 root.add_command(marks)
 root.add_command(policy)
+for _each in undo_commands(_session_ids):
+    root.add_command(_each)
 
 
 @root.command()

@@ -36,6 +36,13 @@ class Ring(StrEnum):
     NOTIFY = "notify"
 
 
+class Checkpoints(StrEnum):
+    """When checkpoints of a project's files are taken."""
+
+    RUNS = "runs"
+    OFF = "off"
+
+
 Value = bool | int | str | tuple[str, ...]
 """What a setting can be; `tuple`: the words of a command, never a line for a shell."""
 
@@ -75,6 +82,17 @@ class Config(Struct, frozen=True, kw_only=True):
         "Program and its arguments, started when a run has ended; it gets the run as JSON on"
         " stdin.",
     ] = ()
+    checkpoints: Annotated[
+        Checkpoints,
+        "When checkpoints are taken, by which gemtui undo takes a project's files back: in every"
+        " run of gemtui, or never.",
+    ] = Checkpoints.RUNS
+    checkpoint_days: Annotated[
+        int, "Days for which checkpoints are kept; those of a run that goes on stay."
+    ] = 30
+    checkpoint_bytes: Annotated[
+        int, "Bytes that all checkpoints may take; beyond it the oldest are removed."
+    ] = 2_000_000_000
 
 
 class Setting(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,8 @@ GemtuiError
 ├── ForkFailed          no new chat can be made from a session
 ├── MarkError           a name, tag or note of the user's can't be kept (a ValueError as well)
 ├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
+├── CheckpointsUnreadable  a project's checkpoints can't be read or written; `.path`
+├── UndoError           nothing can be undone or redone here
 ├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
 ├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
 │   ├── PolicyNotFound  there is no such policy
@@ -211,3 +213,18 @@ class ProviderError(GemtuiError):
         self.response = response
         self.files = dict(files or {})
         self.stderr, self.run = stderr, run
+
+
+class CheckpointsUnreadable(GemtuiError):
+    """The checkpoints of a project can't be read or written; the message says why.
+
+    `path`: their file, which is left as it is.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = path
+
+
+class UndoError(GemtuiError):
+    """Nothing can be undone or redone here; the message says why."""

@@ -103,6 +103,11 @@ def vault_dir() -> Path:
     return data_dir() / "vault"
 
 
+def checkpoints_dir() -> Path:
+    """Return the folder for checkpoints of projects, by which runs are undone."""
+    return data_dir() / "checkpoints"
+
+
 def state_dir() -> Path:
     """Return the folder for data that is kept between starts, other than settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)

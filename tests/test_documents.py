@@ -182,6 +182,8 @@ WORDS = {
     "policy replay": "--everywhere --json",
     "policy suggest": "--everywhere --json",
     "doctor": "--json",
+    "undo": "latest --to 1 --files --yes --json",
+    "checkpoints": "latest --json",
 }
 SHAPES = dict(
     re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M)
@@ -223,9 +225,13 @@ def test_the_json_about_a_session_that_is_put_back_has_the_names_that_are_told(
     assert list(answer) == names(SHAPES["vault restore"])
 
 
+def test_the_json_of_redo_has_the_names_of_undo() -> None:
+    assert names(SHAPES["redo"]) == names(SHAPES["undo"])
+
+
 def test_all_json_is_looked_at() -> None:
     of_runs = {"runs show", "runs stop", "runs restore", "runs queue", "runs answer", "runs say"}
-    alone = of_runs | {"vault restore"}
+    alone = of_runs | {"redo", "vault restore"}
     assert SHAPES.keys() - WORDS.keys() == alone
 
 

@@ -21,6 +21,9 @@ from gemtui.agent.capabilities import MODELS
 from gemtui.agent.detect import INSTALL_LINK, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.api import problem_dict
+from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS
+from gemtui.checkpoints.prune import CheckpointsUsage
+from gemtui.checkpoints.prune import usage as usage_of_checkpoints
 from gemtui.config import Config, load_config
 from gemtui.doctor.extension import extension_problems, extension_rows
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
@@ -32,7 +35,14 @@ from gemtui.files import folder_sizes, is_private, is_there
 from gemtui.kept.contents import PRUNE, Contents, contents
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
-from gemtui.paths import cache_dir, config_file, current_folder, gemini_home, prompts_file
+from gemtui.paths import (
+    cache_dir,
+    checkpoints_dir,
+    config_file,
+    current_folder,
+    gemini_home,
+    prompts_file,
+)
 from gemtui.runs.listing import (
     BROKEN,
     CLEAR,
@@ -130,6 +140,7 @@ class Report:
     files: OwnFiles
     search: SearchReport
     vault: Contents
+    checkpoints: CheckpointsUsage
     runs: DiskUsage
     settings: tuple[str, ...]
     registry: str | None
@@ -154,7 +165,8 @@ class Report:
             "policies": self.policies.to_dict(self.cli.version),
             "terminal": asdict(self.terminal),
             "files": _files_dict(self.files)
-            | {"search": self.search.to_dict(), "vault": self.vault.to_dict()},
+            | {"search": self.search.to_dict(), "vault": self.vault.to_dict()}
+            | {"checkpoints": self.checkpoints.to_dict()},
             "runs": self.runs.to_dict(),
             "problems": list(self.problems),
         }
@@ -182,6 +194,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> Report:
         files=_own_files(environ, cache, found),
         search=look_at_search(cache, home),
         vault=contents(),
+        checkpoints=usage_of_checkpoints(checkpoints_dir()),
         runs=usage(runs_dir()),
         settings=settings_problems(environ, current_folder()),
         registry=registry_problem(home),
@@ -348,6 +361,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     yield from _file_rows(report.files)
     yield from search_rows(report.search)
     yield from _vault_rows(report.vault)
+    yield from _checkpoint_rows(report.checkpoints)
     yield from _run_rows(report.runs)
     for problem in report.problems:
         yield "broken", problem
@@ -409,6 +423,13 @@ def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
         yield "", f"to remove them together with the runs: {CLEAR_PROMPTS}"
     if files.marked:
         yield "marks", f"{files.marks}: yours, of {counted(files.marked, 'session')}"
+
+
+def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
+    if held.projects:
+        words = f"{counted(held.projects, 'project')}, {size(held.bytes)}"
+        yield "checkpoints", f"{held.folder}: {words}"
+        yield "", f"{PRUNE_CHECKPOINTS} removes what the settings say is too old or too much"
 
 
 def _vault_rows(held: Contents) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.bench import (
+    checkpointing,
     editing,
     hooks,
     listing,
@@ -23,9 +24,9 @@ from tests.bench.record import HEAD, beside, figures, line, record, recorded
 
 PARTS = (
     "start", "rest", "list", "stores", "search", "session", "open", "policies", "edits", "huge",
-    "run", "hooks",
+    "run", "hooks", "checkpoints",
 )  # fmt: skip
-OPTED = ("huge", "run", "hooks")
+OPTED = ("huge", "run", "hooks", "checkpoints")
 """Parts that are measured only if they are named."""
 MEGABYTE = 1_000_000
 
@@ -69,6 +70,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from running.rows(folder, wanted.repeat)
     if "hooks" in wanted.parts:
         yield from hooks.rows(folder, wanted.repeat)
+    if "checkpoints" in wanted.parts:
+        yield from checkpointing.rows(folder, wanted.repeat)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         choices=PARTS,
         help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder), "
-        "`run` (runs, which take some minutes) and `hooks` (which needs Gemini CLI from npm)",
+        "`run` (runs, which take some minutes), `hooks` (which needs Gemini CLI from npm) and "
+        "`checkpoints` (120,000 small files, written to the temporary folder)",
     )
     parser.add_argument(
         "--sessions",

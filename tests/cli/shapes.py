@@ -204,6 +204,7 @@ DOCTOR = {
             "clear": str,
         },
         "marks": {"path": str, "sessions": (int, None), "problem": (str, None)},
+        "checkpoints": {"folder": str, "projects": int, "bytes": int},
         "vault": {
             "folder": str,
             "on": bool,

@@ -73,6 +73,7 @@ def test_help_loads_nothing_of_the_core() -> None:
         "policy_cli",
         "run_cli",
         "runs_cli",
+        "undo_cli",
         "since",
         "trust_cli",
         "vault_cli",

@@ -12,9 +12,9 @@ import pytest
 from gemtui.agent.events import Done, DoneStatus
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.fork import fork_session
-from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.sessions.index import Index
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary

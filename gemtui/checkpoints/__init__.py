@@ -1,0 +1,1 @@
+"""Checkpoints of a project's files, and undo and redo by them."""

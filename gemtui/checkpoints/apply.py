@@ -1,0 +1,94 @@
+"""Do what was planned, so that a kill at any moment leaves each file old or new.
+
+The plan is in the store before the first file is touched. Who opens the store next does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from gemtui.checkpoints.plan import Action, Step
+from gemtui.checkpoints.project_files import ProjectFiles
+from gemtui.checkpoints.states import ABSENT, FileState, decode
+from gemtui.checkpoints.store import Store
+
+_MEANWHILE = "changed meanwhile"
+
+
+class Task(NamedTuple):
+    """A file that is to change from one state to another."""
+
+    path: bytes
+    now: FileState
+    result: FileState
+
+
+class Done(NamedTuple):
+    """What became of tasks: the files that are as they should be, and why others are not."""
+
+    paths: frozenset[bytes]
+    failed: dict[bytes, str]
+
+
+def tasks_of(steps: Iterable[Step]) -> list[Task]:
+    """Return the tasks of a plan in the order in which they can be done."""
+    wanted = [step for step in steps if step.action is not Action.KEEP]
+    removed = [step for step in wanted if step.result.kind == ABSENT]
+    others = [step for step in wanted if step.result.kind != ABSENT]
+    ordered = [*sorted(removed, key=lambda step: step.path, reverse=True), *others]
+    return [Task(step.path, step.now, step.result) for step in ordered]
+
+
+def encode(tasks: Iterable[Task]) -> str:
+    """Return tasks as text, for `decoded`."""
+    return orjson.dumps(
+        [[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]
+    ).decode()
+
+
+def decoded(text: str) -> list[Task]:
+    """Return the tasks that `encode` wrote. Raises ValueError."""
+    return [
+        Task(bytes.fromhex(path), decode(now), decode(result))
+        for path, now, result in orjson.loads(text)
+    ]
+
+
+def apply(store: Store, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Done:
+    """Do the tasks of an undo, also those of an interrupted one; files that changed stay."""
+    done, failed = set[bytes](), dict[bytes, str]()
+    for at, task in enumerate(tasks):
+        spare = b".gemtui-undo-%d-%d" % (undo, at)
+        files.remove_spare(task.path, spare)
+        try:
+            _do(store, files, task, spare)
+        except KeyError:
+            failed[task.path] = "its earlier content is damaged"
+        except _ChangedMeanwhile:
+            failed[task.path] = _MEANWHILE
+        except IsADirectoryError:
+            failed[task.path] = "a folder is in its place"
+        except OSError as error:
+            failed[task.path] = error.strerror or str(error)
+        else:
+            done.add(task.path)
+    return Done(frozenset(done), failed)
+
+
+class _ChangedMeanwhile(Exception):
+    """A file is not as the plan found it."""
+
+
+def _do(store: Store, files: ProjectFiles, task: Task, spare: bytes) -> None:
+    state, _ = files.state(task.path)
+    if state == task.result:
+        return
+    if state != task.now:
+        raise _ChangedMeanwhile
+    if task.result.kind == ABSENT:
+        files.remove(task.path)
+    else:
+        files.write(task.path, task.result, store.content(task.result.content), spare)

@@ -1,0 +1,73 @@
+"""Merge two changes of one text, where they do not touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+_MOST_LINES = 20_000
+"""Comparing longer texts line by line can take minutes."""
+_MOST_CHANGED = 4_000
+
+Hunk = tuple[int, int, Sequence[bytes]]
+"""Lines of the base from, up to, and what is there instead."""
+
+
+def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return `ours` with the change from `base` to `theirs` made in it, too.
+
+    None where the two changes touch: they overlap, or no unchanged line is between them. None as
+    well for what is no text or is too long to be compared.
+    """
+    if theirs in (base, ours):
+        return ours
+    if ours == base:
+        return theirs
+    if any(b"\0" in text for text in (base, ours, theirs)):
+        return None
+    lines = [text.splitlines(keepends=True) for text in (base, ours, theirs)]
+    if max(map(len, lines)) > _MOST_LINES:
+        return None
+    mine, other = _hunks(lines[0], lines[1]), _hunks(lines[0], lines[2])
+    if _touch(mine, other):
+        return None
+    merged, at = list[bytes](), 0
+    for start, end, new in _together(mine, other):
+        merged += [*lines[0][at:start], *new]
+        at = end
+    return b"".join([*merged, *lines[0][at:]])
+
+
+def _hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
+    head = 0
+    while head < min(len(base), len(text)) and base[head] == text[head]:
+        head += 1
+    tail = 0
+    while tail < min(len(base), len(text)) - head and base[-1 - tail] == text[-1 - tail]:
+        tail += 1
+    old, new = base[head : len(base) - tail], text[head : len(text) - tail]
+    if max(len(old), len(new)) > _MOST_CHANGED:
+        return [(head, head + len(old), new)]
+    codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [(head + i, head + j, new[k:m]) for kind, i, j, k, m in codes if kind != "equal"]
+
+
+def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
+    """All hunks in their order, one that both have once."""
+    both = {hunk[:2]: hunk for hunk in mine}
+    yield from sorted(
+        [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],
+        key=lambda hunk: hunk[:2],
+    )
+
+
+def _same(one: Hunk | None, other: Hunk) -> bool:
+    return one is not None and list(one[2]) == list(other[2])
+
+
+def _touch(mine: Sequence[Hunk], other: Sequence[Hunk]) -> bool:
+    return any(
+        one[0] <= two[1] and two[0] <= one[1] and not (one[:2] == two[:2] and _same(one, two))
+        for one in mine
+        for two in other
+    )

@@ -1,0 +1,199 @@
+"""What an undo does to each file, so that nothing that a person did since is lost.
+
+Each change that is to be undone is reverted, the newest first. Where the file is as that change
+left it, that is exact; where somebody has edited it since, the two changes are merged if they do
+not touch, and otherwise the file is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from gemtui.checkpoints.merge import merge
+from gemtui.checkpoints.states import ABSENT, FILE, GONE, UNKEPT, FileState
+from gemtui.checkpoints.store import Call, Store, Tree
+
+_EDITED = "edited since, in the same lines"
+_DELETED = "deleted since"
+_MADE_AGAIN = "created again since"
+_CREATED_AND_EDITED = "edited since it was created"
+_REPLACED = "replaced since by something else"
+_DROPPED = "its earlier content is no longer kept"
+
+
+class Action(StrEnum):
+    """What is done to a file."""
+
+    RESTORE = "restore"
+    REMOVE = "remove"
+    MERGE = "merge"
+    KEEP = "keep"
+
+
+class Delta(NamedTuple):
+    """One change of one file. `when`: seconds since 1970. `undo`: it is to be reverted."""
+
+    when: float
+    before: FileState
+    after: FileState
+    undo: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What is done to one file.
+
+    `why`: why it is left alone, "" otherwise. `target`: what it was; `left`: as the changes that
+    are undone left it; `now`: what it is; `result`: what it becomes. Their contents are in the
+    store.
+    """
+
+    path: bytes
+    action: Action
+    why: str = ""
+    target: FileState
+    left: FileState
+    now: FileState
+    result: FileState
+
+
+Histories = Mapping[bytes, Sequence[Delta]]
+"""The changes of each file, the oldest first."""
+
+
+def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[Delta]]:
+    """Return what checkpoints know of each file; changes of `wanted` calls are to be undone."""
+    calls = store.calls()
+    chosen = {id for id, call in calls.items() if wanted(call)}
+    times = {each.id: each.time for each in store.checkpoints()}
+    found: dict[bytes, list[Delta]] = {}
+    for id, change in store.changes():
+        undo = change.call in chosen
+        if undo or change.path in found:
+            delta = Delta(times.get(id, 0.0), change.before, change.after, undo)
+            found.setdefault(change.path, []).append(delta)
+    return found
+
+
+def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
+    """Return what is to be done, by path; files that need nothing are left out."""
+    steps = [
+        step
+        for path, deltas in sorted(changes.items())
+        if (step := _step(store, path, tree.get(path, (GONE, None))[0], deltas)) is not None
+    ]
+    return _without_collisions(steps, tree)
+
+
+def _step(store: Store, path: bytes, now: FileState, deltas: Sequence[Delta]) -> Step | None:
+    groups = _groups(deltas)
+    if not groups:
+        return None
+    target, left = groups[0][0], groups[-1][1]
+    result, merged = now, False
+    for before, after in reversed(groups):
+        reverted = _revert(store, result, before, after)
+        if isinstance(reverted, str):
+            return Step(
+                path=path, action=Action.KEEP, why=reverted, target=target, left=left, now=now,
+                result=now,
+            )  # fmt: skip
+        merged |= reverted.content not in (before.content, result.content)
+        result = reverted
+    if result == now:
+        return None
+    if result.kind != ABSENT and not store.holds(result.content):
+        return Step(
+            path=path, action=Action.KEEP, why=_DROPPED, target=target, left=left, now=now,
+            result=now,
+        )  # fmt: skip
+    action = Action.REMOVE if result.kind == ABSENT else Action.MERGE if merged else Action.RESTORE
+    return Step(path=path, action=action, target=target, left=left, now=now, result=result)
+
+
+def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
+    """The changes to be undone, with those that follow one another as one."""
+    groups: list[tuple[FileState, FileState]] = []
+    follows = False
+    for delta in deltas:
+        if delta.undo:
+            if follows and _same(groups[-1][1], delta.before):
+                groups[-1] = groups[-1][0], delta.after
+            else:
+                groups.append((delta.before, delta.after))
+        follows = delta.undo
+    return [(before, after) for before, after in groups if before != after]
+
+
+def _revert(store: Store, now: FileState, before: FileState, after: FileState) -> FileState | str:
+    """What the file is without the change from `before` to `after`; a text says why it can't be."""
+    if _same(now, before):
+        return now
+    if before.kind == UNKEPT:
+        return f"its earlier content was not kept: {before.why}"
+    if now.kind == UNKEPT and not _same(now, after):
+        return f"it can't be compared: {now.why}"
+    if _same(now, after):
+        return before if before.mode >= 0 else _with_mode(before, now)
+    if {now.kind, before.kind, after.kind} == {FILE}:
+        mode = before.mode if now.mode == after.mode and before.mode >= 0 else now.mode
+        content = _merged(store, now.content, before.content, after.content)
+        return _EDITED if content is None else FileState(FILE, mode, content)
+    if now.kind == ABSENT:
+        return _DELETED
+    if after.kind == ABSENT:
+        return _MADE_AGAIN
+    return _CREATED_AND_EDITED if before.kind == ABSENT else _REPLACED
+
+
+def _with_mode(state: FileState, like: FileState) -> FileState:
+    """A state of unknown mode with that of another file, or the usual one."""
+    mode = like.mode if like.kind == FILE and like.mode >= 0 else 0o644
+    return state._replace(mode=mode) if state.kind == FILE else state
+
+
+def _same(one: FileState, other: FileState) -> bool:
+    if one == other:
+        return True
+    unknown = one.mode < 0 or other.mode < 0
+    return unknown and one.kind == other.kind and one.content == other.content
+
+
+def _merged(store: Store, now: str, before: str, after: str) -> str | None:
+    if now == after:
+        return before
+    if before == after or now == before:
+        return now
+    try:
+        merged = merge(store.content(after), store.content(now), store.content(before))
+    except KeyError:
+        return None
+    return None if merged is None else store.keep(merged)
+
+
+def _without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
+    """Leave a file alone where another one that stays needs its place."""
+    done = list(steps)
+    removed = {step.path for step in done if step.action is Action.REMOVE}
+    there = {path for path in tree if path not in removed}
+    folders = {folder for path in there for folder in _folders(path)}
+    for at, step in enumerate(done):
+        if step.action not in (Action.RESTORE, Action.MERGE):
+            continue
+        above = next((each for each in _folders(step.path) if each in there), None)
+        why = ""
+        if step.path in folders:
+            why = "a folder that holds other files is in its place"
+        elif above is not None:
+            why = "something else is in the place of its folder"
+        if why:
+            done[at] = replace(step, action=Action.KEEP, why=why, result=step.now)
+    return done
+
+
+def _folders(path: bytes) -> list[bytes]:
+    parts = path.split(b"/")
+    return [b"/".join(parts[:end]) for end in range(1, len(parts))]

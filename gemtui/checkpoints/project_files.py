@@ -1,0 +1,229 @@
+"""Read and write files of a project without ever following a link out of it.
+
+Names are bytes relative to the project's folder. Each folder on the way is opened by itself, so a
+link that takes the place of one leads nowhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gemtui.checkpoints.states import (
+    FILE,
+    GONE,
+    LINK,
+    SPECIAL,
+    TOO_LARGE,
+    UNREADABLE,
+    FileState,
+    unkept,
+)
+from gemtui.checkpoints.store import Facts, Store, digest_of
+
+LARGEST = 32_000_000
+"""Bytes of a file whose content is kept."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_PIECE = 1 << 20
+
+
+class InTheWay(OSError):
+    """Something that is no folder is where a file's folder should be."""
+
+
+class ProjectFiles:
+    """The files below one folder, which is held open. Use it as a context manager."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> ProjectFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+    @contextmanager
+    def folder(self, name: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
+        """Open the folder that holds a file; yield its handle and the file's name in it.
+
+        `make`: make folders that are missing. Raises InTheWay, FileNotFoundError, OSError.
+        """
+        above, _, last = name.rpartition(b"/")
+        with self.opened(above, make=make) as handle:
+            yield handle, last
+
+    @contextmanager
+    def opened(self, name: bytes, *, make: bool = False) -> Iterator[int]:
+        """Open a folder, b"" = the root; yield its handle. Else as `folder`."""
+        handle = os.dup(self._handle)
+        try:
+            for each in name.split(b"/") if name else ():
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(each, dir_fd=handle)
+                inner = _open_folder(each, handle)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+    def facts(self, name: bytes) -> os.stat_result | None:
+        """Return what `lstat` says of a file; None where it is not below real folders."""
+        try:
+            with self.folder(name) as (place, last):
+                return os.stat(last, dir_fd=place, follow_symlinks=False)
+        except OSError:
+            return None
+
+    def state(self, name: bytes, store: Store | None = None) -> tuple[FileState, Facts | None]:
+        """Return what a file is now, None = gone; a content is kept in `store`, if it is given."""
+        try:
+            with self.folder(name) as (place, last):
+                return self.read(place, last, store)
+        except (FileNotFoundError, NotADirectoryError, InTheWay):
+            return GONE, None
+        except OSError as error:
+            return unkept(UNREADABLE, error.errno or 0), None
+
+    def read(
+        self, place: int, last: bytes, store: Store | None = None
+    ) -> tuple[FileState, Facts | None]:
+        """Return the state of a file in an open folder, as `state` does. Raises OSError."""
+        seen = os.stat(last, dir_fd=place, follow_symlinks=False)
+        if stat.S_ISLNK(seen.st_mode):
+            target = os.readlink(last, dir_fd=place)
+            return FileState(LINK, 0, _digest(target, store)), facts_of(seen)
+        if stat.S_ISDIR(seen.st_mode):
+            return GONE, None
+        if not stat.S_ISREG(seen.st_mode):
+            return unkept(SPECIAL, stat.S_IFMT(seen.st_mode)), facts_of(seen)
+        if seen.st_size > LARGEST:
+            return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), facts_of(seen)
+        try:
+            handle = os.open(last, _READ, dir_fd=place)
+        except PermissionError:
+            return unkept(UNREADABLE, seen.st_size, seen.st_mtime_ns), facts_of(seen)
+        try:
+            seen = os.fstat(handle)
+            data = _all_of(handle, seen.st_size)
+        finally:
+            os.close(handle)
+        if data is None:
+            return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), facts_of(seen)
+        return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), facts_of(seen)
+
+    def changed_at(self, name: bytes) -> float:
+        """Return the time of a file's last change, or of the nearest folder above; s since 1970."""
+        parts = name.split(b"/")
+        for end in range(len(parts), 0, -1):
+            found = self.facts(b"/".join(parts[:end]))
+            if found is not None:
+                return found.st_ctime_ns / 1e9
+        return os.fstat(self._handle).st_ctime_ns / 1e9
+
+    def moved_at(self, name: bytes) -> float:
+        """Return the latest time at which a file can have got its name; seconds since 1970."""
+        parts = name.split(b"/")
+        times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
+        return max(times)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    def write(self, name: bytes, state: FileState, data: bytes, spare: bytes) -> None:
+        """Put a file or link in place, atomically; what is there must be a file, a link or nothing.
+
+        `data`: the content, or the link's target. `spare`: the name, beside it, that the file has
+        until then. Raises OSError.
+        """
+        with self.folder(name, make=True) as (place, last):
+            with suppress(FileNotFoundError):
+                os.unlink(spare, dir_fd=place)
+            try:
+                if state.kind == LINK:
+                    os.symlink(data, spare, dir_fd=place)
+                else:
+                    _write_file(place, spare, data, state.mode)
+                os.rename(spare, last, src_dir_fd=place, dst_dir_fd=place)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(spare, dir_fd=place)
+                raise
+            _sync(place)
+
+    def remove(self, name: bytes) -> None:
+        """Remove a file or link, and the folders that are empty then. Raises OSError."""
+        with suppress(FileNotFoundError), self.folder(name) as (place, last):
+            os.unlink(last, dir_fd=place)
+            _sync(place)
+        parts = name.split(b"/")[:-1]
+        while parts:
+            try:
+                with self.folder(b"/".join(parts)) as (place, last):
+                    os.rmdir(last, dir_fd=place)
+            except OSError:
+                return
+            parts.pop()
+
+    def remove_spare(self, name: bytes, spare: bytes) -> None:
+        """Remove what an interrupted `write` has left beside a file."""
+        with suppress(OSError), self.folder(name) as (place, _):
+            os.unlink(spare, dir_fd=place)
+
+
+def facts_at(place: int, last: bytes) -> Facts | None:
+    """Return the facts of a file in an open folder; None where it is gone, or a folder."""
+    try:
+        seen = os.stat(last, dir_fd=place, follow_symlinks=False)
+    except (FileNotFoundError, ValueError):
+        return None
+    return None if stat.S_ISDIR(seen.st_mode) else facts_of(seen)
+
+
+def facts_of(seen: os.stat_result) -> Facts:
+    """Return those of a file's facts by which a change is noticed."""
+    return Facts(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
+
+
+def _open_folder(name: bytes, handle: int) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=handle)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            raise InTheWay(errno.ENOTDIR, "something is in the way", os.fsdecode(name)) from None
+        raise
+
+
+def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600, dir_fd=place)
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fchmod(handle, mode)
+        os.fsync(handle)
+
+
+def _all_of(handle: int, size: int) -> bytes | None:
+    """The whole content; None for more than `LARGEST`."""
+    pieces, left = list[bytes](), LARGEST + 1
+    while left > 0 and (piece := os.read(handle, min(left, max(size + 1, 1), _PIECE))):
+        pieces.append(piece)
+        left -= len(piece)
+    return None if left <= 0 else b"".join(pieces)
+
+
+def _digest(data: bytes, store: Store | None) -> str:
+    return digest_of(data) if store is None else store.keep(data)
+
+
+def _sync(place: int) -> None:
+    with suppress(OSError):
+        os.fsync(place)

@@ -1,0 +1,130 @@
+"""Remove old checkpoints: by age, and the oldest first where all take too much."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gemtui.checkpoints.store import Checkpoint, Store, open_store
+from gemtui.errors import CheckpointsUnreadable
+from gemtui.files import folder_sizes, locked
+
+PRUNE = "gemtui checkpoints --prune"
+"""The command that does it."""
+_LOCK = "lock"
+_ROUNDS = 12
+"""Steps in which a store is made smaller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointsUsage:
+    """The checkpoints of all projects in `folder`: how many projects, and their bytes there."""
+
+    folder: Path
+    projects: int
+    bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"folder": str(self.folder), "projects": self.projects, "bytes": self.bytes}
+
+
+def usage(place: Path) -> CheckpointsUsage:
+    """Return what the checkpoints below `place` take. Raises nothing."""
+    folders = list(_folders(place))
+    return CheckpointsUsage(
+        folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
+    )
+
+
+def prune(
+    place: Path, *, before: float, most_bytes: int, goes_on: Callable[[str], bool]
+) -> CheckpointsUsage:
+    """Remove old checkpoints, and return how many projects lost some and the bytes that are freed.
+
+    `before`: seconds since 1970; older ones go. `most_bytes`: what all may take. `goes_on`: whether
+    the run with this id goes on; of its project, what was taken since it began stays. Projects
+    whose checkpoints are in use or can't be read stay.
+    """
+    was = {folder: sum(folder_sizes(folder)) for folder in _folders(place)}
+    for folder in was:
+        _prune_one(folder, goes_on, lambda each: each.time >= before)
+    for folder in sorted(was, key=_used_last):
+        for step in range(1, _ROUNDS + 1):
+            if usage(place).bytes <= most_bytes:
+                break
+            if not _prune_one(folder, goes_on, partial(_is_among, _newest(folder, step))):
+                break
+    left = {folder: sum(folder_sizes(folder)) for folder in was}
+    freed = {folder: size - left[folder] for folder, size in was.items() if left[folder] < size}
+    return CheckpointsUsage(folder=place, projects=len(freed), bytes=sum(freed.values()))
+
+
+def _folders(place: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from sorted(each for each in place.iterdir() if each.is_dir())
+
+
+def _used_last(folder: Path) -> float:
+    with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
+        return max((each.time for each in store.checkpoints()), default=0.0)
+    return 0.0
+
+
+def _newest(folder: Path, step: int) -> frozenset[int]:
+    """The ids that stay after so many steps: half of them, half of those, at last none."""
+    with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
+        ids = [each.id for each in store.checkpoints()]
+        return frozenset(ids[(len(ids) + 1) // 2 :] if step < _ROUNDS else ())
+    return frozenset()
+
+
+def _is_among(ids: frozenset[int], checkpoint: Checkpoint) -> bool:
+    return checkpoint.id in ids
+
+
+def _prune_one(
+    folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]
+) -> bool:
+    """Remove all before the first one that stays; return whether anything was removed."""
+    with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
+        if not free:
+            return False
+        with open_store(folder) as store:
+            checkpoints = store.checkpoints()
+            if any(undo.plan is not None for undo in store.undos()):
+                return False
+            first = next(
+                (
+                    each.id
+                    for each in checkpoints
+                    if stays(each) or (each.run and goes_on(each.run))
+                ),
+                None,
+            )
+            if first is not None:
+                return _drop(store, first, checkpoints)
+        shutil.rmtree(folder)
+        return True
+    return False
+
+
+def _drop(store: Store, first: int, checkpoints: list[Checkpoint]) -> bool:
+    if checkpoints[0].id == first:
+        return False
+    with store.transaction():
+        store.drop_before(first)
+    store.shrink()
+    return True
+
+
+@contextmanager
+def _free(folder: Path) -> Iterator[bool]:
+    """Hold a project's lock if nobody else does."""
+    with locked(folder / _LOCK, wait=False) as free:
+        yield free

@@ -1,0 +1,50 @@
+"""What one file is at one moment, as a checkpoint keeps it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FILE, LINK, ABSENT, UNKEPT = "file", "link", "absent", "unkept"
+TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor a link"
+
+
+class FileState(NamedTuple):
+    """A file's kind, mode and content.
+
+    `kind`: FILE, LINK, ABSENT, or UNKEPT for one whose content no checkpoint holds. `mode`: the
+    permission bits of a FILE. `content`: the digest of a file's bytes or of a link's target; of an
+    UNKEPT one why it is not kept, with what identifies this version.
+    """
+
+    kind: str
+    mode: int = 0
+    content: str = ""
+
+    def encode(self) -> str:
+        """Return the state as one line of text, for `decode`."""
+        return f"{self.kind} {self.mode:o} {self.content}"
+
+    @property
+    def kept(self) -> bool:
+        """Whether the state can be made again."""
+        return self.kind != UNKEPT
+
+    @property
+    def why(self) -> str:
+        """Why an UNKEPT file is not kept, such as "too large"."""
+        return self.content.partition(":")[0]
+
+
+GONE = FileState(ABSENT)
+UNKNOWN = FileState(UNKEPT, 0, "nobody looked before it was written")
+
+
+def decode(text: str) -> FileState:
+    """Return the state that `FileState.encode` wrote. Raises ValueError."""
+    kind, mode, content = text.split(" ", 2)
+    return FileState(kind, int(mode, 8), content)
+
+
+def unkept(why: str, *version: int) -> FileState:
+    """Return the state of a file whose content is not kept. `version`: its size and times."""
+    return FileState(UNKEPT, 0, ":".join((why, *map(str, version))))

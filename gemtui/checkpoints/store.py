@@ -1,0 +1,469 @@
+"""The checkpoints of one project in an SQLite file: contents, what changed, and who changed it.
+
+A checkpoint holds what changed since the one before, whichever run took that; contents are kept
+once, by their digest, and need nothing of the project's own repository. A transaction writes a
+checkpoint whole or not at all, wherever the program is killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from gemtui.checkpoints.states import GONE, FileState, decode
+from gemtui.errors import CheckpointsUnreadable
+from gemtui.files import locked, make_folder
+from gemtui.own_folders import make_own_file, make_own_folder
+from gemtui.sqlite_file import DAMAGE, Newer, identity, why
+
+VERSION = 1
+APPLICATION = 0x67656D02
+_FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
+_WAIT = 60.0
+"""Seconds to wait for another gemtui that writes, which may take a first checkpoint."""
+_TABLES = """
+    create table project (root blob not null);
+    create table content (digest text primary key, data blob not null) without rowid;
+    create table tree (
+        path blob primary key, state text not null, size integer not null, mtime integer not null,
+        ctime integer not null, inode integer not null
+    ) without rowid;
+    create table checkpoint (
+        id integer primary key autoincrement, time real not null, reason text not null,
+        run text not null, session text not null, notes text not null
+    );
+    create table call (
+        id integer primary key autoincrement, run text not null, session text not null,
+        use text not null, tool text not null, command text, path blob, began real not null,
+        ended real, unique (run, use)
+    );
+    create table change (
+        checkpoint integer not null, path blob not null, before text not null, after text not null,
+        call integer, sure integer not null, primary key (checkpoint, path)
+    ) without rowid;
+    create table undo (
+        id integer primary key autoincrement, time real not null, session text not null,
+        prompt integer not null, checkpoint integer not null, call integer not null,
+        fork text, plan text, undone integer not null default 0, redoes integer
+    );
+    create table fork (child text primary key, parent text not null) without rowid;
+"""
+
+
+class Reason(StrEnum):
+    """Why a checkpoint was taken."""
+
+    PROMPT = "prompt"
+    CALL = "call"
+    UNDO = "undo"
+    MANUAL = "manual"
+
+
+class Facts(NamedTuple):
+    """What `lstat` says of a file; times in nanoseconds, 0: its content is to be read again."""
+
+    size: int
+    mtime: int
+    ctime: int
+    inode: int
+
+
+UNTRUSTED = Facts(0, 0, 0, 0)
+Tree = dict[bytes, tuple[FileState, Facts]]
+"""The state of each file by its name relative to the root, as bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call that may change files. `id`: the store's own, 0 = not stored yet.
+
+    `use`: the id that Gemini CLI gave it. `path`: the only file that it writes, relative to the
+    root; None = any. `began`, `ended`: seconds since the epoch, `ended` None = not yet.
+    """
+
+    id: int = 0
+    run: str
+    session: str
+    use: str
+    tool: str
+    command: str | None = None
+    path: bytes | None = None
+    began: float
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """What happened to one file between two checkpoints.
+
+    `call`: the id of the call that changed it; None = the person or another program. `sure`:
+    nothing else can have changed it, as far as times tell.
+    """
+
+    path: bytes
+    before: FileState
+    after: FileState
+    call: int | None = None
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """One checkpoint. `time`: seconds since the epoch. `notes`: what it does not cover."""
+
+    id: int
+    time: float
+    reason: Reason
+    run: str
+    session: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """An undo or a redo that was done or begun.
+
+    `prompt`: the number of the prompt before which it led. `checkpoint`: the one taken before.
+    `call`: what its changes are owned by. `fork`: the session that goes on from there. `plan`: what
+    was still to be done, None = nothing. `undone`: a redo took it back. `redoes`: the id of the
+    undo that this redo takes back.
+    """
+
+    id: int
+    time: float
+    session: str
+    prompt: int
+    checkpoint: int
+    call: int
+    fork: str | None
+    plan: str | None
+    undone: bool
+    redoes: int | None
+
+
+class Store:
+    """The checkpoints of one project, in the folder `folder`."""
+
+    def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
+        self.folder = folder
+        self._database = database
+
+    @property
+    def git(self) -> Path:
+        """The folder of the private repository with which git lists files."""
+        return self.folder / _GIT
+
+    def root(self) -> bytes:
+        """Return the project's folder, as it was given."""
+        found = self._database.execute("select root from project").fetchone()
+        return b"" if found is None else bytes(found[0])
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all that is done inside, or nothing."""
+        self._database.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("rollback")
+            raise
+        self._database.execute("commit")
+
+    # --- contents ------------------------------------------------------------------------------
+
+    def keep(self, data: bytes) -> str:
+        """Keep a content and return its digest."""
+        digest = digest_of(data)
+        self._database.execute(
+            "insert or ignore into content values (?, ?)", (digest, zlib.compress(data, 1))
+        )
+        return digest
+
+    def content(self, digest: str) -> bytes:
+        """Return a content. Raises KeyError if it is not kept (any more) or is damaged."""
+        row = self._database.execute(
+            "select data from content where digest = ?", (digest,)
+        ).fetchone()
+        try:
+            data = zlib.decompress(row[0])
+        except (TypeError, zlib.error):
+            raise KeyError(digest) from None
+        if digest_of(data) != digest:
+            raise KeyError(digest)
+        return data
+
+    def holds(self, digest: str) -> bool:
+        """Return whether a content is kept."""
+        row = self._database.execute("select 1 from content where digest = ?", (digest,)).fetchone()
+        return row is not None
+
+    # --- the newest tree -----------------------------------------------------------------------
+
+    def tree(self) -> Tree:
+        """Return the files as the newest checkpoint found them, gone ones left out."""
+        rows = self._database.execute("select path, state, size, mtime, ctime, inode from tree")
+        return {row[0]: (decode(row[1]), Facts(*row[2:])) for row in rows}
+
+    def version(self) -> object:
+        """Return what differs after another program has written."""
+        newest = self._database.execute("select max(id) from checkpoint").fetchone()[0]
+        return newest, self._database.execute("pragma data_version").fetchone()[0]
+
+    def set_tree(self, changed: Mapping[bytes, tuple[FileState, Facts]]) -> None:
+        """Note the state of files; a gone one is removed."""
+        gone = [(path,) for path, (state, _) in changed.items() if state == GONE]
+        there = [
+            (path, state.encode(), *facts)
+            for path, (state, facts) in changed.items()
+            if state != GONE
+        ]
+        self._database.executemany("delete from tree where path = ?", gone)
+        self._database.executemany("insert or replace into tree values (?,?,?,?,?,?)", there)
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def add_checkpoint(
+        self,
+        time: float,
+        reason: Reason,
+        run: str,
+        session: str,
+        notes: Iterable[str],
+        changes: Iterable[FileChange],
+    ) -> Checkpoint:
+        """Add a checkpoint with what changed since the one before."""
+        told = tuple(notes)
+        done = self._database.execute(
+            "insert into checkpoint (time, reason, run, session, notes) values (?,?,?,?,?)",
+            (time, reason.value, run, session, orjson.dumps(told).decode()),
+        )
+        id = done.lastrowid or 0
+        self._database.executemany(
+            "insert into change values (?,?,?,?,?,?)",
+            [
+                (id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure)
+                for each in changes
+            ],
+        )
+        return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Return all checkpoints, the oldest first."""
+        rows = self._database.execute(
+            "select id, time, reason, run, session, notes from checkpoint order by id"
+        )
+        return [
+            Checkpoint(
+                id=row[0], time=row[1], reason=Reason(row[2]), run=row[3], session=row[4],
+                notes=tuple(orjson.loads(row[5])),
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def changes(self, *, after: int = 0) -> Iterator[tuple[int, FileChange]]:
+        """Yield the changes of checkpoints with greater ids, in order, each with that id."""
+        rows = self._database.execute(
+            "select checkpoint, path, before, after, call, sure from change where checkpoint > ?"
+            " order by checkpoint, path",
+            (after,),
+        )
+        for id, path, before, state, call, sure in rows:
+            yield (
+                id,
+                FileChange(
+                    path=path,
+                    before=decode(before),
+                    after=decode(state),
+                    call=call,
+                    sure=bool(sure),
+                ),
+            )
+
+    def save_call(self, call: Call) -> int:
+        """Add a call, or note when it ended; return its id."""
+        self._database.execute(
+            "insert into call (run, session, use, tool, command, path, began, ended)"
+            " values (?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
+            " session = excluded.session, ended = excluded.ended",
+            (
+                call.run, call.session, call.use, call.tool, call.command, call.path, call.began,
+                call.ended,
+            ),
+        )  # fmt: skip
+        row = self._database.execute(
+            "select id from call where run = ? and use = ?", (call.run, call.use)
+        ).fetchone()
+        return int(row[0])
+
+    def calls(self) -> dict[int, Call]:
+        """Return all calls by their ids."""
+        rows = self._database.execute(
+            "select id, run, session, use, tool, command, path, began, ended from call"
+        )
+        return {
+            row[0]: Call(
+                id=row[0], run=row[1], session=row[2], use=row[3], tool=row[4], command=row[5],
+                path=row[6], began=row[7], ended=row[8],
+            )
+            for row in rows
+        }  # fmt: skip
+
+    # --- undos ---------------------------------------------------------------------------------
+
+    def begin_undo(
+        self, time: float, session: str, prompt: int, checkpoint: int, call: int, plan: str,
+        redoes: int | None = None,
+    ) -> int:  # fmt: skip
+        """Note what an undo is about to do, and return its id."""
+        done = self._database.execute(
+            "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
+            " values (?,?,?,?,?,?,?)",
+            (time, session, prompt, checkpoint, call, plan, redoes),
+        )
+        return done.lastrowid or 0
+
+    def end_undo(self, undo: Undo) -> None:
+        """Note that nothing of an undo is left to be done."""
+        self._database.execute("update undo set plan = null where id = ?", (undo.id,))
+        if undo.redoes is not None:
+            self._database.execute("update undo set undone = 1 where id = ?", (undo.redoes,))
+
+    def add_fork(self, child: str, parent: str, undo: int | None = None) -> None:
+        """Note that a session was forked from another one; `undo`: the undo that it follows."""
+        self._database.execute("insert or replace into fork values (?, ?)", (child, parent))
+        self._database.execute("update undo set fork = ? where id = ?", (child, undo))
+
+    def undos(self) -> list[Undo]:
+        """Return all undos and redos, the oldest first."""
+        rows = self._database.execute(
+            "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes"
+            " from undo order by id"
+        )
+        return [
+            Undo(
+                id=row[0], time=row[1], session=row[2], prompt=row[3], checkpoint=row[4],
+                call=row[5], fork=row[6], plan=row[7], undone=bool(row[8]), redoes=row[9],
+            )
+            for row in rows
+        ]  # fmt: skip
+
+    def lineage(self, session: str) -> frozenset[str]:
+        """Return a session with those that it was forked from."""
+        parents = dict(self._database.execute("select child, parent from fork"))
+        found = {session}
+        while (session := parents.get(session, "")) and session not in found:
+            found.add(session)
+        return frozenset(found)
+
+    # --- removing ------------------------------------------------------------------------------
+
+    def drop_before(self, checkpoint: int) -> None:
+        """Remove all checkpoints with smaller ids, and what is needed by none that stays."""
+        for table, column in (
+            ("change", "checkpoint"),
+            ("checkpoint", "id"),
+            ("undo", "checkpoint"),
+        ):
+            self._database.execute(f"delete from {table} where {column} < ?", (checkpoint,))
+        self._database.execute(
+            "delete from call where id not in (select call from change where call is not null)"
+            " and id not in (select call from undo) and ended is not null and ended <"
+            " coalesce((select min(time) from checkpoint), 0)"
+        )
+        used = {state.content for state, _ in self.tree().values()}
+        for _, change in self.changes():
+            used |= {change.before.content, change.after.content}
+        held = [row[0] for row in self._database.execute("select digest from content")]
+        self._database.executemany(
+            "delete from content where digest = ?", [(each,) for each in held if each not in used]
+        )
+
+    def shrink(self) -> None:
+        """Give free space back to the disk."""
+        self._database.executescript("pragma incremental_vacuum")  # `execute` frees one page
+        self._database.execute("pragma wal_checkpoint(truncate)").fetchall()
+
+    def used(self) -> int:
+        """Return the bytes that the contents and records take on the disk, free space left out."""
+        pages, free, size = (
+            self._database.execute(f"pragma {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * size)
+
+
+def digest_of(data: bytes) -> str:
+    """Return the digest by which a content is kept."""
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
+def folder_of(place: Path, root: Path) -> Path:
+    """Return the folder for the checkpoints of a project; it need not exist."""
+    return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
+
+
+@contextmanager
+def open_store(folder: Path, root: Path | None = None) -> Iterator[Store]:
+    """Open the checkpoints in a folder, which is made for the project `root` if that is given.
+
+    Raises CheckpointsUnreadable, also where there are none and `root` is None.
+    """
+    path = folder / _FILE
+    try:
+        if root is not None:
+            make_own_folder(folder)
+            make_own_file(path)
+        elif not path.is_file():
+            raise CheckpointsUnreadable(path, "there are no checkpoints")
+        with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as database:
+            _make_ready(database, root)
+            yield Store(folder, database)
+    except Newer as error:
+        raise CheckpointsUnreadable(path, str(error)) from error
+    except DAMAGE as error:
+        if not isinstance(error, sqlite3.Error):
+            raise
+        raise CheckpointsUnreadable(path, why(error)) from error
+    except OSError as error:
+        if error.filename is not None and not str(error.filename).startswith(str(folder)):
+            raise
+        raise CheckpointsUnreadable(path, why(error)) from error
+
+
+def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
+    database.execute("pragma auto_vacuum = incremental")
+    if identity(database) == (0, 0) and root is not None:
+        database.execute("pragma journal_mode = wal").fetchall()
+        database.execute("begin immediate")
+        try:
+            if identity(database) == (0, 0):
+                for command in filter(str.strip, _TABLES.split(";")):
+                    database.execute(command)
+                database.execute("insert into project values (?)", (bytes(root),))
+                database.execute(f"pragma application_id = {APPLICATION}")
+                database.execute(f"pragma user_version = {VERSION}")
+        except BaseException:
+            database.execute("rollback")
+            raise
+        database.execute("commit")
+    if identity(database) != (APPLICATION, VERSION):
+        raise Newer
+    database.execute("pragma synchronous = full")
+    database.execute("pragma secure_delete = off").fetchall()
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Let no other gemtui take a checkpoint, undo or redo in this project meanwhile."""
+    make_folder(folder)
+    with locked(folder / _LOCK):
+        yield

@@ -1,0 +1,228 @@
+"""Which files of a project count for its checkpoints.
+
+Git says which, where it is installed, but never from the project's own repository: git runs with a
+private repository and no configuration, so that nothing which the project's configuration or
+attributes name is run, and nothing below its `.git` is written.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+
+from gemtui.files import make_folder, open_regular, write_new
+from gemtui.processes import FOLDER, find_program
+
+MOST_FILES = 200_000
+"""Of a project with more, only the files that tools wrote are kept."""
+MOST_WALKED = 20_000
+"""The same, where no git says which files are ignored."""
+_LIMIT = 60.0
+"""Seconds that git may take."""
+_GIT_FILE = 4096
+"""Bytes of a `.git` file that leads to a repository."""
+
+TOO_MANY = "the folder holds too many files: only those that file tools write are kept"
+NO_GIT = "git is not installed: files that .gitignore names count as well"
+NESTED = "nested repositories are not covered"
+TRACKED = "git's index can't be read: ignored files that it holds are not covered"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files that count, by name relative to the root; `notes` say what is not covered."""
+
+    names: tuple[bytes, ...]
+    notes: tuple[str, ...] = ()
+
+
+def list_files(root: Path, private: Path, *, without: tuple[Path, ...] = ()) -> Listing:
+    """Return the files of a project that checkpoints are to hold.
+
+    `private`: where a repository of gemtui's own is, which is made if need be. `without`: folders
+    that don't count wherever they are. Raises OSError where the root can't be read.
+    """
+    if _holds_home(root):
+        return Listing((), (TOO_MANY,))
+    os.scandir(root).close()
+    git = find_program("git")
+    listing = None if git is None else _by_git(git, root, private)
+    if listing is None:
+        listing = _by_walk(root)
+    cut = tuple(os.fsencode(os.path.relpath(each, root)) for each in _inside(root, without))
+    if not cut:
+        return listing
+    names = (each for each in listing.names if not _below(each, cut))
+    return Listing(tuple(names), listing.notes)
+
+
+def countable(name: bytes) -> bool:
+    """Return whether a name is one below the root, and none of a repository's own files."""
+    parts = name.split(b"/")
+    return not any(part in (b"", b".", b"..") or part.lower() == b".git" for part in parts)
+
+
+def _holds_home(root: Path) -> bool:
+    home, place = os.path.realpath(Path.home()), os.path.realpath(root)
+    return home == place or home.startswith(place.rstrip("/") + "/")
+
+
+def _inside(root: Path, folders: tuple[Path, ...]) -> Iterator[Path]:
+    real = Path(os.path.realpath(root))
+    for each in folders:
+        place = Path(os.path.realpath(each))
+        if place != real and place.is_relative_to(real):
+            yield root / place.relative_to(real)
+
+
+def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
+    return any(name == each or name.startswith(each + b"/") for each in folders)
+
+
+# --- by git ---------------------------------------------------------------------------------------
+
+
+def _by_git(git: str, root: Path, private: Path) -> Listing | None:
+    """None where git can't say it."""
+    top = _top(root)
+    _make_private(private)
+    index = _index(top)
+    told = None if index is None else _ask(git, root, top, private, index, ("-c", "-o"))
+    notes = [] if told is not None or index is None else [TRACKED]
+    if told is None:
+        told = _ask(git, root, top, private, private / "no-index", ("-o",))
+    if told is None:
+        return None
+    names = dict.fromkeys(filter(None, told.split(b"\0")))
+    if any(name.endswith(b"/") for name in names):
+        notes.append(NESTED)
+    if len(names) > MOST_FILES:
+        return Listing((), (TOO_MANY,))
+    kept = (name for name in names if b".git" not in name.lower() or countable(name))
+    return Listing(tuple(name for name in kept if name[-1:] != b"/"), tuple(notes))
+
+
+def _ask(
+    git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
+) -> bytes | None:
+    """The names that `git ls-files` lists; None where it fails or takes too long."""
+    exclude = _repository(top)
+    more = () if exclude is None else _excludes(exclude / "info" / "exclude")
+    command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
+    command += [*words, "--exclude-standard", *more]
+    with TemporaryFile() as told:
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=FOLDER,
+                env=_environ(top, private, index),
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return None
+        limit = Timer(_LIMIT, process.kill)
+        limit.start()
+        try:
+            if process.wait():
+                return None
+        finally:
+            limit.cancel()
+        told.seek(0)
+        return told.read()
+
+
+def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
+    """Nothing of the user's: variables can name programs and files, too."""
+    return {
+        "PATH": os.defpath,
+        "LC_ALL": "C",
+        "HOME": str(private),
+        "XDG_CONFIG_HOME": str(private),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_DIR": str(private),
+        "GIT_WORK_TREE": str(top),
+        "GIT_INDEX_FILE": str(index),
+    }
+
+
+def _make_private(private: Path) -> None:
+    """Make the least that git takes for a repository."""
+    for folder in (private / "objects", private / "refs"):
+        make_folder(folder)
+    for name, text in (
+        ("HEAD", b"ref: refs/heads/none\n"),
+        ("config", b"[core]\n\tbare = false\n"),
+    ):
+        with suppress(FileExistsError):
+            write_new(private / name, text)
+
+
+def _top(root: Path) -> Path:
+    """The folder of the repository that holds the project; the project itself where none does."""
+    for place in (root, *root.parents):
+        if os.path.lexists(place / ".git"):
+            return place
+    return root
+
+
+def _repository(top: Path) -> Path | None:
+    """Where the repository is, which a `.git` file can put elsewhere; it is only read."""
+    place = top / ".git"
+    try:
+        mode = place.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            return place
+        with open_regular(place) as file:
+            text = file.read(_GIT_FILE)
+    except OSError:
+        return None
+    if not text.startswith(b"gitdir: "):
+        return None
+    return top / os.fsdecode(text[8:].rstrip(b"\r\n"))
+
+
+def _index(top: Path) -> Path | None:
+    repository = _repository(top)
+    return None if repository is None else _regular(repository / "index")
+
+
+def _excludes(path: Path) -> tuple[str, ...]:
+    found = _regular(path)
+    return () if found is None else (f"--exclude-from={found}",)
+
+
+def _regular(path: Path) -> Path | None:
+    with suppress(OSError, ValueError):
+        if stat.S_ISREG(path.stat().st_mode):
+            return path
+    return None
+
+
+# --- without git ----------------------------------------------------------------------------------
+
+
+def _by_walk(root: Path) -> Listing:
+    names: list[bytes] = []
+    top = os.fsencode(root)
+    for place, folders, files in os.walk(top):
+        folders[:] = [each for each in folders if each.lower() != b".git"]
+        links = [each for each in folders if os.path.islink(os.path.join(place, each))]  # noqa: PTH114, PTH118
+        inside = place[len(top) :].lstrip(b"/")
+        names += [inside + b"/" + each if inside else each for each in (*files, *links)]
+        if len(names) > MOST_WALKED:
+            return Listing((), (TOO_MANY,))
+    kept = (name for name in names if b".git" not in name.lower() or countable(name))
+    return Listing(tuple(kept), (NO_GIT,))

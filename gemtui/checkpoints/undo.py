@@ -1,0 +1,235 @@
+"""Take a project's files back to before a prompt, and forward again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.checkpoints.apply import Done, apply, decoded, encode, tasks_of
+from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan
+from gemtui.checkpoints.project_files import ProjectFiles
+from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
+from gemtui.checkpoints.store import Call, Reason, Store, Undo, only_one
+from gemtui.checkpoints.take import Before, Taker, taker_of
+from gemtui.checkpoints.tree import countable
+from gemtui.errors import UndoError
+
+UNDO, REDO = "undo", "redo"
+"""The names of the tools whose calls undo and redo are kept as, so that they can be undone too."""
+
+
+class RecordedChange(NamedTuple):
+    """A change of a file tool that only the session's record tells of.
+
+    `when`: seconds since 1970. `before`, `after`: contents, None = the file was not there.
+    """
+
+    path: bytes
+    when: float
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoTarget:
+    """Where to go: to before the prompt with number `prompt` of a session, given at `since`.
+
+    `since`: seconds since 1970. `uses`: the ids, as Gemini CLI gives them, of calls of this session
+    since then; a fork has those of the session that it was made of. `recorded`: changes of which
+    there are no checkpoints.
+    """
+
+    session: str
+    prompt: int
+    since: float
+    uses: frozenset[str] = frozenset()
+    recorded: Sequence[RecordedChange] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesUndone:
+    """What was done, or would be, to each file.
+
+    `undo`: the id of the undo or redo, None = nothing was to be done. `checkpoint`: the one that
+    was taken before.
+    """
+
+    session: str
+    prompt: int
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+    undo: int | None = None
+    checkpoint: int | None = None
+
+    def paths(self, action: Action) -> list[bytes]:
+        """Return the files to which this was done."""
+        return [step.path for step in self.steps if step.action is action]
+
+
+class Project:
+    """The checkpoints of one project, while `only_one` holds its lock. Made by `open_project`."""
+
+    def __init__(self, root: Path, store: Store, taker: Taker) -> None:
+        self.root, self.store, self.taker = root, store, taker
+
+    def covered(self) -> frozenset[str]:
+        """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
+        calls = self.store.calls()
+        unknown = {each.call for _, each in self.store.changes() if each.before == UNKNOWN}
+        return frozenset(call.use for id, call in calls.items() if id not in unknown)
+
+    def undo(
+        self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
+    ) -> FilesUndone:
+        """Take the files back; `paths`: only these, and what is below them; None = all.
+
+        `dry_run`: only say what would be done. Raises OSError, CheckpointsUnreadable.
+        """
+        lineage = self.store.lineage(target.session)
+        recorded = [each for each in target.recorded if countable(each.path)]
+
+        def wanted(call: Call) -> bool:
+            mine = call.session in lineage and call.began >= target.since
+            return mine or call.use in target.uses
+
+        def changes() -> Histories:
+            return _with_records(self.store, histories(self.store, wanted), recorded)
+
+        also = {each.path: UNKNOWN for each in recorded}
+        return self._do(target.session, target.prompt, changes, also, paths, dry_run, None)
+
+    def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
+        """Take back the newest undo that was not taken back. Raises UndoError if there is none."""
+        undo = self.newest_undo()
+        if undo is None:
+            raise UndoError("there is no undo to take back in this folder")
+
+        def changes() -> Histories:
+            return histories(self.store, lambda call: call.id == undo.call)
+
+        return self._do(undo.session, undo.prompt, changes, {}, paths, dry_run, undo)
+
+    def newest_undo(self) -> Undo | None:
+        """Return the undo that `redo` would take back."""
+        open_ones = (u for u in self.store.undos() if u.redoes is None and not u.undone)
+        return max(open_ones, key=lambda undo: undo.id, default=None)
+
+    def _do(
+        self,
+        session: str,
+        prompt: int,
+        changes: Callable[[], Histories],
+        also: Mapping[bytes, Before],
+        paths: Sequence[bytes] | None,
+        dry_run: bool,
+        redone: Undo | None,
+    ) -> FilesUndone:
+        reason = Reason.MANUAL if dry_run else Reason.UNDO
+        taken = self.taker.take(reason, session=session, also=also, always=not dry_run)
+        with self.store.transaction():
+            steps = plan(self.store, self.taker.tree, _chosen(changes(), paths))
+            tasks = tasks_of(steps)
+            notes = taken.notes if taken is not None else ()
+            told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
+            if dry_run or taken is None:
+                return told
+            call = self._call(session, UNDO if redone is None else REDO, taken.id)
+            id = self.store.begin_undo(
+                taken.time,
+                session,
+                prompt,
+                taken.id,
+                call,
+                encode(tasks),
+                None if redone is None else redone.id,
+            )
+        (undo,) = (each for each in self.store.undos() if each.id == id)
+        done = self._finish(undo)
+        return FilesUndone(
+            session=session,
+            prompt=prompt,
+            steps=tuple(_after(step, done) for step in steps),
+            notes=notes,
+            undo=id,
+            checkpoint=taken.id,
+        )
+
+    def _call(self, session: str, tool: str, number: int) -> int:
+        """Add the call that an undo or redo counts as; return its id."""
+        now = time.time()
+        call = Call(
+            run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
+        )
+        return self.store.save_call(call)
+
+    def _finish(self, undo: Undo) -> Done:
+        tasks = decoded(undo.plan or "[]")
+        with ProjectFiles(self.root) as files:
+            done = apply(self.store, files, tasks, undo.id)
+        owned = dict.fromkeys(done.paths, undo.call)
+        also = dict.fromkeys(done.paths, GONE)
+        self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also)
+        with self.store.transaction():
+            self.store.end_undo(undo)
+        return done
+
+    def settle(self) -> list[Undo]:
+        """Finish undos that were interrupted, and return them. Raises OSError."""
+        left = [undo for undo in self.store.undos() if undo.plan is not None]
+        for undo in left:
+            self._finish(undo)
+        return left
+
+
+@contextmanager
+def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
+    """Hold the checkpoints of the project `root`, kept in `folder`; first finish what was left.
+
+    `without`: folders that never count. Raises OSError, CheckpointsUnreadable.
+    """
+    with only_one(folder), taker_of(folder, root, without) as (store, taker):
+        project = Project(root, store, taker)
+        project.settle()
+        yield project
+
+
+def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
+    if paths is None:
+        return changes
+    return {
+        path: deltas
+        for path, deltas in changes.items()
+        if any(each in (b"", path) or path.startswith(each + b"/") for each in paths)
+    }
+
+
+def _with_records(
+    store: Store, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
+) -> Histories:
+    """What checkpoints know, with what only the record tells, in the order of time."""
+    for path in {each.path for each in recorded} & known.keys():
+        known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
+    for each in recorded:
+        delta = Delta(each.when, _state(store, each.before), _state(store, each.after), undo=True)
+        known.setdefault(each.path, []).append(delta)
+        known[each.path].sort(key=lambda delta: delta.when)
+    return known
+
+
+def _state(store: Store, content: bytes | None) -> FileState:
+    """A record does not tell the mode."""
+    return GONE if content is None else FileState(FILE, -1, store.keep(content))
+
+
+def _after(step: Step, done: Done) -> Step:
+    why = done.failed.get(step.path)
+    if why is None or step.action is Action.KEEP:
+        return step
+    return Step(
+        path=step.path, action=Action.KEEP, why=why, target=step.target, left=step.left,
+        now=step.now, result=step.now,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""`gemtui undo`, `gemtui redo` and `gemtui checkpoints`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+
+from gemtui.checkpoints.plan import Action
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.jsonout import encode
+from gemtui.paths import checkpoints_dir, current_folder
+from gemtui.runs.checkpoint_pruning import prune_checkpoints
+from gemtui.runs.undo import Undone, checkpoint_list, redo_project, undo_session
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, counted, ellipsis, size
+
+_COMMAND = 60
+
+
+def undo(
+    wanted: str,
+    *,
+    to: int | None,
+    files: bool,
+    chat: bool,
+    paths: Sequence[str] | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Take a session back; 1 where something was left alone."""
+    session = _session(wanted)
+
+    def act(*, dry_run: bool) -> Undone:
+        return undo_session(session, to, files=files, chat=chat, paths=paths, dry_run=dry_run)
+
+    what = " and ".join(["files"] * files + ["chat"] * chat)
+    return _act(act, f"Undo {what} to before prompt", dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Take the newest undo of this folder back; 1 where something was left alone."""
+    folder = current_folder()
+
+    def act(*, dry_run: bool) -> Undone:
+        return redo_project(folder, paths=paths, dry_run=dry_run)
+
+    return _act(act, "Redo the undo to before prompt", dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
+    """List the checkpoints of a session, or remove old ones; 1 where there are none."""
+    if prune:
+        freed = prune_checkpoints()
+        if as_json:
+            _answer({"version": 1, **freed.to_dict()})
+        else:
+            freed_words = counted(freed.projects, "project")
+            note(f"removed old checkpoints of {freed_words}: {size(freed.bytes)}")
+        return 0
+    session = _session(wanted)
+    found = checkpoint_list(session)
+    if as_json:
+        _answer(
+            {
+                "version": 1,
+                "session": session.id,
+                "project": session.project,
+                "checkpoints": found,
+            }
+        )
+    elif found:
+        lines_to_stdout(map(_row, found))
+    else:
+        note(f"there are no checkpoints of this session in {checkpoints_dir()}")
+    return 0 if found else 1
+
+
+def _session(wanted: str) -> Summary:
+    with index_of_user() as index:
+        return choose(wanted, index)
+
+
+def _act(
+    act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool
+) -> int:
+    if not dry_run and not yes:
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise click.UsageError("nobody can be asked here: --yes does it without a question")
+        planned = act(dry_run=True)
+        for line in _words(planned, "would be "):
+            click.echo(line, err=True)
+        click.confirm(clean_line(f"{question} {planned.to}?"), abort=True, err=True)
+    done = act(dry_run=dry_run)
+    if as_json:
+        _answer(done.to_dict())
+    else:
+        lines_to_stdout(_words(done, "would be " if dry_run else ""))
+    return 1 if done.kept else 0
+
+
+_DONE = {
+    Action.RESTORE: "restored",
+    Action.REMOVE: "removed",
+    Action.MERGE: "merged with later edits",
+}
+
+
+def _words(done: Undone, would: str) -> Iterator[Clean]:
+    for action, word in _DONE.items():
+        for path in done.paths(action):
+            yield clean_line(f"{would}{word}: {path}")
+    for step in done.kept:
+        yield clean_line(f"left alone: {os.fsdecode(step.path)}: {step.why}")
+    if done.files is not None and not done.files.steps:
+        yield Clean("No file has to change.")
+    for each in done.notes:
+        yield clean_line(each)
+    if done.fork is not None and not would:
+        yield clean_line(f"The chat goes on from there in session {done.fork}")
+
+
+def _row(each: dict[str, Any]) -> Clean:
+    when = datetime.fromisoformat(each["time"]).strftime("%Y-%m-%d %H:%M:%S")
+    prompt = "" if each["prompt"] is None else f"prompt {each['prompt']}"
+    what = each["reason"] if each["tool"] is None else each["tool"]
+    command = "" if not each["command"] else f" {ellipsis(clean_line(each['command']), _COMMAND)}"
+    files = counted(len(each["files"]), "file") if each["files"] else "no change"
+    return clean_line(f"{each['id']:>5}  {when}  {prompt:<10}  {files:<9}  {what}{command}")
+
+
+def _answer(value: dict[str, Any]) -> None:
+    to_stdout([encode(value), b"\n"])

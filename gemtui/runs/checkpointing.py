@@ -1,0 +1,291 @@
+"""Take checkpoints of a run's project: before its prompt, and after each call that may write.
+
+That is done in the run's supervisor, in a thread of its own, so that neither the run nor its limits
+wait for it; only the first checkpoint is waited for, before Gemini CLI is started.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Condition, Thread
+from typing import Any
+
+import orjson
+
+from gemtui.agent import wire
+from gemtui.agent.new_lines import NewLines
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.checkpoints.project_files import LARGEST
+from gemtui.checkpoints.states import GONE, UNKNOWN
+from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
+from gemtui.checkpoints.take import Before, taker_of
+from gemtui.checkpoints.tree import countable
+from gemtui.checkpoints.undo import Project
+from gemtui.config import Checkpoints, load_config
+from gemtui.errors import ConfigError
+from gemtui.files import make_private, read_small, resolved
+from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
+from gemtui.transcript.parts import mapping, string
+from gemtui.transcript.seal import unsealed
+from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
+
+_STEP = 0.05
+_LONGEST = 120.0
+"""Seconds that a run waits for its first checkpoint, and its end for the last one."""
+_TICK = 0.02
+"""Seconds by which times of files may lag behind the clock."""
+_PRUNED, _DAY = "pruned", 86_400
+"""The file that was changed when old checkpoints were removed last; seconds."""
+_READS = frozenset(
+    {
+        ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
+        ToolKind.TOPIC, ToolKind.PLAN, ToolKind.ASK,
+    }
+)  # fmt: skip
+"""Kinds of tools that change no file of a project."""
+_KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
+
+
+def may_write(tool: str) -> bool:
+    """Return whether a call of this tool can change files of the project."""
+    return kind_of(tool) not in _READS
+
+
+def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
+    """Return the project of a folder as `open_project` takes it.
+
+    The folder of its checkpoints, its real path, and folders that never count.
+    """
+    root = resolved(cwd)
+    own = (data_dir(), state_dir(), cache_dir(), config_file({}).parent, gemini_home())
+    return folder_of(checkpoints_dir(), root), root, own
+
+
+def name_in(root: Path, path: str) -> bytes | None:
+    """Return the name that a file has below a project; None if it is not below it.
+
+    `path`: as a tool call has it. Links in its folders are followed.
+    """
+    try:
+        place = root / path
+        real = resolved(place.parent) / place.name
+        name = os.fsencode(real.relative_to(root))
+    except (ValueError, OSError):
+        return None
+    return name if countable(name) else None
+
+
+def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None:
+    """Return who takes the checkpoints of a run; None where the settings say that nobody does."""
+    try:
+        config = load_config(config_file())
+    except ConfigError:
+        return RunCheckpoints(folder, request)
+    return None if config.checkpoints is Checkpoints.OFF else RunCheckpoints(folder, request)
+
+
+class RunCheckpoints:
+    """Takes the checkpoints of one run, as a keeper of its supervisor."""
+
+    def __init__(self, folder: RunFolder, request: Request) -> None:
+        about = request.about or {}
+        self._run, self._asks = request.id, bool(about.get("ask"))
+        self._session = string(about.get("resume")) or string(about.get("session_id"))
+        self._place, self._root, self._without = project_of(Path(request.cwd))
+        self._lines = NewLines(folder.stdout)
+        self._folder = folder
+        self._sent = 0
+        self._calls: dict[str, Call] = {}
+        self._also: dict[bytes, Before] = {}
+        self._wanted: Reason | None = None
+        self._ends = self._ready = False
+        self._error: Exception | None = None
+        self._changed = Condition()
+        self._thread: Thread | None = None
+
+    def look(self) -> float:
+        """Note what the run does; return the seconds until the next look.
+
+        The first time, wait until the checkpoint before the prompt was taken. Raises what went
+        wrong since the last look.
+        """
+        if self._thread is None:
+            self._start(Reason.PROMPT)
+            self._wait()
+        self._read()
+        self._raise()
+        return _STEP
+
+    def close(self) -> None:
+        """Take the last checkpoint of the run. Raises what went wrong."""
+        if self._thread is None:
+            self._start(None)
+        while self._read():
+            pass
+        with self._changed:
+            self._ends = True
+            self._changed.notify_all()
+        assert self._thread is not None
+        self._thread.join(_LONGEST)
+        self._raise()
+        if _is_due(checkpoints_dir() / _PRUNED):
+            from gemtui.runs.checkpoint_pruning import prune_checkpoints
+
+            prune_checkpoints()
+
+    def _start(self, first: Reason | None) -> None:
+        self._wanted = first
+        self._thread = Thread(target=self._work, name="checkpoints", daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        until = time.monotonic() + _LONGEST
+        with self._changed:
+            while not self._ready and time.monotonic() < until and not self._folder.aborted():
+                self._changed.wait(_STEP)
+
+    def _raise(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    # --- what the run does ---------------------------------------------------------------------
+
+    def _read(self) -> bool:
+        """Return whether there was anything new."""
+        lines = self._lines.look()
+        for line in lines:
+            if any(kind in line for kind in _KINDS):
+                with suppress(orjson.JSONDecodeError):
+                    self._take_in(mapping(orjson.loads(line)))
+        if lines and self._asks:
+            self._look_at_prompts()
+        return bool(lines)
+
+    def _look_at_prompts(self) -> None:
+        """Prompts that wait are sent in the same process by a run that asks."""
+        from gemtui.agent.steering import Steering  # which most runs don't need
+
+        sent = sum(not each.run for each in Steering.of(self._folder).sent())
+        if sent > self._sent:
+            self._sent = sent
+            self._want(Reason.PROMPT)
+
+    def _take_in(self, event: Mapping[str, Any]) -> None:
+        kind, ms = event.get("type"), wire.time_ms(event)
+        when = time.time() if ms is None else ms / 1000
+        if kind == "init":
+            self._session = string(event.get("session_id")) or self._session
+        elif kind == "tool_use":
+            self._begins(wire.tool_use(event), when)
+        elif kind == "tool_result":
+            self._has_ended(wire.tool_result(event).id, when)
+
+    def _begins(self, use: wire.WireUse, when: float) -> None:
+        if not may_write(use.name):
+            return
+        arguments, path = unsealed(use.input), None
+        if kind_of(use.name) in WRITING:
+            path = name_in(self._root, asked_path(arguments))
+            if path is None:
+                return
+        call = Call(
+            run=self._run, session=self._session, use=use.id, tool=use.name, path=path, began=when,
+            command=string(arguments.get("command")) or None,
+        )  # fmt: skip
+        before = None if path is None else _before(self._root, path, when)
+        with self._changed:
+            self._calls[use.id] = call
+            if path is not None and before is not None:
+                self._also.setdefault(path, before)
+
+    def _has_ended(self, use: str, when: float) -> None:
+        with self._changed:
+            call = self._calls.get(use)
+            if call is not None:
+                self._calls[use] = replace(call, ended=when)
+        if call is not None:
+            self._want(Reason.CALL)
+
+    def _want(self, reason: Reason) -> None:
+        with self._changed:
+            if self._wanted is not Reason.PROMPT:
+                self._wanted = reason
+            self._changed.notify_all()
+
+    # --- the thread ----------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        """Take checkpoints until the run has ended; the last one then."""
+        try:
+            with taker_of(self._place, self._root, self._without) as (store, taker):
+                project = Project(self._root, store, taker)
+                while self._take(project):
+                    pass
+        except Exception as error:
+            self._error = error
+        finally:
+            with self._changed:
+                self._ready = True
+                self._changed.notify_all()
+
+    def _take(self, project: Project) -> bool:
+        """Take the next checkpoint once one is wanted; return whether more may come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._wanted is not None or self._ends)
+            reason, ends = self._wanted or Reason.CALL, self._ends
+            self._wanted = None
+            calls, also, session = [*self._calls.values()], {**self._also}, self._session
+        began = time.time()
+        with only_one(self._place):
+            project.settle()
+            project.taker.take(
+                reason,
+                run=self._run,
+                session=session,
+                calls=calls,
+                also=also,
+                always=reason is Reason.PROMPT,
+            )
+        with self._changed:
+            self._ready = True
+            self._calls = {
+                id: call
+                for id, call in self._calls.items()
+                if call.ended is None or call.ended > began - _TICK
+            }
+            self._changed.notify_all()
+        return not ends
+
+
+def _is_due(stamp: Path) -> bool:
+    """Whether old checkpoints were not removed today; from now on they were."""
+    with suppress(OSError):
+        if time.time() - stamp.stat().st_mtime < _DAY:
+            return False
+    with suppress(OSError):
+        make_private(stamp)
+        os.utime(stamp)
+    return True
+
+
+def _before(root: Path, name: bytes, when: float) -> Before:
+    """What a file is that a call is about to write, or UNKNOWN if it may have written it already.
+
+    `when`: the call began, in seconds since 1970.
+    """
+    path = root / os.fsdecode(name)
+    try:
+        seen = path.lstat()
+        if seen.st_ctime >= when - _TICK:
+            return UNKNOWN
+        return seen.st_mode & 0o777, read_small(path, LARGEST)
+    except FileNotFoundError:
+        return GONE
+    except OSError:
+        return UNKNOWN

@@ -1,0 +1,385 @@
+"""Undo and redo of a session: its project's files and its chat, back to before a prompt.
+
+Files go back by checkpoints where a run took some, else by what the session recorded of its file
+tools; what shell commands did without checkpoints stays, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf, nextafter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gemtui.checkpoints.plan import Action, Step
+from gemtui.checkpoints.store import FileChange, Reason, Store, open_store
+from gemtui.checkpoints.undo import (
+    FilesUndone,
+    RecordedChange,
+    UndoTarget,
+    open_project,
+)
+from gemtui.errors import UndoError
+from gemtui.files import resolved
+from gemtui.paths import gemini_home
+from gemtui.runs.checkpointing import may_write, name_in, project_of
+from gemtui.runs.fork import fork_session
+from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Summary
+from gemtui.text import counted
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
+from gemtui.transcript.parts import string
+from gemtui.transcript.tools import WRITING, asked_path, kind_of
+from gemtui.transcript.writes import text_after, text_before
+
+_NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
+_MOST_NAMED = 20
+"""Commands that notes name each."""
+
+
+class Prompt(NamedTuple):
+    """A prompt of a session. `number`: from 1. `text`: its first line, clipped."""
+
+    number: int
+    text: str
+
+
+class _PlacedCall(NamedTuple):
+    """A call that may have changed files, and the number of the prompt that it was made for."""
+
+    call: ToolCall
+    prompt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What an undo or redo did, or would do.
+
+    `files`: None = they were left alone. `fork`: the new session, None = none. `complete`: nothing
+    of what the session did to files is known to be left.
+    """
+
+    to: int
+    session: str
+    files: FilesUndone | None
+    fork: str | None = None
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    def paths(self, action: Action) -> list[str]:
+        """Return the files to which this was done, relative to the project."""
+        return [] if self.files is None else [os.fsdecode(p) for p in self.files.paths(action)]
+
+    @property
+    def kept(self) -> list[Step]:
+        """The files that were left alone."""
+        steps = () if self.files is None else self.files.steps
+        return [step for step in steps if step.action is Action.KEEP]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value that `gemtui undo --json` prints."""
+        return {
+            "version": 1,
+            "to": self.to,
+            "restored": self.paths(Action.RESTORE),
+            "removed": self.paths(Action.REMOVE),
+            "merged": self.paths(Action.MERGE),
+            "kept": [{"path": os.fsdecode(each.path), "why": each.why} for each in self.kept],
+            "session": self.fork,
+            "checkpoint": None if self.files is None else self.files.checkpoint,
+            "complete": self.complete,
+            "notes": list(self.notes),
+        }
+
+
+def prompts_of(session: Summary) -> list[Prompt]:
+    """Return the prompts of a session that are part of its conversation. Raises OSError."""
+    with SessionLog(session.path) as log:
+        log.refresh()
+        outlines = transcript_of(log, in_flight=False).outlines
+        found = (each for each in outlines if each.prompt)
+        return [Prompt(at, each.excerpt) for at, each in enumerate(found, 1)]
+
+
+def undo_session(
+    session: Summary,
+    number: int | None = None,
+    *,
+    files: bool = True,
+    chat: bool = True,
+    paths: Sequence[str] | None = None,
+    dry_run: bool = False,
+) -> Undone:
+    """Take files and chat of a session back to just before a prompt.
+
+    `number`: of the prompt, from 1; None = the last one. `chat`: fork the session there; the
+    original stays. `paths`: only these files, and what is below them. `dry_run`: only return what
+    would be done. May take seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
+    """
+    prompts = prompts_of(session)
+    if not prompts:
+        raise UndoError("this session has no prompt to go back to")
+    number = len(prompts) if number is None else number
+    if not 1 <= number <= len(prompts):
+        raise UndoError(f"there is no prompt {number}: it has {counted(len(prompts), 'prompt')}")
+    if files and not dry_run and session.project is not None:
+        require_idle(Path(session.project))
+    notes: list[str] = []
+    complete, done = True, None
+    if files:
+        done, complete, notes = _undo_files(session, number, paths, dry_run=dry_run)
+    fork = None
+    if chat and not dry_run:
+        fork = _fork(session, number, None if done is None else done.undo, notes)
+    return Undone(
+        to=number, session=session.id, files=done, fork=fork, complete=complete,
+        notes=tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
+
+
+def redo_project(
+    folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False
+) -> Undone:
+    """Take back the newest undo in a folder. Raises UndoError, OSError, CheckpointsUnreadable."""
+    place, root, own = project_of(folder)
+    if not place.is_dir():
+        raise UndoError("there is no undo to take back in this folder")
+    if not dry_run:
+        require_idle(folder)
+    with open_project(place, root, own) as project:
+        done = project.redo(paths=_names(root, paths), dry_run=dry_run)
+    return Undone(
+        to=done.prompt, session=done.session, files=done, fork=done.session or None,
+        notes=done.notes,
+    )  # fmt: skip
+
+
+def _undo_files(
+    session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
+) -> tuple[FilesUndone | None, bool, list[str]]:
+    if session.project is None or not Path(session.project).is_dir():
+        return None, False, [_NO_FILES]
+    place, root, own = project_of(Path(session.project))
+    placed = _placed_calls(session)
+    with open_project(place, root, own) as project:
+        record = _Record(root)
+        covered = project.covered()
+        for call, prompt in placed:
+            if prompt >= number and call.id not in covered:
+                record.add(call)
+        target = UndoTarget(
+            session=session.id,
+            prompt=number,
+            since=_since(project.store, placed, number),
+            uses=frozenset(call.id for call, prompt in placed if prompt >= number and call.id),
+            recorded=record.changes,
+        )
+        done = project.undo(target, paths=_names(root, paths), dry_run=dry_run)
+    return done, not record.left, [*done.notes, *record.notes()]
+
+
+def _placed_calls(session: Summary) -> list[_PlacedCall]:
+    """The calls of a session that may have changed files, rewound ones too, in their order.
+
+    By place, not by time: going on with a session gives all its records new times
+    (assets/gemini-cli.md#ghosts).
+    """
+    found, prompt = list[_PlacedCall](), 0
+    with SessionLog(session.path) as log:
+        log.refresh()
+        transcript = transcript_of(log, dropped=True, in_flight=False)
+        for at, outline in enumerate(transcript.outlines):
+            prompt += outline.prompt and outline.dropped is None
+            if outline.calls:
+                for block in transcript.read(at).blocks:
+                    if isinstance(block, ToolCall) and may_write(block.name):
+                        found.append(_PlacedCall(block, prompt))
+    return found
+
+
+def _since(store: Store, placed: Sequence[_PlacedCall], number: int) -> float:
+    """When a prompt was given, by what checkpoints know of its calls and those before it.
+
+    In seconds since 1970; no call that is known to be older is as late.
+    """
+    numbers = {call.id: prompt for call, prompt in placed}
+    known = [
+        (each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers
+    ]
+    earlier = [began for began, prompt in known if prompt < number]
+    if number == 1:
+        return 0.0
+    later = min((began for began, prompt in known if prompt >= number), default=inf)
+    return min(later, nextafter(max(earlier), inf)) if earlier else later
+
+
+def require_idle(folder: Path) -> None:
+    """Raise UndoError while a run works in a folder: it would build on what vanishes."""
+    place = resolved(folder)
+    for run in list_runs(runs_dir()):
+        if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
+            raise UndoError(f"a run works in {folder}: wait, or gemtui runs stop {run.id[:8]}")
+
+
+def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
+    """The paths as names below the root; relative ones are those of the current folder."""
+    if paths is None:
+        return None
+    found = []
+    for path in paths:
+        full = os.path.abspath(path)  # noqa: PTH100  (`..` counts before links, as in a shell)
+        name = b"" if os.path.realpath(full) == str(root) else name_in(root, full)
+        if name is None:
+            raise UndoError(f"{path} is not in {root}")
+        found.append(name)
+    return found
+
+
+def _fork(session: Summary, number: int, undo: int | None, notes: list[str]) -> str | None:
+    """Fork the chat; None where nothing is left of it. Raises ForkFailed."""
+    fork = fork_session(session, gemini_home(), before=number).session_id
+    if fork is None:
+        notes.append("Nothing is left of the chat: start a new one.")
+    elif session.project is not None:
+        place, root, own = project_of(Path(session.project))
+        if place.is_dir():
+            with open_project(place, root, own) as project, project.store.transaction():
+                project.store.add_fork(fork, session.id, undo)
+    return fork
+
+
+# --- what the session's record tells --------------------------------------------------------------
+
+
+class _Record:
+    """What calls did of which there are no checkpoints, as the session tells it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.changes: list[RecordedChange] = []
+        self.left: list[str] = []
+        """What can't be undone, each in words."""
+
+    def add(self, call: ToolCall) -> None:
+        """Take in a call."""
+        if call.status in (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED):
+            return
+        if kind_of(call.name) not in WRITING:
+            command = string(call.args.get("command"))
+            self.left.append(f"{call.name}: {excerpt(command)}" if command else call.name)
+            return
+        if call.status is ToolStatus.ERROR:
+            return
+        diff = call.display if isinstance(call.display, DiffDisplay) else None
+        path = (diff.path if diff else "") or asked_path(call.args)
+        name = name_in(self._root, path)
+        before, after = text_before([call]), text_after([call])
+        if name is None:
+            self.left.append(f"{call.name}: {path} (outside of the project)")
+        elif before is None or after is None:
+            self.left.append(f"{call.name}: {path} (its earlier content is not recorded)")
+        else:
+            crlf = _has_crlf(self._root / os.fsdecode(name))
+            was = None if diff is not None and diff.is_new else _bytes(before, crlf=crlf)
+            when = 0.0 if call.time is None else call.time.timestamp()
+            self.changes.append(RecordedChange(name, when, was, _bytes(after, crlf=crlf)))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what stays as it is, for a person."""
+        for each in self.left[:_MOST_NAMED]:
+            yield f"There is no checkpoint of this, so what it did stays: {each}"
+        if len(self.left) > _MOST_NAMED:
+            yield f"and {len(self.left) - _MOST_NAMED} more calls"
+
+
+def _has_crlf(path: Path) -> bool:
+    """Records have all line ends as line feeds."""
+    try:
+        with path.open("rb") as file:
+            return b"\r\n" in file.read(64 * 1024)
+    except OSError:
+        return False
+
+
+def _bytes(text: str, *, crlf: bool) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") if crlf else data
+
+
+# --- the list of checkpoints ----------------------------------------------------------------------
+
+
+def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
+    """Return the checkpoints of a session as `gemtui checkpoints --json` prints them.
+
+    An empty list where there are none. Raises OSError, CheckpointsUnreadable.
+    """
+    if session.project is None:
+        return []
+    place, _, _ = project_of(Path(session.project))
+    if not place.is_dir():
+        return []
+    numbers = {call.id: prompt for call, prompt in _placed_calls(session)}
+    with open_store(place) as store:
+        return _rows(store, store.lineage(session.id), numbers, len(prompts_of(session)))
+
+
+def _rows(
+    store: Store, sessions: frozenset[str], numbers: Mapping[str, int], prompts: int
+) -> list[dict[str, Any]]:
+    changes: dict[int, list[FileChange]] = {}
+    for id, change in store.changes():
+        changes.setdefault(id, []).append(change)
+    calls = store.calls()
+    mine = [each for each in store.checkpoints() if each.session in sessions]
+    rows, prompt = list[dict[str, Any]](), prompts
+    for each in reversed(mine):
+        files = changes.get(each.id, [])
+        owners = [calls[f.call] for f in files if f.call is not None and f.call in calls]
+        known = [numbers[call.use] for call in owners if call.use in numbers]
+        prompt = min(known, default=prompt)
+        owner = owners[-1] if owners else None
+        row = {
+            "id": each.id,
+            "time": datetime.fromtimestamp(each.time, UTC).isoformat().replace("+00:00", "Z"),
+            "prompt": prompt if prompt > 0 and each.reason is not Reason.UNDO else None,
+            "reason": each.reason.value,
+            "tool": None if owner is None else owner.tool,
+            "command": None if owner is None else owner.command,
+            "files": [_file(store, change) for change in files],
+        }
+        prompt -= each.reason is Reason.PROMPT
+        rows.append(row)
+    return rows[::-1]
+
+
+def _file(store: Store, change: FileChange) -> dict[str, Any]:
+    before, after = _text(store, change.before.content), _text(store, change.after.content)
+    kinds = change.before.kind == "absent", change.after.kind == "absent"
+    what = {(True, False): "added", (False, True): "deleted"}.get(kinds, "modified")
+    added, removed = _numbers(before, after)
+    return {
+        "path": os.fsdecode(change.path), "change": what, "added": added, "removed": removed,
+    }  # fmt: skip
+
+
+def _text(store: Store, digest: str) -> bytes | None:
+    try:
+        return store.content(digest) if digest else b""
+    except KeyError:
+        return None
+
+
+def _numbers(before: bytes | None, after: bytes | None) -> tuple[int | None, int | None]:
+    if before is None or after is None or b"\0" in before or b"\0" in after:
+        return None, None
+    from gemtui.transcript.displays import content_diff
+
+    diff = content_diff("", before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
+    return diff.added, diff.removed

@@ -1,0 +1,80 @@
+"""Checkpoints of large projects, and an undo of ten files, beside `git status` of the same tree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gemtui.checkpoints.store import Call, Reason, folder_of
+from gemtui.checkpoints.undo import UndoTarget, open_project
+from tests.bench.measure import Cost, Row, medians, resident
+
+FILES = (20_000, 100_000)
+FOLDERS = 200
+CHANGED = 10
+FLOOR = "git status"
+
+
+def rows(folder: Path, repeat: int) -> Iterator[Row]:
+    """The first checkpoint of each project, later ones, and an undo."""
+    for files in FILES:
+        yield from _project(folder / str(files), files, repeat)
+
+
+def _project(place: Path, files: int, repeat: int) -> Iterator[Row]:
+    root = _made(place / "project", files)
+    status = ["git", "-C", str(root), "status", "--porcelain"]
+    store = folder_of(place / "data", root)
+
+    def git() -> None:
+        subprocess.run(status, check=True, capture_output=True)
+
+    def take() -> None:
+        with open_project(store, root) as project:
+            project.taker.take(Reason.PROMPT)
+
+    git()
+    first = _timed(take)
+    runs = [[_timed(git), _timed(take), *_again(store, root)] for _ in range(repeat)]
+    floor, new, later, undone = medians(runs)
+    for what, cost in (
+        ("the first checkpoint", first),
+        ("a checkpoint in a new process", new),
+        ("a checkpoint in the same process", later),
+        (f"undo of {CHANGED} files", undone),
+    ):
+        yield Row(what=f"{what}, {files:,} files", cost=cost, floor=FLOOR, least=floor.seconds)
+
+
+def _again(store: Path, root: Path) -> tuple[Cost, Cost]:
+    """A later checkpoint, in which some files changed, and their undo."""
+    with open_project(store, root) as project:
+        project.taker.take(Reason.PROMPT)
+        began = time.time()
+        for number in range(CHANGED):
+            (root / f"0/{number * FOLDERS}.py").write_text(f"# changed at {began}\n")
+        call = Call(run="r", session="s", use=str(began), tool="t", began=began - 1)
+        later = _timed(lambda: project.taker.take(Reason.CALL, session="s", calls=[call]))
+        target = UndoTarget(session="s", prompt=1, since=began - 2)
+        return later, _timed(lambda: project.undo(target))
+
+
+def _made(root: Path, files: int) -> Path:
+    for number in range(FOLDERS):
+        (root / str(number)).mkdir(parents=True)
+    for number in range(files):
+        text = f"# {number}\n" + "x = 1\n" * (number % 200)
+        (root / f"{number % FOLDERS}/{number}.py").write_text(text)
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "All")):
+        subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
+    return root
+
+
+def _timed(work: Callable[[], object]) -> Cost:
+    began = time.perf_counter()
+    work()
+    return Cost(seconds=time.perf_counter() - began, memory=resident(os.getpid()))

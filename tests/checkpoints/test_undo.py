@@ -1,0 +1,293 @@
+"""Undo of a project's files: later edits, ignored files, hostile projects, kills."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from gemtui.checkpoints.plan import Action
+from gemtui.checkpoints.states import UNKNOWN
+from gemtui.checkpoints.store import Call, Reason
+from gemtui.checkpoints.take import Before
+from gemtui.checkpoints.undo import RecordedChange, UndoTarget
+from tests.checkpoints.projects import Session, put, tree_of
+from tests.conftest import nobody
+
+TEN = b"".join(b"line %d\n" % number for number in range(10))
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+def undo(session: Session, number: int = 1) -> dict[Action, list[bytes]]:
+    with session.opened() as project:
+        done = project.undo(session.target(number))
+    return {action: done.paths(action) for action in Action if done.paths(action)}
+
+
+def edit(root: Path, old: bytes, new: bytes, name: str = "f") -> None:
+    path = root / name
+    path.write_bytes(path.read_bytes().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("later", "action", "text"),
+    [
+        pytest.param(
+            (b"line 9", b"MINE"), Action.MERGE, TEN.replace(b"line 9", b"MINE"), id="apart"
+        ),
+        pytest.param((b"AGENT", b"MINE"), Action.KEEP, TEN.replace(b"line 1", b"MINE"), id="same"),
+        pytest.param((b"line 2", b"MINE"), Action.KEEP, None, id="adjacent"),
+    ],
+)
+def test_later_edits_are_merged_or_left_alone(
+    session: Session, later: tuple[bytes, bytes], action: Action, text: bytes | None
+) -> None:
+    (session.root / "f").write_bytes(TEN)
+    session.prompt()
+    session.call(lambda root: edit(root, b"line 1", b"AGENT"))
+    edit(session.root, *later)
+    now = (session.root / "f").read_bytes()
+    assert undo(session) == {action: [b"f"]}
+    assert (session.root / "f").read_bytes() == (text or now)
+
+
+def test_edits_of_the_person_between_calls_stay(session: Session) -> None:
+    (session.root / "f").write_bytes(TEN)
+    session.prompt()
+    session.call(lambda root: edit(root, b"line 1", b"AGENT"))
+    session.person(lambda root: edit(root, b"line 5", b"MINE"))
+    session.person(lambda root: put(root, b"mine", b"mine"))
+    session.call(lambda root: edit(root, b"line 9", b"AGENT"))
+    assert undo(session) == {Action.MERGE: [b"f"]}
+    assert (session.root / "f").read_bytes() == TEN.replace(b"line 5", b"MINE")
+    assert (session.root / "mine").exists()
+
+
+def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session) -> None:
+    session.prompt()
+    put(session.root, b"a", b"by the person")
+    began = (session.root / "a").stat().st_ctime + 1
+    os.utime(session.root / "a")
+    with session.opened() as project:
+        calls = [
+            Call(run="r", session="s", use="1", tool="run_shell_command", began=began),
+            Call(run="r", session="s", use="2", tool="write_file", path=b"b", began=0, ended=None),
+        ]
+        put(session.root, b"b", b"by the call")
+        project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
+        owners = {change.path: change for _, change in project.store.changes()}
+        names = {each.id: each.use for each in project.store.calls().values()}
+    assert owners[b"a"].call is None
+    assert names[owners[b"b"].call or 0] == "2"
+
+
+def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_stay(
+    session: Session,
+) -> None:
+    subprocess.run(["git", "init", "-q", session.root], check=True)
+    put(session.root, b".gitignore", b"cache\n")
+    put(session.root, b"src/deep/f", b"one")
+    put(session.root, b"cache/f", b"mine")
+    session.prompt()
+    while time.time() < (session.root / "cache/f").stat().st_ctime + 0.1:
+        session.root.joinpath("src/deep/f").stat()
+    began = time.time()
+    (session.root / "src").rename(session.root / "lib")
+    put(session.root, b".gitignore", b"")
+    with session.opened() as project:
+        call = Call(run="r", session="s", use="1", tool="run_shell_command", began=began)
+        project.taker.take(Reason.CALL, run="r", session="s", calls=[call])
+    undo(session)
+    assert tree_of(session.root) == session.trees[0]
+
+
+def test_two_calls_at_the_same_time_are_not_told_apart_as_if_sure(session: Session) -> None:
+    session.prompt()
+    with session.opened() as project:
+        calls = [
+            Call(run="r", session="s", use=use, tool="run_shell_command", began=0) for use in "12"
+        ]
+        put(session.root, b"a", b"by one of them")
+        project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
+        assert [change.sure for _, change in project.store.changes()] == [False]
+
+
+def test_what_was_there_before_is_not_guessed_of_a_new_ignored_file(session: Session) -> None:
+    subprocess.run(["git", "init", "-q", session.root], check=True)
+    put(session.root, b".gitignore", b".env\nmade\n")
+    session.prompt()
+    with session.opened() as project:
+        calls = [
+            Call(run="r", session="s", use=name, tool="write_file", path=name.encode(), began=9)
+            for name in (".env", "made", "known")
+        ]
+        put(session.root, b".env", b"new")
+        put(session.root, b"made", b"new")
+        also: dict[bytes, Before] = {b".env": UNKNOWN, b"made": (0o640, b"old")}
+        project.taker.take(Reason.CALL, run="r", session="s", calls=calls, also=also)
+        assert project.covered() == {"made", "known"}
+    assert undo(session) == {Action.KEEP: [b".env"], Action.RESTORE: [b"made"]}
+    assert tree_of(session.root)[b"made"] == ("file", 0o640, b"old")
+    with session.opened() as project:
+        recorded = [RecordedChange(b".env", 10.0, b"old", b"new")]
+        target = UndoTarget(session="s", prompt=1, since=0, recorded=recorded)
+        assert project.undo(target).paths(Action.RESTORE) == [b".env"]
+
+
+HOSTILE = """
+[core]
+    fsmonitor = touch {mark}; false
+    hooksPath = {hooks}
+[filter "f"]
+    clean = touch {mark}; cat
+    smudge = touch {mark}; cat
+    process = touch {mark}
+[diff "f"]
+    textconv = touch {mark}; cat
+"""
+
+
+def test_no_program_of_the_project_runs_and_its_git_stays_as_it_is(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, mark, outside = session.root, tmp_path / "mark", tmp_path / "outside"
+    subprocess.run(["git", "init", "-q", root], check=True)
+    put(root, b"f", b"a\r\n$Id$\n")
+    subprocess.run(["git", "add", "f"], cwd=root, check=True)
+    hooks = root / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    (hooks / "post-index-change").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (hooks / "post-index-change").chmod(0o755)
+    (root / ".git/config").write_text(HOSTILE.format(mark=mark, hooks=hooks))
+    put(root, b".gitattributes", b"* filter=f diff=f text eol=lf ident\n")
+    (outside / "d").mkdir(parents=True)
+    (outside / "d/f").write_text("theirs")
+    monkeypatch.setenv("GIT_TRACE", str(mark))
+    before = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
+    put(root, b"d/f", b"ours")
+    session.prompt()
+
+    def attack(root: Path) -> None:
+        put(root, b"f", b"changed")
+        (root / "d/f").unlink()
+        (root / "d").rmdir()
+        (root / "d").symlink_to(outside / "d")
+        put(root, b"new\n\x1b[2J", b"x")
+
+    session.call(attack)
+    undo(session)
+    assert tree_of(root) == session.trees[0]
+    assert (outside / "d/f").read_text() == "theirs"
+    assert not mark.exists()
+    assert before == {p: p.read_bytes() for p in (root / ".git").rglob("*") if p.is_file()}
+
+
+def test_a_link_that_takes_a_folders_place_meanwhile_leads_nowhere(
+    session: Session, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    put(session.root, b"d/f", b"ours")
+    session.prompt()
+    session.call(lambda root: put(root, b"d/f", b"changed"))
+    (session.root / "d").rename(session.root / "e")
+    (session.root / "d").symlink_to(tmp_path / "outside")
+    assert undo(session) == {Action.KEEP: [b"d/f"]}
+    assert not any((tmp_path / "outside").iterdir())
+
+
+def test_a_git_file_that_leads_elsewhere_is_only_read(session: Session, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    subprocess.run(["git", "init", "-q", elsewhere], check=True)
+    os.mkfifo(elsewhere / ".git/index")
+    put(session.root, b".git", f"gitdir: {elsewhere}/.git\n".encode())
+    before = sorted(elsewhere.rglob("*"))
+    put(session.root, b"f", b"one")
+    session.prompt()
+    session.call(lambda root: put(root, b"f", b"two"))
+    assert undo(session) == {Action.RESTORE: [b"f"]}
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_a_folder_that_is_not_writable_is_said_and_the_rest_is_done(
+    open_folder: Path,
+) -> None:
+    with nobody():
+        session = Session(open_folder)
+        put(session.root, b"d/f", b"one")
+        put(session.root, b"g", b"one")
+        session.prompt()
+        session.call(lambda root: put(root, b"d/f", b"two"))
+        session.call(lambda root: put(root, b"g", b"two"))
+        (session.root / "d").chmod(0o555)
+        assert undo(session) == {Action.KEEP: [b"d/f"], Action.RESTORE: [b"g"]}
+        assert (session.root / "d/f").read_bytes() == b"two"
+
+
+KILLED_AT = {
+    "execute", "executemany", "rename", "unlink", "open", "write", "fsync", "fchmod", "symlink",
+    "mkdir", "rmdir",
+}  # fmt: skip
+
+
+def dies_at(number: int, session: Session) -> bool:
+    """Undo in a process that is killed before its n-th step; whether it was."""
+    pid = os.fork()
+    if pid == 0:
+        left = [number]
+
+        def count(frame: FrameType, event: str, what: object) -> None:
+            if event == "c_call" and getattr(what, "__name__", "") in KILLED_AT:
+                left[0] -= 1
+                if left[0] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            sys.setprofile(count)
+            undo(session)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def test_a_kill_at_any_step_leaves_each_file_old_or_new_and_the_next_start_ends_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    def work(root: Path) -> None:
+        put(root, b"changed", b"two")
+        put(root, b"made/by/it", b"two")
+        (root / "removed").unlink()
+        (root / "link").symlink_to("removed")
+
+    put(session.root, b"changed", b"one")
+    put(session.root, b"removed", b"one")
+    session.prompt()
+    session.call(work)
+    old, new = tree_of(session.root), session.trees[0]
+    number, begun = 1, 0
+    while dies_at(number, session):
+        now = tree_of(session.root)
+        spare = {name for name in now if b".gemtui-undo-" in name}
+        for name in {*old, *new, *now} - spare:
+            assert now.get(name) in (old.get(name), new.get(name)), (number, name)
+        with session.opened():
+            settled = tree_of(session.root)
+        assert settled in (old, new), number
+        begun += settled == new
+        with session.opened() as project:
+            if settled == new:
+                project.redo()
+        assert tree_of(session.root) == old
+        number += 3
+    assert begun > 3
