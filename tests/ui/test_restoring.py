@@ -86,7 +86,7 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
         await me.press("f4")
         await me.sees("Restore a session?")
         await me.press("enter")
-        await me.until(lambda: any("Not put back" in said for said in me.said))
+        await me.until(lambda: any("Not restored" in said for said in me.said))
 
 
 async def test_what_a_person_deletes_is_not_lost(
