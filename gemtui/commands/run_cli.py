@@ -57,25 +57,24 @@ def _setup_words() -> tuple[Callable[[Any], Any], ...]:
             "-m",
             "--model",
             metavar="M",
-            help="Model, as Gemini CLI names it: auto, pro, flash, ...",
+            help="Model, by Gemini CLI's name: auto, pro, flash, ...",
         ),
         click.option(
             "--approval-mode",
             type=click.Choice(MODES),
-            help="What tools may do unasked; plan: only read, yolo: everything.",
+            help="What tools may do unasked; plan: only read; yolo: everything.",
         ),
         _level("--file-write", "Writing and editing files."),
         _level("--shell", "Shell commands."),
         _level("--network", "Web search and fetching pages."),
-        _tools("--only-tool", "Only this tool exists, such as read_file; may be given again."),
-        _tools("--allow-tool", "This tool needs no confirmation; may be given again."),
-        _tools("--deny-tool", "This tool is denied; may be given again."),
+        _tools("--only-tool", "Offer only this tool, such as read_file; repeatable."),
+        _tools("--allow-tool", "Allow this tool without confirmation; repeatable."),
+        _tools("--deny-tool", "Deny this tool; repeatable."),
         click.option(
             "--policy",
             metavar="NAME|FILE",
             multiple=True,
-            help="A policy file, or the name of one in `policies` beside the settings file; may be "
-            "given again.",
+            help="A policy file, or the name of one of gemtui's policies; repeatable.",
         ),
         click.option(
             "-C", "--cwd", metavar="DIR", type=click.Path(path_type=Path), help="Run in DIR."
@@ -85,11 +84,11 @@ def _setup_words() -> tuple[Callable[[Any], Any], ...]:
             metavar="DIR",
             multiple=True,
             type=click.Path(path_type=Path),
-            help="A folder that tools may use as well; may be given again.",
+            help="Another folder that tools may use; repeatable.",
         ),
-        click.option("--max-turns", metavar="N", type=int, help="End after N turns of the model."),
+        click.option("--max-turns", metavar="N", type=int, help="Stop after N turns of the model."),
         click.option("--sandbox", is_flag=True, help="Run in Gemini CLI's sandbox."),
-        click.option("--trust", is_flag=True, help="Trust the folder, for this run only."),
+        click.option("--trust", is_flag=True, help="Trust the folder for this run only."),
     )
 
 
@@ -101,23 +100,23 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
             "--prompt-file",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Take the prompt from FILE.",
+            help="Read the prompt from FILE.",
         ),
         setup_options,
         click.option(
             "--resume",
             metavar="ID",
             shell_complete=complete_session,
-            help="Continue this session; ID as for `gemtui show`.",
+            help="Continue this session; ID is what `gemtui show` takes.",
         ),
         click.option(
             "--fork",
             metavar="ID[:N]",
             shell_complete=complete_session,
-            help="Continue in a new chat with the past of this session, up to before prompt N.",
+            help="Continue in a copy of this session; with N, only of what comes before prompt N.",
         ),
-        _seconds("--timeout", "End a run that takes longer."),
-        _seconds("--idle-timeout", "End a run that has said nothing for so long."),
+        _seconds("--timeout", "Stop a run that takes longer."),
+        _seconds("--idle-timeout", "Stop a run that prints nothing for this long."),
         click.option(
             "--ask",
             is_flag=True,
@@ -127,11 +126,13 @@ def run_options(complete_session: Callable[..., Any]) -> Callable[[Any], Any]:
         click.option(
             "--fail-on-denied",
             is_flag=True,
-            help="Exit with 1 if a tool call was denied, even if the run was done without it.",
+            help="Exit with 1 if a tool call was denied, even if the run finished without it.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),
-        click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing."),
-        click.option("--quiet", is_flag=True, help="Say nothing on stderr but why it failed."),
+        click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one per line."),
+        click.option(
+            "--dry-run", is_flag=True, help="Print the exact command instead of running it."
+        ),
+        click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
     )
 
     def decorate(command: Any) -> Any:
@@ -170,5 +171,5 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no
 
 def _seconds(name: str, help: str) -> Callable[[Any], Any]:
     return click.option(
-        name, metavar="S", type=_Seconds(), help=f"{help} In seconds, or such as 90s, 10m, 2h."
+        name, metavar="S", type=_Seconds(), help=f"{help} In seconds, or as 90s, 10m, 2h."
     )
