@@ -575,9 +575,9 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
 def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
     """Copy a session, or its beginning, into a new session, and print the new id.
 
-    ID is what `gemtui show` takes, by default the newest session; archived sessions work too. The
-    original and the project's files don't change. Gemini CLI lists and resumes the new session like
-    its own. With --before 1 there is nothing to copy, so no session is made.
+    ID is what `gemtui show` takes, by default the newest session; a session that only the vault
+    has works too. The original and the project's files don't change. Gemini CLI lists and resumes
+    the new session like its own. With --before 1 there is nothing to copy, so no session is made.
     """
     from gemtui.commands import fork as command
 

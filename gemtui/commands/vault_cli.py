@@ -28,11 +28,11 @@ def _kept_ids(
 @_json
 @click.pass_context
 def vault(ctx: click.Context, as_json: bool) -> None:
-    """Archive sessions before Gemini CLI deletes them.
+    """Keep sessions that Gemini CLI deletes.
 
     Gemini CLI deletes sessions that were not used for 30 days, and some others. With the vault on,
     each session file is also saved in gemtui's own folder, so that it can still be read here and be
-    restored. Without a command, show what is archived and what would be deleted next.
+    restored. Without a command, show what is kept and what would be deleted next.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
@@ -45,7 +45,7 @@ def vault(ctx: click.Context, as_json: bool) -> None:
 @vault.command()
 @_json
 def status(as_json: bool) -> None:
-    """Show what is archived, what Gemini CLI will delete at its next start, and why."""
+    """Show what is kept, what Gemini CLI will delete at its next start, and why."""
     from gemtui.commands import vault as command
 
     command.status(as_json=as_json)
@@ -54,7 +54,7 @@ def status(as_json: bool) -> None:
 @vault.command()
 @_json
 def on(as_json: bool) -> None:
-    """Turn the vault on: archive all current and future sessions."""
+    """Turn the vault on: keep all current and future sessions."""
     from gemtui.commands import vault as command
 
     command.on(as_json=as_json)
@@ -63,7 +63,7 @@ def on(as_json: bool) -> None:
 @vault.command()
 @_json
 def off(as_json: bool) -> None:
-    """Turn the vault off. Archived sessions stay."""
+    """Turn the vault off. Kept sessions stay."""
     from gemtui.commands import vault as command
 
     command.off(as_json=as_json)
@@ -100,7 +100,7 @@ def restore(id: str, as_json: bool) -> int:
 @click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 @_json
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
-    """Delete archived sessions permanently, after a question.
+    """Delete kept sessions permanently, after a question.
 
     Only sessions that Gemini CLI has deleted are affected: for others the vault takes up no space.
     By default all of them. Exit code 1 if there are none.
