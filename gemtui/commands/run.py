@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.agent.approve import answer_questions
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
@@ -21,6 +20,7 @@ from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
+from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_session import aftermath_of
 from gemtui.runs.listing import prune, waiting_words
 
@@ -93,8 +93,8 @@ def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None
     if terminal is None:
         yield
         return
-    questions = TerminalQuestions(terminal, run.gate, Path(run.request.cwd))
-    answering = asyncio.ensure_future(answer_questions(run.gate, questions.approve))
+    questions = TerminalQuestions(terminal, Conversation(run.gate, Path(run.request.cwd)))
+    answering = asyncio.ensure_future(questions.ask_all())
     try:
         yield
     finally:

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gemtui.agent.approval import Fate
 from gemtui.runs.questions import Question
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
@@ -27,13 +26,6 @@ from gemtui.transcript.model import (
 from gemtui.transcript.rows import Row, of_rows, put_in
 from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
 
-_CONSENT = {
-    Fate.ALLOWED: Consent.ALLOWED,
-    Fate.CHANGED: Consent.CHANGED,
-    Fate.DENIED: Consent.DENIED,
-    Fate.STOPPED: Consent.STOPPED,
-    Fate.ABANDONED: Consent.ABANDONED,
-}
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
     Consent.ALLOWED: ToolStatus.SUCCESS,
@@ -155,7 +147,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
     """What was said, and the arguments that ran."""
     request, settled = question.request, question.settled
-    consent = Consent.WAITS if settled is None else _CONSENT[settled.fate]
+    consent = question.consent
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
     answer = Answer(
         consent=consent,

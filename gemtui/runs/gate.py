@@ -31,10 +31,8 @@ from gemtui.agent.approval import (
     Approval,
     ApprovalRequest,
     Away,
-    Fate,
     PassedCall,
     Settled,
-    Verdict,
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
@@ -50,6 +48,7 @@ from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import SEALED, GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
+from gemtui.transcript.model import Consent
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
@@ -161,7 +160,7 @@ class Gate:
         if not self._writes.close():
             self._wrong = self._wrong or DIFFERS
         if self._files.exists():
-            self._files.settle_open(self._settled(Fate.ABANDONED, reason=ENDED))
+            self._files.settle_open(self._settled(Consent.ABANDONED, reason=ENDED))
 
     # --- one event -----------------------------------------------------------------------------
 
@@ -367,11 +366,11 @@ class Gate:
                     self._waiting -= 1
             if answer is None:
                 reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
-                self._settle(number, Fate.ABANDONED, reason=reason)
+                self._settle(number, Consent.ABANDONED, reason=reason)
                 return None
             if isinstance(answer, Rule):
                 return self._by_rule(number, call, answer)
-            if answer.verdict is not Verdict.ALLOW:
+            if answer.consent is not Consent.ALLOWED:
                 return self._refuse(number, answer)
             asked = self._allow(number, call, answer, folder)
             if not isinstance(asked, ApprovalRequest):
@@ -419,23 +418,23 @@ class Gate:
         return last is not None and self._clock() - last < FRESH
 
     def _refuse(self, number: int, answer: Approval) -> Answer:
-        if answer.verdict is Verdict.STOP:
-            self._settle(number, Fate.STOPPED, reason=answer.reason)
+        if answer.consent is Consent.STOPPED:
+            self._settle(number, Consent.STOPPED, reason=answer.reason)
             self._stopped = True
             reason = answer.reason or "the user stopped the run"
             return {"continue": False, "stopReason": reason}
-        self._settle(number, Fate.DENIED, reason=answer.reason)
+        self._settle(number, Consent.DENIED, reason=answer.reason)
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
         """Make a call that waited, whatever it changes by now: all like it are allowed."""
         now = self._again(call, call.arguments)
         if (why := self._why_not(now)) is not None:
-            self._settle(number, Fate.DENIED, reason=why)
+            self._settle(number, Consent.DENIED, reason=why)
             return _refusal(why)
         self._note(now, place(rule), self._granted.answer_of(rule))
         given = self._through(now.tool_name, _as_foreseen(now))
-        self._settle(number, Fate.ALLOWED)
+        self._settle(number, Consent.ALLOWED)
         return given
 
     def _allow(
@@ -449,11 +448,13 @@ class Gate:
         changed = arguments != call.arguments
         now = self._again(call, arguments)
         if (why := self._why_not(now) or _unwritable(call, now)) is not None:
-            self._settle(number, Fate.DENIED, arguments=arguments if changed else None, reason=why)
+            self._settle(
+                number, Consent.DENIED, arguments=arguments if changed else None, reason=why
+            )
             return _refusal(why)
         if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
             fresh = self._again(call, call.arguments)
-            settled = replace(self._settled(Fate.ABANDONED, reason=why), again=self._asked + 1)
+            settled = replace(self._settled(Consent.ABANDONED, reason=why), again=self._asked + 1)
             with suppress(FileExistsError):
                 self._files.settle(number, settled)
             return replace(fresh, because=why, again=number)
@@ -464,17 +465,17 @@ class Gate:
             try:
                 begun = self._writes.begin(number, key, now.tool_use_id, does)
             except OSError as error:
-                self._settle(number, Fate.DENIED, reason=_trouble(error))
+                self._settle(number, Consent.DENIED, reason=_trouble(error))
                 return _refusal(_trouble(error))
             if not begun:
-                self._settle(number, Fate.DENIED, reason=RACES)
+                self._settle(number, Consent.DENIED, reason=RACES)
                 return _refusal(RACES)
         if answer.rules:
             with self._lock:
                 self._granted.add(answer.rules, answer=number)
         let = self._through(now.tool_name, given)
-        fate = Fate.CHANGED if changed else Fate.ALLOWED
-        self._settle(number, fate, arguments=arguments if changed else None)
+        consent = Consent.CHANGED if changed else Consent.ALLOWED
+        self._settle(number, consent, arguments=arguments if changed else None)
         return let
 
     def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
@@ -497,18 +498,18 @@ class Gate:
     def _settle(
         self,
         number: int,
-        fate: Fate,
+        consent: Consent,
         *,
         arguments: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> None:
         """Write down what became of a question; where it was settled before, that stands."""
         with suppress(FileExistsError):
-            settled = replace(self._settled(fate, reason=reason), arguments=arguments)
+            settled = replace(self._settled(consent, reason=reason), arguments=arguments)
             self._files.settle(number, settled)
 
-    def _settled(self, fate: Fate, *, reason: str) -> Settled:
-        return Settled(fate=fate, reason=reason, at=round(self._clock() * 1000))
+    def _settled(self, consent: Consent, *, reason: str) -> Settled:
+        return Settled(consent=consent, reason=reason, at=round(self._clock() * 1000))
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

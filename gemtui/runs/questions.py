@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Settled
+from gemtui.agent.approval import ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import forget_always
-from gemtui.transcript.model import Beyond
+from gemtui.transcript.model import Beyond, Consent
 from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
@@ -38,6 +38,11 @@ class Question:
         return self.request.number
 
     @property
+    def consent(self) -> Consent:
+        """What became of it; it waits until that is known."""
+        return Consent.WAITS if self.settled is None else self.settled.consent
+
+    @property
     def about(self) -> str:
         """The command, the file, or the first argument of the call, shortened."""
         args = self.request.arguments
@@ -45,14 +50,13 @@ class Question:
         return str(args.get("command") or asked_path(dict(args)) or first)[:200]
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry of `gemtui runs show --json`; `fate`: `waits` while nothing has come of it."""
-        settled = self.settled
+        """One entry of `gemtui runs show --json`."""
         return {
             "tool": self.request.tool_name,
             "about": self.about,
             "subagent": self.request.subagent,
-            "fate": "waits" if settled is None else settled.fate.value,
-            "reason": "" if settled is None else settled.reason,
+            "consent": self.consent.value,
+            "reason": "" if self.settled is None else self.settled.reason,
         }
 
     @property
@@ -105,10 +109,6 @@ class Questions:
         if found != self.all:
             self.all = found
         return self.all
-
-    def answer(self, number: int, approval: Approval) -> bool:
-        """Answer a question; False where somebody else has answered. Raises OSError."""
-        return self._gate.answer(number, approval)
 
     def _beyond(self, number: int) -> Beyond | None:
         answer = self._gate.answer_to(number)

@@ -157,17 +157,20 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Consent(StrEnum):
-    """What became of the question whether a call may be made."""
+    """The answer to the question whether a call may be made.
+
+    A person allows, denies or stops; the gate writes down what became of it.
+    """
 
     WAITS = "waits"
     ALLOWED = "allowed"
     CHANGED = "changed"
-    """It was made with other arguments."""
+    """Allowed with other arguments."""
     DENIED = "denied"
     STOPPED = "stopped"
-    """It was denied, and the run ended."""
+    """Denied, and the run is ended."""
     ABANDONED = "abandoned"
-    """Nobody answered, and it was not made."""
+    """Nobody answered before the run ended, or while nobody was there; it was not made."""
 
 
 class Beyond(StrEnum):

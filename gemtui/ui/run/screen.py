@@ -199,7 +199,7 @@ class RunScreen(DialogGuardScreen[None]):
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
         self._pointed_at = None
-        self.question.show((), run.cwd)
+        self.question.show(())
         self._go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
@@ -211,7 +211,7 @@ class RunScreen(DialogGuardScreen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
-        self.question.show((), folder)
+        self.question.show(())
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
         self.query_one("#status", BarLine).say([])
@@ -270,7 +270,7 @@ class RunScreen(DialogGuardScreen[None]):
         """Show what waits; the keys go there once nothing else can be meant by them."""
         pane = self.question
         asked, had_focus = pane.asks, pane.view.has_focus
-        pane.show(run.waiting, run.cwd)
+        pane.show(run.waiting, run.conversation)
         if pane.asks != asked:
             self._say_options()
             self.refresh_bindings()
@@ -517,20 +517,23 @@ class RunScreen(DialogGuardScreen[None]):
     @on(QuestionPane.Answered)
     def _answered(self, event: QuestionPane.Answered) -> None:
         if not self.asking and event.shown is self.question.shown:
-            self._answered_by = BY_ID[f"question.{event.said}"].keys
+            self._answered_by = BY_ID[f"question.{event.action}"].keys
             self._settle(event)
 
     @work(exclusive=True, group=DIALOG)
     async def _settle(self, event: QuestionPane.Answered) -> None:
         if (run := self.run_shown) is not None:
-            await answers.answer(self.gemtui, self.question, run, event.said, event.shown)
+            talk = run.conversation
+            await answers.answer(self.gemtui, self.question, talk, event.action, event.shown)
+            await run.look_at_questions()
             self._tick()
 
     @work(exclusive=True, group=DIALOG)
     async def action_take_back(self) -> None:
         """Ask again about what was allowed for all like it."""
         if self.run_shown is not None:
-            await answers.take_back(self.gemtui, self.run_shown)
+            await answers.take_back(self.gemtui, self.run_shown.conversation)
+            await self.run_shown.look_at_questions()
             self._tick()
 
     @work(exclusive=True, group=DIALOG)
