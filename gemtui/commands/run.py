@@ -105,6 +105,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     stop.begun(run)
+    show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     try:
         async for event in run.events():

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import Request
+from gemtui.errors import GemtuiError
 from gemtui.paths import gemini_home
 from gemtui.runs.gate_checks import check_gate
 from gemtui.runs.resume import ResumeGuard, require_stored
+from gemtui.runs.run_policy import RunPolicy
 
 
 class GeminiAdapter(gemini.GeminiAdapter):
@@ -34,3 +40,10 @@ class GeminiAdapter(gemini.GeminiAdapter):
                 options, self._environ, version=found.version, capabilities=found.capabilities
             )
         return super().start(prompt, options, id=id)
+
+    def _with_hidden(self, request: Request) -> Request:
+        """The request with the tools that the run hides, if its policy can be read."""
+        with suppress(GemtuiError, OSError):
+            hidden = RunPolicy.of(request, self._environ).hidden()
+            return replace(request, about={**(request.about or {}), "hidden": hidden})
+        return request

@@ -124,7 +124,7 @@ class LiveRun:
         self.told: Transcript | None = None
         """The whole of it with what the CLI has stored, once it has ended."""
         self.before = Transcript.of(()) if before is None else before
-        self.progress = RunProgress()
+        self.progress = RunProgress(run.request)
         self.questions: tuple[Question, ...] = ()
         self.differing: Sequence[Difference] = ()
         """The files that were not as approved; known once it has ended."""
