@@ -45,7 +45,8 @@ class ApprovalRequest:
     `effect`: what the call did when it was asked about; `context`: where it is made, to foresee it
     again. `again`: the number of the question in whose place it is asked, because something changed
     before the answer; 0 = it is the first. `server`, `origin`: the MCP server and its command or
-    address, as the CLI names them; "" = no tool of a server.
+    address, as the CLI names them; "" = no tool of a server. `hooked`: another hook changed the
+    arguments before.
     """
 
     tool_name: str
@@ -61,6 +62,7 @@ class ApprovalRequest:
     again: int = 0
     server: str = ""
     origin: str = ""
+    hooked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,3 +157,15 @@ class PassedCall:
     answer: int = 0
     tool_use_id: str | None = None
     at: Milliseconds = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookedCall:
+    """A call that another hook changed after the gate had let it through.
+
+    `arguments`: those with which it was made. `tool_use_id`: None = a call of a sub-agent.
+    """
+
+    tool_name: str
+    arguments: Mapping[str, Any]
+    tool_use_id: str | None = None

@@ -31,6 +31,7 @@ from gemtui.agent.approval import (
     Approval,
     ApprovalRequest,
     Away,
+    HookedCall,
     PassedCall,
     Settled,
 )
@@ -96,7 +97,7 @@ class Gate:
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
         self._writes = ApprovedWrites(self._files, clock)
-        self._passed = 0
+        self._passed, self._hooked = 0, 0
         self._steering = Steering.of(folder)
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
@@ -225,6 +226,7 @@ class Gate:
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
+            hooked = id is None and not nested and self._calls.is_told_otherwise(name)
             model = self._calls.model
         folder = string(event.get("cwd"))
         elsewhere = bool(folder) and resolved(Path(folder)) != resolved(Path(self._request.cwd))
@@ -238,7 +240,8 @@ class Gate:
             arguments=arguments,
             tool_use_id=id,
             session_id=string(event.get("session_id")) or None,
-            subagent=id is None,
+            subagent=id is None and not hooked,
+            hooked=hooked,
             effect=self._effect(name, arguments, context),
             context=context,
             server=string(server.get("server_name")),
@@ -317,14 +320,25 @@ class Gate:
             return
         call = _key(tool, made)
         with self._lock:
+            others = any(count for (name, _), count in self._let.items() if name == tool)
             if self._let[call] > 0:
                 self._let[call] -= 1
-            elif is_sealed(made) or not self._rules().can_carry_seal(tool):
-                others = any(count for (name, _), count in self._let.items() if name == tool)
-                self._wrong = ALTERED if others else PASSED
+            else:
+                if others:
+                    self._note_hooked(tool, made)
+                if is_sealed(made) or not self._rules().can_carry_seal(tool):
+                    self._wrong = ALTERED if others else PASSED
             alone = not any(count for (name, _), count in self._let.items() if name in SEALED)
         if not self._writes.made(call, event.get("tool_response"), alone=alone):
             self._wrong = self._wrong or DIFFERS
+
+    def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
+        """Write down that another hook changed a call after it had passed here."""
+        self._hooked += 1
+        id = self._calls.last_passed(tool)
+        call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
+        with suppress(OSError):  # whether the run goes on is decided without it
+            self._files.was_hooked(self._hooked, call)
 
     # --- what a person says meanwhile ------------------------------------------------------------
 

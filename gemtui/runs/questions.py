@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
-from gemtui.agent.approval import ApprovalRequest, Settled
+from gemtui.agent.approval import ApprovalRequest, HookedCall, PassedCall, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import forget_always
@@ -70,6 +70,17 @@ class Question:
         return self.beyond in (Beyond.RUN, Beyond.ALWAYS)
 
 
+@dataclass(frozen=True, slots=True)
+class UnaskedCalls:
+    """What a gate wrote down of calls beside its questions.
+
+    `passed`: made by a rule of the person's own. `hooked`: changed by another hook afterwards.
+    """
+
+    passed: tuple[PassedCall, ...] = ()
+    hooked: tuple[HookedCall, ...] = ()
+
+
 class Questions:
     """Reads the questions of a run; each file once."""
 
@@ -77,6 +88,9 @@ class Questions:
         self._gate = gate
         self._known: dict[int, Question] = {}
         self.all: tuple[Question, ...] = ()
+        self._passed: dict[int, PassedCall] = {}
+        self._hooked: dict[int, HookedCall] = {}
+        self.unasked = UnaskedCalls()
 
     def stay(self, gone: Event) -> None:
         """Say to the run, until `gone` is set, that somebody is there to answer."""
@@ -108,7 +122,15 @@ class Questions:
         found = tuple(self._known[number] for number in sorted(self._known))
         if found != self.all:
             self.all = found
+        self._look_at_unasked()
         return self.all
+
+    def _look_at_unasked(self) -> None:
+        passed, hooked = self._gate.passed(self._passed), self._gate.hooked(self._hooked)
+        if passed or hooked:
+            self._passed |= passed
+            self._hooked |= hooked
+            self.unasked = UnaskedCalls(tuple(self._passed.values()), tuple(self._hooked.values()))
 
     def _beyond(self, number: int) -> Beyond | None:
         answer = self._gate.answer_to(number)

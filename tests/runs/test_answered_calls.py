@@ -7,11 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Settled
+from gemtui.agent.approval import (
+    Approval,
+    ApprovalRequest,
+    HookedCall,
+    PassedCall,
+    Settled,
+)
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.answered_calls import AnsweredCalls
-from gemtui.runs.questions import Question, Questions
+from gemtui.runs.questions import Question, Questions, UnaskedCalls
 from gemtui.transcript.model import Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
 
 
@@ -153,3 +159,28 @@ def test_calls_that_are_not_made_before_an_answer_are_queued() -> None:
         transcript(*calls), [question(1, {"file_path": "1"}, Consent.ALLOWED)]
     )
     assert {each.status for each in over.calls()} == {running}
+
+
+def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> None:
+    """Of two alike, the one whose id the gate wrote down; a hook's arguments are what ran."""
+    calls = call("a", "glob", pattern="*"), call("b", "glob", pattern="*"), call("c", file_path="1")
+    rule = "rule 2 of work.toml"
+    passed = PassedCall(tool_name="glob", arguments={"pattern": "*"}, rule=rule, tool_use_id="b")
+    granted = PassedCall(
+        tool_name="write_file",
+        arguments={"file_path": "1"},
+        rule="a rule",
+        answer=3,
+        tool_use_id="c",
+    )
+    hooked = HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="a")
+    answered = AnsweredCalls()
+    found = answered.told(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
+    assert [(each.rule, each.hooked, dict(each.args)) for each in found.calls()] == [
+        ("", True, {"pattern": "/etc/*"}),
+        (rule, False, {"pattern": "*"}),
+        ("your answer to question 3", False, {"file_path": "1"}),
+    ]
+    asked = question(1, {"file_path": "2"}, Consent.ALLOWED, tool_use_id="c", hooked=True)
+    (_, _, last) = answered.told(transcript(*calls), [asked]).calls()
+    assert (last.hooked, dict(last.args)) == (True, {"file_path": "2"})

@@ -25,6 +25,7 @@ from gemtui.agent.approval import (
     UNGATED,
     Approval,
     ApprovalRequest,
+    HookedCall,
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
@@ -695,7 +696,7 @@ def test_a_call_that_a_granted_rule_lets_pass_says_so(asker: Asker) -> None:
     asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
     assert first.result()
     assert asker.call("run_shell_command", command="make test")
-    (passed,) = asker.files.passed()
+    (passed,) = asker.files.passed().values()
     assert (passed.arguments, passed.answer) == ({"command": "make test"}, 1)
 
 
@@ -865,3 +866,22 @@ def test_a_socket_that_can_t_be_made_keeps_the_run_from_starting(tmp_path: Path)
     (tmp_path / "gate").touch()
     with pytest.raises(OSError, match="in use"):
         Asker(tmp_path)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_call_that_another_hook_changed_says_so(asker: Asker, when: str) -> None:
+    """The question is no sub-agent's; a read that is changed later is written down."""
+    asker.hook("SessionStart")
+    given = {"file_path": "a", "content": "1"}
+    use = {"type": "tool_use", "tool_id": "1", "tool_name": "write_file", "parameters": given}
+    if when == "before":
+        asker.says(use)
+        asker.later("write_file", **{**given, "content": "other"})
+        request = asker.question(1)
+        assert (request.hooked, request.subagent) == (True, False)
+        return
+    asker.says({**use, "tool_name": "glob", "parameters": {"pattern": "*"}})
+    asker.call("glob", pattern="*")
+    asker.hook("AfterTool", tool_name="glob", tool_input={"pattern": "/etc/*"}, tool_response={})
+    (found,) = asker.files.hooked().values()
+    assert found == HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="1")

@@ -37,7 +37,7 @@ from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.outcome import RunOutcome, RunProgress, Status, retry_words
-from gemtui.runs.questions import Question
+from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.runs.steered import Steered, look, with_words
 from gemtui.transcript.model import (
     Author,
@@ -132,6 +132,7 @@ class LiveRun:
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called when it asks, and when a question has been answered."""
+        self._unasked = UnaskedCalls()
         self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.steered = Steered()
@@ -269,6 +270,9 @@ class LiveRun:
         async with self._reading:
             found = await asyncio.to_thread(self.conversation.look)
         await self.look_at_steering()
+        if (unasked := self.conversation.questions.unasked) is not self._unasked:
+            self._unasked = unasked
+            self._asked += 1
         if found is not self.questions:
             self.questions, self._waiting = found, self._in_order(found)
             self._asked += 1
@@ -365,7 +369,7 @@ class LiveRun:
     def own(self) -> Transcript:
         """Return what this run said, without the conversation before it."""
         said = self.streamed if self.told is None else self.told
-        told = self._answered.told(said, self.questions)
+        told = self._answered.told(said, self.questions, self._unasked)
         return with_words(told, self.steered, self._words)
 
     def transcript(self) -> Transcript:
