@@ -74,9 +74,7 @@ class Report:
             takes = "takes" if unasked == 1 else "take"
             words.append(f"{counted(unasked, 'setting')} {takes} questions away")
         if others:
-            words.append(
-                f"{counted(others, 'more thing' if unasked else 'thing')} nobody asks about"
-            )
+            words.append(counted(others, "other notice" if unasked else "notice"))
         return ", ".join(words)
 
     def lines(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on, work
+from textual import events, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -632,7 +632,13 @@ class RunScreen(DialogGuardScreen[None]):
     def _update_header(self) -> None:
         looking = Content.styled("looking for Gemini CLI", "dim")
         right = [looking if self._cli is None else cli_words(self._cli)]
-        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs"), right)
+        first = BY_ID["prompt.leave"].footer() if self.focused is self.prompt else ""
+        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs", first=first), right)
+
+    @on(events.DescendantFocus, "PromptArea")
+    @on(events.DescendantBlur, "PromptArea")
+    def _prompt_took_the_keys(self) -> None:
+        self.call_after_refresh(self._update_header)
 
     def _say_nothing_yet(self) -> None:
         self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)

@@ -529,6 +529,22 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
+async def test_the_header_shows_the_keys_that_lead_to_another_pane(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    """A digit is text in the prompt; esc leaves it first."""
+    fake_cli(START, END)
+    async with runner(home, project, NARROW) as me:
+        await me.press("1")
+        assert me.pane.prompt.text == "1"
+        await me.sees("esc 1 Sessions", "[2 Run]", "esc 3 Policy")
+        await me.press("escape")
+        await me.until(lambda: "esc 1" not in me.text)
+        pane = me.pane
+        await me.press("1")
+        await me.until(lambda: me.app.screen is not pane)
+
+
 def allowed(project: Path, *tools: str) -> None:
     """The project's own settings take questions away."""
     (project / ".gemini").mkdir(exist_ok=True)
@@ -574,7 +590,7 @@ async def test_the_options_say_what_nobody_is_asked_about(
     allowed(project, "write_file")
     async with runner(home, project, NARROW) as me:
         await me.press("ctrl+o")
-        await me.sees("1 setting takes questions away, 9 more things nobody asks about: see above")
+        await me.sees("1 setting takes questions away, 9 other notices: see above")
         await me.press("shift+tab")
         await me.sees("tools.allowed in")
 
