@@ -455,8 +455,11 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
         yield f"a policy names a tool that is not there: {tool}", "correct the name in that policy"
     for tool in progress.missing:
         yield f"there is no tool {tool}: the model called it by mistake", ""
-    if failed := progress.failed.total():
-        yield f"{_calls(failed)} failed: {', '.join(progress.failed)}", ""
+    failed = {
+        tool: count for tool, count in progress.failed.items() if tool not in progress.missing
+    }
+    if failed:
+        yield f"{_calls(sum(failed.values()))} failed: {', '.join(failed)}", ""
 
 
 _NO_SUCH_TOOL = re.compile(r'Unrecognized tool name "([^"]+)"')

@@ -254,8 +254,8 @@ priority = 500
         ("web_fetch", {}, NOT_FOUND, Status.REFUSED, "denied by rule 2 of work.toml (", "change"),
         ("mcp_srv_drop", {}, NOT_FOUND, Status.REFUSED, "denied by rule 2 of work.", "change"),
         ("mcp_srv_get", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
-        ("delegate_to_agent", {}, NOT_FOUND, Status.WARNING, "1 tool call failed", ""),
-        ("glob", {}, NOT_FOUND, Status.WARNING, "1 tool call failed", ""),
+        ("delegate_to_agent", {}, NOT_FOUND, Status.WARNING, "", ""),
+        ("glob", {}, NOT_FOUND, Status.WARNING, "", ""),
         (
             "run_shell_command",
             {"command": "git push"},
