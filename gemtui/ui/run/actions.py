@@ -80,7 +80,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     """Say what a run does that nobody is asked about, where that is news; False = no run."""
     report = await asyncio.to_thread(told_before, options)
     if report.is_news:
-        title = Clean("Before this run" if report.seen else "Before the first run here")
+        title = Clean("Before this run")
         about = (
             clean_line(str(report.folder)),
             Clean(""),

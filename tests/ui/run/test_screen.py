@@ -563,7 +563,7 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
     allowed(project, "write_file")
     async with runner(home, project) as me:
         await me.ask("hi")
-        await me.sees("Before the first run" if trusted else "Trust this folder?", "tools.allowed")
+        await me.sees("Before this run" if trusted else "Trust this folder?", "tools.allowed")
         await me.sees("more lines")
         await me.press("down", "down", "enter")
         await me.sees("What this folder does unasked", "mcpServers.s8")
