@@ -312,14 +312,13 @@ class QuestionPane(Vertical):
         self.view.show(lambda _look: ())
         self.view.begin()
         question = next((each for each in self.waiting if each.number == number), None)
-        if question is not None:
-            self._look_at(question)
+        if question is not None and self._conversation is not None:
+            self._look_at(question, self._conversation)
 
     @work(exclusive=True, group="proposal")
-    async def _look_at(self, question: Question) -> None:
-        assert self._conversation is not None
-        asked = await asyncio.to_thread(self._conversation.asked, question)
-        if question.number == self._number:
+    async def _look_at(self, question: Question, conversation: Conversation) -> None:
+        asked = await asyncio.to_thread(conversation.asked, question)
+        if question.number == self._number and conversation is self._conversation:
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
@@ -335,9 +334,8 @@ class QuestionPane(Vertical):
         self.screen.refresh_bindings()
 
     def _lines(self, look: Look) -> Sequence[Line]:
-        if self.shown is None:
+        if self.shown is None or self._conversation is None:
             return ()
-        assert self._conversation is not None
         project = self._conversation.cwd
         drawing = draw_proposal(self.shown.runs, self.shown.cautions, project, look)
         self._left_out = drawing.left_out
