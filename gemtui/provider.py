@@ -226,7 +226,7 @@ class _Gathered:
 
     def __init__(self, prompt: str, run: GeminiRun) -> None:
         self._run = run
-        self._progress = RunProgress()
+        self._progress = RunProgress(run.request)
         self._fold = Fold(prompt, began=datetime.now(UTC))
         self._said: list[str] = []
         self._session: str | None = None

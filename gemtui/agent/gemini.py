@@ -53,6 +53,7 @@ from gemtui.errors import CliNotFound, GemtuiError, OptionError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
+from gemtui.policy.model.tool_catalog import is_known
 from gemtui.processes import FOLDER, python
 
 _LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
@@ -128,6 +129,7 @@ class GeminiRun:
             resumed=about.get("resume"),
             turn_limit=self.request.turn_limit,
             asks=self.asks,
+            hides=self._hides,
         )
         reader = NdjsonReader()
         looks, asked = 0, 0
@@ -147,6 +149,15 @@ class GeminiRun:
                 yield event
         for event in stream.finish(await asyncio.to_thread(self._ending)):
             yield event
+
+    def _hides(self, tool: str) -> bool:
+        """Whether a tool that is not found is hidden; where that is not written down, any tool that
+        the CLI has.
+        """
+        try:
+            return self.request.hides(tool) is not None
+        except KeyError:
+            return is_known(tool)
 
     @property
     def asks(self) -> bool:
@@ -343,10 +354,15 @@ class GeminiAdapter:
             turn_limit=command.turn_limit,
             about=_about(prompt, options, command, machine.capabilities),
         )
+        request = self._with_hidden(request)
         folder.write_request(request)
         self._prepare(folder, request)
         supervisor = _supervise(folder, self._environ, self._guard)
         return GeminiRun(folder, request, supervisor, guard=self._guard)
+
+    def _with_hidden(self, request: Request) -> Request:
+        """The request with the tools that the run hides; this adapter knows no policy."""
+        return request
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
         """Let the guard do its part; where it can't, the folder says that nothing was started."""

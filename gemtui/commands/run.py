@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.agent.approve import answer_questions
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
@@ -22,6 +21,7 @@ from gemtui.errors import CliNotFound
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
+from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.user_commands import take_untold
 
@@ -96,8 +96,8 @@ def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None
     if terminal is None:
         yield
         return
-    questions = TerminalQuestions(terminal, run.gate, Path(run.request.cwd))
-    answering = asyncio.ensure_future(answer_questions(run.gate, questions.approve))
+    questions = TerminalQuestions(terminal, Conversation(run.gate, Path(run.request.cwd)))
+    answering = asyncio.ensure_future(questions.ask_all())
     try:
         yield
     finally:
@@ -108,6 +108,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     stop.begun(run)
+    show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     try:
         async for event in run.events():

@@ -19,6 +19,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
+from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
 from gemtui.runs.outcome import RunProgress, Status, one_line, retry_words
@@ -53,6 +54,10 @@ class Show:
         self._fail_on_denied = fail_on_denied
         self._progress = RunProgress()
         self._streamed = self._midline = self._failed = False
+
+    def begun(self, request: Request) -> None:
+        """Take the request of the run that has begun."""
+        self._progress.request = request
 
     def output(self, event: AgentEvent) -> bytes:
         """Return what goes to stdout for one event; progress is written to stderr."""

@@ -137,7 +137,7 @@ def _ended_with(run: Run) -> str:
 def _question(question: Question) -> Clean:
     """The row of one question: what became of it, and what it was about."""
     told = question.to_dict()
-    words = f"{told['fate']}: {told['tool']} {told['about']}"
+    words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
     return Clean(f"{'asked':<9}{visible_line(words + reason)}")
 

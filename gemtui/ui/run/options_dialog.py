@@ -11,6 +11,7 @@ from typing import NamedTuple
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.widget import Widget
 
 from gemtui.agent.approval import Away
@@ -20,6 +21,7 @@ from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, check_tools
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
@@ -154,11 +156,14 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         keys = own("tab next   ctrl+s apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
+                with VerticalScroll(id="told-before"):
+                    yield Static(id="told-lines")
                 for title, fields in _GROUPS.items():
                     if title:
                         yield Static(own(title), classes="group")
                     for name, label in fields.items():
                         yield from self._row(name, label)
+            yield Static(id="told-summary")
             yield from self._row("remember", "Remember")
             yield Static(id="hint")
             yield from self.buttons()
@@ -191,10 +196,30 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     def on_mount(self) -> None:
         """Fields that mean nothing yet take no keys."""
         self._say_away()
+        self._tell_before()
 
     @on(Tick.Changed, "#ask")
     def _say_away(self) -> None:
         self.query_one("#away", Select).disabled = not self._ticked("ask")
+
+    # --- what a run does that nobody is asked about ---------------------------------------------
+
+    @on(Select.Changed, "#approval_mode")
+    @on(Input.Blurred, "#cwd")
+    @work(exclusive=True, group="told")
+    async def _tell_before(self) -> None:
+        """Say it of the folder and the mode that stand here, above all fields and in one line."""
+        try:
+            report = await asyncio.to_thread(told_before, self._wanted())
+        except OptionError:
+            return
+        lines = [clean_line(words) for words in report.lines()]
+        self.query_one("#told-before").display = bool(lines)
+        self.query_one("#told-lines", Static).update(Content("\n").join(map(Content, lines)))
+        summary = self.query_one("#told-summary", Static)
+        summary.display = bool(lines)
+        mark = look_of(self.app, 1).glyphs.warning
+        summary.update(clean_line(f"{mark} {report.summary() or 'settings changed'}: see above"))
 
     # --- hints ---------------------------------------------------------------------------------
 

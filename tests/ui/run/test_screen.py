@@ -529,6 +529,72 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
+async def test_the_header_shows_the_keys_that_lead_to_another_pane(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    """A digit is text in the prompt; esc leaves it first."""
+    fake_cli(START, END)
+    async with runner(home, project, NARROW) as me:
+        await me.press("1")
+        assert me.pane.prompt.text == "1"
+        await me.sees("esc 1 Sessions", "[2 Run]", "esc 3 Policy")
+        await me.press("escape")
+        await me.until(lambda: "esc 1" not in me.text)
+        pane = me.pane
+        await me.press("1")
+        await me.until(lambda: me.app.screen is not pane)
+
+
+def allowed(project: Path, *tools: str) -> None:
+    """The project's own settings take questions away."""
+    (project / ".gemini").mkdir(exist_ok=True)
+    servers = {f"s{number}": {"command": "serve"} for number in range(9)}
+    found = {"tools": {"allowed": list(tools)}, "mcpServers": servers}
+    (project / ".gemini/settings.json").write_text(json.dumps(found))
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it_changes(
+    home: Path, project: Path, fake_cli: FakeCli, *, trusted: bool
+) -> None:
+    if not trusted:
+        (home / ".gemini/trustedFolders.json").unlink()
+    fake_cli(START, says("Hello."), END)
+    allowed(project, "write_file")
+    async with runner(home, project) as me:
+        await me.ask("hi")
+        await me.sees("Before this run" if trusted else "Trust this folder?", "tools.allowed")
+        await me.sees("more lines")
+        await me.press("down", "down", "enter")
+        await me.sees("What this folder changes without asking", "mcpServers.s8")
+        await me.press("escape")
+        await me.sees("Show all of it")
+        await me.press("down", "enter")
+        await me.ended()
+        await me.ask("again")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        allowed(project, "run_shell_command")
+        await me.ask("once more")
+        await me.sees("Before this run", "changed since the last run: tools.allowed")
+        await me.press("enter")
+        assert len(list_runs(runs_dir())) == 2
+        assert me.pane.prompt.text == "once more"
+
+
+async def test_the_options_say_what_nobody_is_asked_about(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    """One line of it stays in sight in 80x24."""
+    fake_cli(START, END)
+    allowed(project, "write_file")
+    async with runner(home, project, NARROW) as me:
+        await me.press("ctrl+o")
+        await me.sees("1 setting takes questions away, 9 other notices: see above")
+        await me.press("shift+tab")
+        await me.sees("tools.allowed in")
+
+
 async def test_a_folder_that_is_not_utf8_is_refused_in_words(
     home: Path, tmp_path: Path, fake_cli: FakeCli
 ) -> None:
