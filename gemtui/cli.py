@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 from gemtui.commands.extension_cli import extension
 from gemtui.commands.marks_cli import mark_command, marks
 from gemtui.commands.policy_cli import policy
-from gemtui.commands.run_cli import RunArguments, run_options
+from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
 from gemtui.commands.runs_cli import runs
 from gemtui.commands.since import Moment
 from gemtui.commands.trust_cli import trust
@@ -492,8 +492,8 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
 
 
-@root.command()
-@run_options(_session_ids)
+@root.command(cls=run_command(_session_ids))
+@run_arguments
 def run(**words: Any) -> int:
     """Run Gemini CLI on PROMPT, without a screen.
 
@@ -504,7 +504,7 @@ def run(**words: Any) -> int:
     """
     from gemtui.commands import run as command
 
-    return command.run(RunArguments(**words))
+    return command.run(RunArguments.of(words))
 
 
 root.add_command(runs)

@@ -34,7 +34,7 @@ def run(words: RunArguments) -> int:
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
-    options = options_of(words)
+    options = options_of(words.options)
     prompt = prompt_of(words)
     adapter = GeminiAdapter()
     if words.dry_run:
@@ -43,7 +43,7 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
-    terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
+    terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     prune(adapter.runs)
     show = Show(as_json=words.as_json, quiet=words.quiet)
     _tell_before(options)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from textual.content import Content
 
-from gemtui.agent.approval import Away
 from gemtui.agent.detect import Detected
-from gemtui.agent.options import AgentOptions, seconds_text
+from gemtui.agent.options import AgentOptions, option_value, run_options, seconds_text
+from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.notify import Notice
 from gemtui.paths import current_folder
-from gemtui.policy.file.levels import Level
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.outcome import Status
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
@@ -280,41 +279,31 @@ _LOUD = "bold $text-warning"
 
 def loud_words(options: AgentOptions) -> Iterator[str]:
     """Yield what lets commands run unasked, or trusts what nobody has trusted."""
-    if options.trust:
-        yield "trust"
-    if options.permissions is not None and options.permissions.shell_execute == Level.ALLOW:
-        yield "shell allow"
-    if options.approved_tools:
-        yield f"{counted(len(options.approved_tools), 'tool')} allowed"
+    for option in run_options():
+        if option.brief and option.dangerous(value := option_value(options, option.name)):
+            yield _brief(option, value)
 
 
 def unusual(options: AgentOptions) -> Iterator[str]:
     """Yield what else differs from the defaults, but for model, mode and folder."""
-    if options.ask:
-        yield "asks me" if options.away is Away.WAIT else "asks me, refuses while I am away"
-    if options.sandbox:
-        yield "sandbox"
-    if (levels := options.permissions) is not None:
-        named = {
-            "write": levels.file_write,
-            "shell": levels.shell_execute if levels.shell_execute != Level.ALLOW else None,
-            "net": levels.network_access,
-        }
-        yield from (f"{name} {level}" for name, level in named.items() if level is not None)
-    if options.only_tools is not None:
-        yield f"only {counted(len(options.only_tools), 'tool')}"
-    if options.disallowed_tools:
-        yield f"{counted(len(options.disallowed_tools), 'tool')} denied"
-    if options.max_turns is not None:
-        yield counted(options.max_turns, "turn")
-    if options.timeout is not None:
-        yield f"timeout {seconds_text(options.timeout)}"
-    if options.idle_timeout is not None:
-        yield f"silence {seconds_text(options.idle_timeout)}"
-    if options.policies:
-        yield f"policy {', '.join(path.stem for path in options.policies)}"
-    if options.include_directories:
-        yield f"{counted(len(options.include_directories), 'more folder')}"
+    for option in run_options():
+        value = option_value(options, option.name)
+        means = not option.needs or option_value(options, option.needs)
+        if option.brief and means and value != option.default and not option.dangerous(value):
+            yield _brief(option, value)
+
+
+def _brief(option: RunOption, value: Any) -> str:
+    """A value in the words of its option."""
+    if option.unit:
+        words = counted(value if isinstance(value, int) else len(value), option.unit)
+    elif option.kind is OptionKind.SECONDS:
+        words = seconds_text(value)
+    elif option.kind is OptionKind.PATHS:
+        words = ", ".join(path.stem for path in value)
+    else:
+        words = str(value)
+    return option.brief.format(words)
 
 
 def refused(block: Block | None) -> Call | None:
