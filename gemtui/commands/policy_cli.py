@@ -190,6 +190,14 @@ def flags(name: str, **words: Any) -> int:
     "--args", metavar="JSON", default="{}", help="Its arguments, an object; - reads stdin."
 )
 @click.option("--subagent", metavar="NAME", help="The subagent that calls it.")
+@click.option(
+    "--include-directory",
+    "include_directories",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A folder that tools of the run may use as well; may be given again.",
+)
 @_json
 def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situation: Any) -> int:
     """Say what would happen to one tool call, and which rule decides.

@@ -48,6 +48,7 @@ def effective_policy(
     settings: Path | None = None,
     allowed_tools: Sequence[str] = (),
     workspace: Path | None = None,
+    include_directories: Sequence[Path] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> EffectivePolicy:
     """Return the policy of a run that gemtui would start with the files `policies`.
@@ -55,8 +56,9 @@ def effective_policy(
     `--policy` replaces the user's own files, so gemtui names these first; `alone`: as `gemini
     --policy` by itself has it. Without `policies` both mean a plain run. `admin`: as
     `--admin-policy`. `settings`: a file to use instead of the machine's merged settings.
-    `workspace`: the run's folder, whose own settings count if it is trusted. Raises OptionError for
-    a settings file that does not exist, OSError for one that can't be read or is no settings file.
+    `workspace`: the run's folder, whose own settings count if it is trusted.
+    `include_directories`: the other folders that its tools may use. Raises OptionError for a
+    settings file that does not exist, OSError for one that can't be read or is no settings file.
     """
     read, merged = _settings(settings, workspace, environ)
     files = [*(() if alone and policies else _user_files(merged, workspace, environ)), *policies]
@@ -67,6 +69,7 @@ def effective_policy(
         settings=merged,
         allowed_tools=tuple(allowed_tools),
         workspace=workspace,
+        include_directories=tuple(include_directories),
         stopped=next(iter(problems), None),
     )
     return EffectivePolicy(

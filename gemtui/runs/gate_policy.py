@@ -103,12 +103,14 @@ class GatePolicy:
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
         """Return the policy of a run, as the CLI will read it. Raises OSError, OptionError."""
         environ, folder = {**environ, **request.environ}, Path(request.cwd)
-        named = [
-            Path(word.removeprefix("--policy="))
-            for word in request.argv
-            if word.startswith("--policy=") and Path(word).name != GATE
-        ]
-        found = effective_policy(named, alone=True, workspace=folder, environ=environ)
+        named = [path for path in _paths(request, "--policy=") if path.name != GATE]
+        found = effective_policy(
+            named,
+            alone=True,
+            workspace=folder,
+            include_directories=_paths(request, "--include-directories="),
+            environ=environ,
+        )
         chosen = (request.about or {}).get("approval_mode")
         mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
         return cls(found.policy, found.setup, mode, environ)
@@ -230,6 +232,11 @@ class GatePolicy:
     def _hides(self, tool: str) -> bool:
         outcome = self._asked.outcome(Call(tool))
         return not outcome.offered and outcome.rule is not None
+
+
+def _paths(request: Request, flag: str) -> list[Path]:
+    """The paths that a run's command gives by this flag."""
+    return [Path(word.removeprefix(flag)) for word in request.argv if word.startswith(flag)]
 
 
 def _is_own(rule: Rule | None) -> bool:
