@@ -21,6 +21,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
 from gemtui.agent.approve import answer_questions
 from gemtui.agent.capabilities import NEWEST, Capabilities
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
@@ -43,7 +44,6 @@ from gemtui.agent.settings import (
     settings_problems,
     settings_unread,
     system_settings,
-    user_policies,
 )
 from gemtui.agent.stderr import last_words
 from gemtui.agent.steering import Steering
@@ -300,7 +300,7 @@ class GeminiAdapter:
             cli=cli,
             capabilities=found.capabilities,
             environ=self._environ,
-            user_policies=user_policies(self._environ, cwd),
+            user_policies=_user_policies(self._environ, cwd),
             system_settings=system_settings(self._environ, version=version),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
             problems=settings_problems(self._environ, cwd or current_folder()),
@@ -475,6 +475,12 @@ def _supervise(
         os.close(words)
 
 
+def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, ...]:
+    """The user's policy files; a project's settings count, since it has to be trusted to run."""
+    folder = cwd or current_folder()
+    return CliSettings.read(environ, folder).user_policies(folder)
+
+
 def planned_machine(
     adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
@@ -490,7 +496,7 @@ def planned_machine(
             cli=Path("gemini"),
             capabilities=NEWEST,
             environ=environ,
-            user_policies=user_policies(environ, cwd),
+            user_policies=_user_policies(environ, cwd),
             system_settings=system_settings(environ, version=CHECKED_AGAINST),
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )

@@ -14,7 +14,7 @@ from gemtui.commands.rule_text import columns, subject
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
-from gemtui.paths import current_folder, folder_here, gemini_home, setting_paths, typed_path
+from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
@@ -39,11 +39,10 @@ _WHOSE = {
 
 def list_all(*, as_json: bool) -> int:
     """Print the policies, with the number of findings in each."""
-    stands = effective_policy(workspace=folder_here())
-    settings = stands.setup.settings
-    home = gemini_home()
-    replaced = bool(setting_paths(settings.get("policyPaths"), home, current_folder()))
-    found = [_described(file, replaced) for file in list_policies(settings)]
+    stands, here = effective_policy(workspace=folder_here()), current_folder()
+    named = stands.settings.policy_paths(here)
+    listed = list_policies(named, stands.settings.admin_policies(here))
+    found = [_described(file, bool(named)) for file in listed]
     if as_json:
         built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
         report = {"version": 1, "place": str(policies_dir()), "policies": found}

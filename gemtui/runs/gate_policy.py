@@ -16,7 +16,6 @@ from pathlib import Path
 
 from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
-from gemtui.agent.settings import usual_mode
 from gemtui.calls import later_files, paths
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, Kind
 from gemtui.calls.shell import unasked
@@ -112,7 +111,7 @@ class GatePolicy:
             environ=environ,
         )
         chosen = (request.about or {}).get("approval_mode")
-        mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
+        mode = ApprovalMode(chosen) if chosen else found.settings.usual_mode
         return cls(found.policy, found.setup, mode, environ)
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:

@@ -137,7 +137,8 @@ def test_folders_that_a_run_includes_are_no_longer_outside(gemtui: Gemtui, tmp_p
     def refused(path: Path, *words: object) -> str | None:
         args = json.dumps({"file_path": str(path)})
         start = ("policy", "explain", "--tool", "read_file", "--args", args, "--json")
-        return gemtui(*start, *words).json["tool_refuses"]
+        found: str | None = gemtui(*start, *words).json["tool_refuses"]
+        return found
 
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path / "here")
