@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.rule_text import columns, subject
+from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
@@ -22,6 +22,7 @@ from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, 
 from gemtui.policy.file.rule_codec import said
 from gemtui.policy.model.rules import Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
+from gemtui.policy.words import decision_word, rule_words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, counted, one_line
 
@@ -177,13 +178,7 @@ def _table(document: Document) -> Iterator[Clean]:
 
 
 def _row(number: str, rule: Rule) -> tuple[str, ...]:
-    where = [f"in {', '.join(rule.modes)}"] if rule.modes else []
-    if rule.interactive is not None:
-        where.append("interactive" if rule.interactive else "headless")
-    if rule.allow_redirection:
-        where.append("with redirection")
-    what = "; ".join((subject(rule), *where))
-    return number, f"{rule.priority:g}", rule.decision.value, what
+    return number, f"{rule.priority:g}", decision_word(rule.decision), rule_words(rule)
 
 
 # --- check ---------------------------------------------------------------------------------------

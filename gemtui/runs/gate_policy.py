@@ -21,13 +21,13 @@ from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, Kind
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
-from gemtui.policy.engine.explain import place
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.policy.words import rule_place
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.transcript.seal import pattern_of
 
@@ -169,7 +169,7 @@ class GatePolicy:
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
         """What is done with a call that nobody need be asked about."""
-        own = place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
+        own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
         sealed = call.tool in SEALED and self.mode in _SEALING
         if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
             return Judgement(way=Way.PASS, rule=own)

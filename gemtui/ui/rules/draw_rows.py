@@ -9,21 +9,12 @@ from gemtui.policy.model.recorded_call import CallStatus, Reference
 from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
+from gemtui.policy.words import LONG, condition_words, rule_source, tools_words
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, command_line, counted, relative, visible_line
 from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, fit, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.rules.draw import (
-    LONG,
-    column,
-    decided,
-    hidden,
-    outcome,
-    rank,
-    source,
-    tools,
-    when,
-)
+from gemtui.ui.rules.draw import column, decided, hidden, outcome, rank
 
 _ROOMY = 100
 """Cells from which on a row names the source of a rule in full."""
@@ -226,7 +217,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
         return (*front, _muted("no rule: the approval mode decides", look))
     left = (
         *front,
-        Piece(own(f"{tools(rule)}  {when(rule)}"), look[Role.TEXT]),
+        Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]),
     )
     return _both(left, (_muted(_place(rule, look), look),), look)
 
@@ -234,9 +225,9 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 def _place(rule: Rule, look: Look) -> str:
     """The source and priority of a rule, or only a short form of it in a narrow window."""
     if look.width >= _ROOMY:
-        return f"{source(rule)}  {rank(rule)}"
+        return f"{rule_source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
-    return f"rule {rule.index}" if of_file else source(rule)
+    return f"rule {rule.index}" if of_file else rule_source(rule)
 
 
 # --- suggestions -------------------------------------------------------------------------------
@@ -263,7 +254,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
 def _proposal(row: Proposal, look: Look) -> Pieces:
     rule, found = row.suggestion.rule, row.suggestion
     box = own("[x] " if row.chosen else "[ ] ")
-    words = own(f"{tools(rule)}  {when(replace(rule, modes=()))}")
+    words = own(f"{tools_words(rule)}  {condition_words(replace(rule, modes=()))}")
     left = (
         Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
         Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),
