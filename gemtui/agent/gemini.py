@@ -55,7 +55,6 @@ from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.processes import FOLDER, python
 
-_LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
 LOST = "the supervisor of this run was killed, and nobody knows how the run ended"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
@@ -214,7 +213,7 @@ class GeminiRun:
         return Ending(
             code=ended.code,
             aborted=ended.aborted,
-            limit=_LIMITS.get(ended.limit or ""),
+            limit=Limit.of(ended.limit),
             limit_seconds=self._limit_seconds(ended.limit),
             stderr=last_words(self.folder.stderr),
             problem=ended.problem,

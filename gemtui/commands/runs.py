@@ -20,10 +20,10 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.copies import last_copies, last_copy_words
 from gemtui.runs.copies import restore as put_back
+from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
     BROKEN,
     Run,
-    RunState,
     broken_runs,
     find_run,
     list_runs,

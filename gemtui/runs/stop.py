@@ -11,7 +11,8 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
-from gemtui.runs.listing import Run, RunState
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run
 from gemtui.runs.resume import ResumeGuard
 
 GRACE = 3.0

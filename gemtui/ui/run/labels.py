@@ -15,7 +15,7 @@ from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.notify import Notice
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode, Call
-from gemtui.runs.outcome import Status
+from gemtui.runs.ending import Status
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
@@ -49,17 +49,16 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-ENDS = {
-    Status.OK: ("done", "success"),
-    Status.WARNING: ("done, with a warning", "warning"),
-    Status.REFUSED: ("done, tools were refused", "warning"),
-    Status.INCOMPLETE: ("incomplete", "warning"),
-    Status.FAILED: ("failed", "error"),
-    Status.INTERRUPTED: ("interrupted", "warning"),
-    Status.TURN_LIMIT: ("turn limit", "warning"),
-    Status.TIMEOUT: ("timed out", "error"),
+END_COLOURS = {
+    Status.OK: "success",
+    Status.WARNING: "warning",
+    Status.REFUSED: "warning",
+    Status.INCOMPLETE: "warning",
+    Status.FAILED: "error",
+    Status.INTERRUPTED: "warning",
+    Status.TURN_LIMIT: "warning",
+    Status.TIMEOUT: "error",
 }
-"""The word for an end, and its colour."""
 
 
 _NAMED = 60
@@ -100,13 +99,15 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
         )
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
-    word, role = ("running", "accent") if run.outcome is None else ENDS[run.outcome.status]
+    word, role = "running", "accent"
+    if run.outcome is not None:
+        word, role = run.outcome.status.words, END_COLOURS[run.outcome.status]
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
 
 
 def end_notice(run: LiveRun) -> Notice:
     """Return what tells somebody who looks elsewhere that a run has ended, and how."""
-    how = "done" if run.outcome is None else ENDS[run.outcome.status][0]
+    how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
@@ -154,7 +155,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
-    _, role = ENDS[outcome.status]
+    role = END_COLOURS[outcome.status]
     heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]

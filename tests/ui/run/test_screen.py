@@ -21,7 +21,8 @@ from gemtui.agent.trust import remember, remembered
 from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
@@ -471,7 +472,7 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, size) as me:
         await me.press("ctrl+l")
-        await me.sees("✓ Do it.", "success", "⊘ Do it.", "done, 2 refused")
+        await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 refused")
         await me.press("slash", *"refused")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("escape")
