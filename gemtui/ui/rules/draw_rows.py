@@ -23,7 +23,7 @@ VERDICT = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class RowHeading:
     """A heading above rows, which the cursor skips."""
 
     text: Clean
@@ -47,18 +47,18 @@ class Missing:
     calls: int
 
 
-ReplayRow = Heading | Total | RuleCount | Missing
+ReplayRow = RowHeading | Total | RuleCount | Missing
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposalRow:
     """A proposed rule, and whether it is chosen."""
 
     suggestion: Suggestion
     chosen: bool
 
 
-SuggestRow = Heading | Proposal | LeftOut
+SuggestRow = RowHeading | ProposalRow | LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _muted(text: str, look: Look) -> Piece:
     return Piece(own(text), look[Role.MUTED])
 
 
-def heading(row: Heading, look: Look) -> Pieces:
+def heading(row: RowHeading, look: Look) -> Pieces:
     """Draw a heading with its addition."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
@@ -172,11 +172,11 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
         counts[ReplayDecision.TOOL_REFUSES] = found.tool_refuses
     rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
     if found.by_rule:
-        rows += [Heading(Clean("")), Heading(Clean("By rule"), Clean("most calls first"))]
+        rows += [RowHeading(Clean("")), RowHeading(Clean("By rule"), Clean("most calls first"))]
         rows += found.by_rule
     if found.unknown:
         more = Clean("this Gemini CLI does not have them; counted above as well")
-        rows += [Heading(Clean("")), Heading(Clean("Tools of other versions"), more)]
+        rows += [RowHeading(Clean("")), RowHeading(Clean("Tools of other versions"), more)]
         rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
     return rows
 
@@ -184,7 +184,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
 def replay_row(row: ReplayRow, look: Look) -> Pieces:
     """Draw one row of a replay."""
     match row:
-        case Heading():
+        case RowHeading():
             return heading(row, look)
         case Total():
             return _total(row, look)
@@ -236,9 +236,9 @@ def _place(rule: Rule, look: Look) -> str:
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
     """Draw a proposed rule with its checkbox, or what was left out."""
     match row:
-        case Heading():
+        case RowHeading():
             return heading(row, look)
-        case Proposal():
+        case ProposalRow():
             return _proposal(row, look)
         case _:
             left = (
@@ -251,7 +251,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
             return _both(left, (_muted(counted(row.calls, "call"), look),), look)
 
 
-def _proposal(row: Proposal, look: Look) -> Pieces:
+def _proposal(row: ProposalRow, look: Look) -> Pieces:
     rule, found = row.suggestion.rule, row.suggestion
     box = own("[x] " if row.chosen else "[ ] ")
     words = own(f"{tools_words(rule)}  {condition_words(replace(rule, modes=()))}")

@@ -18,7 +18,7 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.rules.draw_rows import Heading, Missing, ReplayRow, Total, replay_row, replay_rows
+from gemtui.ui.rules.draw_rows import Missing, ReplayRow, RowHeading, Total, replay_row, replay_rows
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
 from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
 from gemtui.ui.simulator.scan_screen import ScanScreen
@@ -119,7 +119,7 @@ def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
 
 
 def _stops(row: ReplayRow) -> bool:
-    return not isinstance(row, Heading | Missing)
+    return not isinstance(row, RowHeading | Missing)
 
 
 def _key(row: ReplayRow) -> object:
