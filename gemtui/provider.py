@@ -24,7 +24,7 @@ from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
-from gemtui.runs.outcome import RunProgress, Status, one_line
+from gemtui.runs.outcome import RunProgress, one_line
 from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ _SAMPLE = 200
 _DOCTOR = "gemtui doctor says what is wrong"
 _LOOK = 0.1
 """Seconds between checks whether the caller was interrupted."""
-_GOOD = (Status.OK, Status.WARNING, Status.REFUSED)
 TIMEOUT = 600
 """Default limit for a run, in seconds."""
 
@@ -253,7 +252,7 @@ class _Gathered:
         outcome = self._progress.outcome(stderr)
         assert done is not None
         assert outcome is not None
-        failed = outcome.status not in _GOOD
+        failed = not outcome.status.is_done
         level = logging.WARNING if failed else logging.INFO
         if said := told(stderr):
             _LOG.log(level, "session %s: stderr: %s", self._session, said)

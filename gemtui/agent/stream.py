@@ -56,6 +56,12 @@ class Limit(StrEnum):
     TURNS = "GEMINI_MAX_TURNS"
     """We counted the turns, since the CLI does not read our settings."""
 
+    @classmethod
+    def of(cls, word: str | None) -> Limit | None:
+        """Return the limit of this word in the record of a run's end; None for any other."""
+        words = {"timeout": cls.TIMEOUT, "idle": cls.IDLE, "turns": cls.TURNS}
+        return words.get(word or "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:

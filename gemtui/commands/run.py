@@ -35,7 +35,7 @@ def run(words: RunArguments) -> int:
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
-    options = options_of(words)
+    options = options_of(words.options)
     prompt = prompt_of(words)
     adapter = GeminiAdapter()
     if words.dry_run:
@@ -44,7 +44,7 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
-    terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
+    terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)

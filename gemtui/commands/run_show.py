@@ -22,7 +22,8 @@ from gemtui.agent.events import (
 from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
-from gemtui.runs.outcome import RunProgress, Status, one_line, retry_words
+from gemtui.runs.ending import Status
+from gemtui.runs.outcome import RunProgress, one_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target

@@ -18,10 +18,10 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
+from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
     BROKEN,
     Run,
-    RunState,
     broken_runs,
     find_run,
     list_runs,

@@ -17,7 +17,8 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
 from gemtui.jsonout import encode, encode_array
 from gemtui.runs.conversation import Asked, Conversation, Given
-from gemtui.runs.listing import Run, RunState, find_run, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
 from gemtui.runs.questions import Question
 from gemtui.runs.served import (
     WaitingQuestion,

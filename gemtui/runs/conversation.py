@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.settings import read_settings, settings_places
 from gemtui.calls.effect import Effect
 from gemtui.errors import GemtuiError
 from gemtui.jsonfile import read_object
@@ -208,9 +208,9 @@ def _may_have(server: str, tool: str) -> bool:
 
 def _servers(environ: Mapping[str, str], cwd: Path) -> set[str]:
     """The names of the servers in all settings and extensions."""
-    found = [read_settings(place, environ) for place in settings_places(environ, cwd)]
-    found += _manifests(gemini_home(environ) / "extensions")
-    tables = (each.get("mcpServers") for each in found)
+    tables = [value for _, value in CliSettings.read(environ, cwd).each("mcpServers")]
+    manifests = _manifests(gemini_home(environ) / "extensions")
+    tables += [each.get("mcpServers") for each in manifests]
     return {str(name) for table in tables if isinstance(table, dict) for name in table}
 
 

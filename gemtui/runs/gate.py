@@ -43,8 +43,8 @@ from gemtui.agent.steering import Steering
 from gemtui.agent.supervise import pause
 from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, Kind, effect, unwritable
 from gemtui.files import resolved
-from gemtui.policy.engine.explain import place
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
+from gemtui.policy.words import rule_place
 from gemtui.runs.approved_writes import ApprovedWrites, CallKey
 from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
@@ -218,7 +218,7 @@ class Gate:
             self._note(call, judgement.rule)
             return self._through(name, _as_foreseen(call))
         if (rule := self._granted_rule(call)) is not None:
-            self._note(call, place(rule), self._granted.answer_of(rule))
+            self._note(call, rule_place(rule), self._granted.answer_of(rule))
             return self._through(name, _as_foreseen(call))
         because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
         return self._ask(replace(call, because=because), gone)
@@ -460,7 +460,7 @@ class Gate:
         if (why := self._why_not(now)) is not None:
             self._settle(number, Consent.DENIED, reason=why)
             return _refusal(why)
-        self._note(now, place(rule), self._granted.answer_of(rule))
+        self._note(now, rule_place(rule), self._granted.answer_of(rule))
         given = self._through(now.tool_name, _as_foreseen(now))
         self._settle(number, Consent.ALLOWED)
         return given

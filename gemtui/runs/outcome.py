@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from gemtui.agent.stream import Limit
 from gemtui.errors import GemtuiError
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of
+from gemtui.runs.ending import Status
 from gemtui.runs.landed import landed
 from gemtui.runs.run_policy import RunPolicy
 from gemtui.text import Clean, clean_line, counted, ellipsis
@@ -48,22 +48,6 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 _KEPT = 20
 _DETAIL = 600
-
-
-class Status(StrEnum):
-    """How a run ended, in more detail than the CLI tells."""
-
-    OK = "ok"
-    WARNING = "warning"
-    """It succeeded, but something in it went wrong."""
-    REFUSED = "refused"
-    """It succeeded, but tools were not permitted."""
-    INCOMPLETE = "incomplete"
-    """It ended without a result: what is there may not be all."""
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    TURN_LIMIT = "turn_limit"
-    TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +207,7 @@ class RunProgress:
         if self.done is None:
             return None
         outcome = _ended(self, self.done.status, stderr)
-        if outcome.status not in _ENDED_WELL:
+        if not outcome.status.is_done:
             detail = "\n".join(filter(None, (outcome.detail, *_open_lines(self))))
             outcome = replace(outcome, detail=detail)
         outcome = _with_policy(outcome, stderr)
@@ -239,9 +223,6 @@ class RunProgress:
             return False
         failed = self.done.status is DoneStatus.ERROR and self.complete
         return self.answered or self.calls > 0 or not failed
-
-
-_ENDED_WELL = (Status.OK, Status.WARNING, Status.REFUSED)
 
 
 def _to_write(call: ToolCall) -> str:

@@ -11,14 +11,13 @@ from typing import Self
 
 from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
-from gemtui.agent.settings import usual_mode
 from gemtui.files import is_file
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.engine.explain import place
 from gemtui.policy.engine.settings import table
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import CLASSES
+from gemtui.policy.words import rule_place
 from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from gemtui.text import short_path
 
@@ -34,14 +33,21 @@ def policy_of_run(
     Raises OSError, OptionError.
     """
     environ, folder = {**environ, **request.environ}, Path(request.cwd)
-    named = [
-        Path(word.removeprefix("--policy="))
-        for word in request.argv
-        if word.startswith("--policy=") and Path(word).name != GATE
-    ]
-    found = effective_policy(named, alone=True, workspace=folder, environ=environ)
+    found = effective_policy(
+        [path for path in _paths(request, "--policy=") if path.name != GATE],
+        alone=True,
+        workspace=folder,
+        include_directories=_paths(request, "--include-directories="),
+        environ=environ,
+    )
     chosen = (request.about or {}).get("approval_mode")
-    return found, ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
+    return found, ApprovalMode(chosen) if chosen else found.settings.usual_mode
+
+
+def _paths(request: Request, flag: str) -> list[Path]:
+    """Return the paths that a run's command gives by this flag, as seen from its folder."""
+    words = (word.removeprefix(flag) for word in request.argv if word.startswith(flag))
+    return [Path(request.cwd) / word for word in words]
 
 
 def for_everybody(policy: Policy) -> Policy:
@@ -69,7 +75,8 @@ class RunPolicy:
 
     def is_older_than(self, time: datetime) -> bool:
         """Whether no file of the policy was changed after `time`. Raises OSError."""
-        places = (*self._found.files, *self._found.admin, *self._found.settings)
+        settings = [each.path for each in self._found.settings.files]
+        places = (*self._found.files, *self._found.admin, *settings)
         files = [each for place in places for each in _files(place)]
         return all(each.stat().st_mtime <= time.timestamp() for each in files)
 
@@ -116,7 +123,9 @@ def _words(rule: Rule) -> str:
         return ""
     if Path(rule.source).name in _OPTIONS:
         return "the options of the run"
-    return f"{place(rule)} ({short_path(Path(rule.source))})" if rule.index else place(rule)
+    return (
+        f"{rule_place(rule)} ({short_path(Path(rule.source))})" if rule.index else rule_place(rule)
+    )
 
 
 def _files(place: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.agent import remembered, trust
+from gemtui.agent import folder_options, trust
 from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.errors import GateError, GemtuiError
@@ -222,11 +222,11 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
         return None
     try:
         if chosen.remember:
-            await asyncio.to_thread(remembered.remember, chosen.options)
-            but = ", ".join(remembered.left_out(chosen.options))
+            await asyncio.to_thread(folder_options.remember, chosen.options)
+            but = ", ".join(folder_options.left_out(chosen.options))
             app.say(f"Remembered for this folder{f', but not {but}' if but else ''}.")
         elif kept and chosen.options.cwd == folder:
-            await asyncio.to_thread(remembered.forget, folder)
+            await asyncio.to_thread(folder_options.forget, folder)
             app.say("Cleared: no options are remembered for this folder.")
     except OSError as error:
         app.say(
@@ -238,7 +238,7 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     """The options that a folder keeps; None, after a word, where they can't be read."""
     try:
-        return await asyncio.to_thread(remembered.remembered, folder)
+        return await asyncio.to_thread(folder_options.remembered, folder)
     except OSError as error:
         words = f"The options remembered for this folder can't be used: {error.strerror}"
         app.say(f"{words} ({error.filename}); ctrl+o sets them again", problem=True)

@@ -36,7 +36,7 @@ from gemtui.agent.stored_options import from_dict, to_dict
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.outcome import RunOutcome, RunProgress, Status, retry_words
+from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
 from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.runs.steered import Steered, look, with_words
 from gemtui.transcript.model import (
@@ -339,7 +339,7 @@ class LiveRun:
     @property
     def sends_next(self) -> bool:
         """Whether it ended so that what waits behind it is sent by itself."""
-        well = self.outcome is not None and self.outcome.status in _WELL
+        well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_go_on and not self.past
 
     # --- its stderr ----------------------------------------------------------------------------
@@ -432,10 +432,6 @@ class LiveRun:
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
-
-
-_WELL = (Status.OK, Status.WARNING, Status.REFUSED)
-"""A run is done: its last turn came to its end."""
 
 
 def _size(path: Path) -> int:

@@ -17,9 +17,10 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import told_before
+from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.follow_up import send_next, settle, went_on
-from gemtui.runs.listing import Run, RunState, list_runs, prune
+from gemtui.runs.listing import Run, list_runs, prune
 from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 

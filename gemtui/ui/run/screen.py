@@ -19,10 +19,10 @@ from textual.message import Message
 from textual.signal import Signal
 from textual.worker import WorkerCancelled
 
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import usual_mode
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
@@ -189,7 +189,8 @@ class RunScreen(DialogGuardScreen[None]):
     async def _look_for_mode(self) -> None:
         """Which mode a run here has that names none."""
         folder = self.options.cwd or current_folder()
-        usual = await asyncio.to_thread(usual_mode, os.environ, folder)
+        settings = await asyncio.to_thread(CliSettings.read, os.environ, folder)
+        usual = settings.usual_mode
         if usual is not self._usual:
             self._usual = usual
             self._say_options()

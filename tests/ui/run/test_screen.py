@@ -14,14 +14,15 @@ import pytest
 from textual.widgets import Checkbox, Input, OptionList, Select
 
 from gemtui.agent import process_tree
+from gemtui.agent.folder_options import remember as remember_options
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.remembered import remember as remember_options
 from gemtui.agent.trust import remember, remembered
 from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
@@ -471,7 +472,7 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, size) as me:
         await me.press("ctrl+l")
-        await me.sees("✓ Do it.", "success", "⊘ Do it.", "done, 2 refused")
+        await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 refused")
         await me.press("slash", *"refused")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("escape")
@@ -819,7 +820,7 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         tools = {"only_tools": "read_file, glob", "disallowed_tools": "glob"}
         limits = {"timeout": "10m", "idle_timeout": "90", "max_turns": "7"}
         await into(me, include_directories="lib", sandbox=True, trust=True, **tools, **limits)
-        await me.sees("trust  sandbox  only 2 tools  1 tool denied  7 turns  timeout 10m")
+        await me.sees("trust  1 more folder  only 2 tools  1 tool denied  sandbox  7 turns")
         await me.press("ctrl+t")
         await me.sees("# gemtui ends it after 10m", "silent for 90s", "--sandbox")
         await me.sees("GEMINI_CLI_TRUST_WORKSPACE=true", f"--include-directories={project / 'lib'}")
@@ -834,7 +835,7 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         assert (request.timeout, request.idle_timeout) == (600, 90)
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
         assert 'toolName = "glob"' in (run.folder.path / "policy-first.toml").read_text()
-        await me.sees("model auto  mode default  sandbox")  # trust was for one run
+        await me.sees("model auto  mode default  1 more folder")  # trust was for one run
 
 
 async def test_a_folder_keeps_its_options_and_forgets_them(
@@ -899,7 +900,7 @@ async def test_a_policy_to_run_with_goes_before_what_the_folder_keeps(
     async with person(home / ".gemini", project=project) as me:
         policies = (tmp_path / "work.toml",)
         await me.app.runs.show_with(policies, ApprovalMode.AUTO_EDIT)
-        await me.sees("mode auto_edit  timeout 10m  policy work")
+        await me.sees("mode auto_edit  policy work  timeout 10m")
         pane = Runner(me.app, me.pilot).pane
         assert pane.options == replace(
             kept, policies=policies, approval_mode=ApprovalMode.AUTO_EDIT
