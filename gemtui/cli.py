@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 from gemtui.commands.extension_cli import extension
 from gemtui.commands.marks_cli import mark_command, marks
 from gemtui.commands.policy_cli import policy
-from gemtui.commands.run_cli import RunArguments, run_options
+from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
 from gemtui.commands.runs_cli import runs
 from gemtui.commands.since import Moment
 from gemtui.commands.trust_cli import trust
@@ -584,8 +584,8 @@ def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> No
     command.run(id, before=before, project=project, as_json=as_json)
 
 
-@root.command()
-@run_options(_session_ids)
+@root.command(cls=run_command(_session_ids))
+@run_arguments
 def run(**words: Any) -> int:
     """Run Gemini CLI on PROMPT without opening the app.
 
@@ -597,7 +597,7 @@ def run(**words: Any) -> int:
     """
     from gemtui.commands import run as command
 
-    return command.run(RunArguments(**words))
+    return command.run(RunArguments.of(words))
 
 
 root.add_command(runs)

@@ -24,7 +24,7 @@ from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
-from gemtui.runs.outcome import RunProgress, Status, one_line
+from gemtui.runs.outcome import RunProgress, one_line
 from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ _SAMPLE = 200
 _DOCTOR = "gemtui doctor says what is wrong"
 _LOOK = 0.1
 """Seconds between checks whether the caller was interrupted."""
-_GOOD = (Status.OK, Status.WARNING, Status.REFUSED)
 TIMEOUT = 600
 """Default limit for a run, in seconds."""
 
@@ -226,7 +225,7 @@ class _Gathered:
 
     def __init__(self, prompt: str, run: GeminiRun) -> None:
         self._run = run
-        self._progress = RunProgress()
+        self._progress = RunProgress(run.request)
         self._fold = Fold(prompt, began=datetime.now(UTC))
         self._said: list[str] = []
         self._session: str | None = None
@@ -253,7 +252,7 @@ class _Gathered:
         outcome = self._progress.outcome(stderr)
         assert done is not None
         assert outcome is not None
-        failed = outcome.status not in _GOOD
+        failed = not outcome.status.is_done
         level = logging.WARNING if failed else logging.INFO
         if said := told(stderr):
             _LOG.log(level, "session %s: stderr: %s", self._session, said)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from gemtui.calls.effect import CallContext, Effect
+from gemtui.transcript.model import Consent
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 """Since 1970. What a file says is read only if it is a time of the calendar."""
@@ -25,16 +26,6 @@ DIFFERS = "a file differs from what was approved: `gemtui runs show` has both te
 """Why a run was ended that made something else of a yes; `GateFolder.differences` has it."""
 MOVED = "the folder of the run was moved, removed or shut, and no hook can run without it"
 """Why a run was ended in which nobody can be asked any more."""
-
-
-class Verdict(StrEnum):
-    """What a person wants done with a call."""
-
-    ALLOW = "allow"
-    DENY = "deny"
-    """The call is refused, and the run goes on."""
-    STOP = "stop"
-    """The call is refused, and the run ends."""
 
 
 class Away(StrEnum):
@@ -54,7 +45,8 @@ class ApprovalRequest:
     `effect`: what the call did when it was asked about; `context`: where it is made, to foresee it
     again. `again`: the number of the question in whose place it is asked, because something changed
     before the answer; 0 = it is the first. `server`, `origin`: the MCP server and its command or
-    address, as the CLI names them; "" = no tool of a server.
+    address, as the CLI names them; "" = no tool of a server. `hooked`: another hook changed the
+    arguments before.
     """
 
     tool_name: str
@@ -70,12 +62,14 @@ class ApprovalRequest:
     again: int = 0
     server: str = ""
     origin: str = ""
+    hooked: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """The answer to a request; made by `allow`, `deny` and `stop`.
 
+    `consent`: allowed, denied, or stopped; the call is made only if it is allowed.
     `arguments`: what is to run in place of what was asked; None = just that. `reason`: what the
     model reads about a refusal. `rules`: policy rules, as TOML, that hold for the rest of this run,
     so that calls like this one are not asked about again. `always`: they are kept for later runs,
@@ -83,7 +77,7 @@ class Approval:
     call would do anything else by now, the person is asked again.
     """
 
-    verdict: Verdict
+    consent: Consent
     arguments: Mapping[str, Any] | None = None
     reason: str = ""
     rules: str = ""
@@ -101,30 +95,18 @@ class Approval:
     ) -> Approval:
         """Return a yes; with `arguments` the call is made with these instead."""
         return cls(
-            verdict=Verdict.ALLOW, arguments=arguments, rules=rules, always=always, shown=shown
+            consent=Consent.ALLOWED, arguments=arguments, rules=rules, always=always, shown=shown
         )
 
     @classmethod
     def deny(cls, reason: str = "") -> Approval:
         """Return a no; the model reads the reason, and goes on."""
-        return cls(verdict=Verdict.DENY, reason=reason)
+        return cls(consent=Consent.DENIED, reason=reason)
 
     @classmethod
     def stop(cls, reason: str = "") -> Approval:
         """Return a no that ends the run."""
-        return cls(verdict=Verdict.STOP, reason=reason)
-
-
-class Fate(StrEnum):
-    """What became of a question."""
-
-    ALLOWED = "allowed"
-    CHANGED = "changed"
-    """Allowed with other arguments."""
-    DENIED = "denied"
-    STOPPED = "stopped"
-    ABANDONED = "abandoned"
-    """Nobody answered before the run ended, or while nobody was there; it was not allowed."""
+        return cls(consent=Consent.STOPPED, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +117,7 @@ class Settled:
     answer; 0 = none.
     """
 
-    fate: Fate
+    consent: Consent
     arguments: Mapping[str, Any] | None = None
     reason: str = ""
     at: Milliseconds = 0
@@ -175,3 +157,15 @@ class PassedCall:
     answer: int = 0
     tool_use_id: str | None = None
     at: Milliseconds = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookedCall:
+    """A call that another hook changed after the gate had let it through.
+
+    `arguments`: those with which it was made. `tool_use_id`: None = a call of a sub-agent.
+    """
+
+    tool_name: str
+    arguments: Mapping[str, Any]
+    tool_use_id: str | None = None

@@ -1,6 +1,7 @@
 """The CLI's settings of a run, merged as the CLI merges them, with the file of each value.
 
-See assets/gemini-cli.md#settings.
+Whoever needs a setting asks here, so that run, simulator, editor and command line agree. See
+assets/gemini-cli.md#settings.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings, settings_places
+from gemtui.agent.settings import load_settings, read_settings, settings_places
 from gemtui.files import is_file
+from gemtui.paths import gemini_home, setting_paths
+from gemtui.policy.model.rules import ApprovalMode
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
 """The lists to which every file adds its own; of most others the highest file has its way."""
@@ -35,6 +38,8 @@ class CliSettings:
     """The settings files of a run, from the lowest to the highest."""
 
     files: tuple[SettingsFile, ...]
+    home: Path
+    """The CLI's folder, which paths in settings may be below."""
 
     @classmethod
     def read(
@@ -46,7 +51,13 @@ class CliSettings:
         """
         places = [path for path in settings_places(environ, project) if is_file(path)]
         variables = environ if expand else None
-        return cls(tuple(SettingsFile(path, read_settings(path, variables)) for path in places))
+        files = tuple(SettingsFile(path, read_settings(path, variables)) for path in places)
+        return cls(files, gemini_home(environ))
+
+    @classmethod
+    def of_file(cls, path: Path, environ: Mapping[str, str]) -> CliSettings:
+        """Return the settings of one file alone. Raises OSError."""
+        return cls((SettingsFile(path, load_settings(path, environ)),), gemini_home(environ))
 
     @cached_property
     def merged(self) -> Mapping[str, Any]:
@@ -65,6 +76,29 @@ class CliSettings:
         for file in self.files:
             if (value := at(file.values, *names)) is not None:
                 yield file.path, value
+
+    def policy_paths(self, cwd: Path) -> tuple[Path, ...]:
+        """Return the policy files that `policyPaths` of all files name, for a run in `cwd`."""
+        return setting_paths(self.get("policyPaths"), self.home, cwd)
+
+    def user_policies(self, cwd: Path) -> tuple[Path, ...]:
+        """Return the user's policy files in a run in `cwd`: those that are named, else the folder.
+
+        They may not exist.
+        """
+        return self.policy_paths(cwd) or (self.home / "policies",)
+
+    def admin_policies(self, cwd: Path) -> tuple[Path, ...]:
+        """Return the administrator's policy files that `adminPolicyPaths` names."""
+        return setting_paths(self.get("adminPolicyPaths"), self.home, cwd)
+
+    @property
+    def usual_mode(self) -> ApprovalMode:
+        """The mode of a run that names none; yolo can't be it."""
+        usual = self.get("general", "defaultApprovalMode")
+        plans = self.get("general", "plan", "enabled")
+        known = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)
+        return ApprovalMode(usual) if usual in known else ApprovalMode.DEFAULT
 
 
 def at(value: Any, *names: str) -> Any:

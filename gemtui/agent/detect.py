@@ -63,7 +63,7 @@ class Cli:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CliAnswer:
     """The CLI's answer to one flag: either `text`, or `problem` in words; the other is None.
 
     `late`: it was not waited for any longer.
@@ -117,30 +117,30 @@ def version_of(
     cache: Path | None,
     environ: Mapping[str, str] = os.environ,
     limit: float = ANSWER_LIMIT,
-) -> Answer:
+) -> CliAnswer:
     """Return the version of the CLI at `cli`, asked for once per change of its file.
 
     `cache`: our cache folder, None = remember nothing. `limit`: seconds to wait; LONGEST while the
     CLI computes. Never raises: what went wrong is the answer's `problem`.
     """
 
-    def ask() -> Answer:
+    def ask() -> CliAnswer:
         answer = _ask(cli, "--version", environ, limit)
         return answer if answer.text is None else _version(cli, answer.text)
 
     return _once(cli, cache, _VERSION_FILE, ask)
 
 
-def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], Answer]) -> Answer:
+def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:
     """The answer as it is remembered in the file `name` of the cache, else as it is given now."""
     try:
         facts = cli.stat()
     except OSError as error:
-        return Answer(problem=f"{cli} can't be read: {error.strerror}")
+        return CliAnswer(problem=f"{cli} can't be read: {error.strerror}")
     key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
     remembered = _recall(cache, name, key)
     if remembered is not None:
-        return Answer(text=remembered)
+        return CliAnswer(text=remembered)
     answer = ask()
     if answer.text and cache is not None:
         _remember(cache, name, key, answer.text)
@@ -163,7 +163,7 @@ def _newest_first(folder: Path, pattern: str) -> list[Path]:
     return sorted(folder.glob(pattern), key=numbers, reverse=True)
 
 
-def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> Answer:
+def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliAnswer:
     """Run the CLI with one word on a home of its own: nothing of the user's is read or touched."""
     with (
         tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
@@ -182,19 +182,19 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> Answ
                 start_new_session=True,
             )
         except OSError as error:
-            return Answer(problem=f"{cli} can't be started: {error.strerror}")
+            return CliAnswer(problem=f"{cli} can't be started: {error.strerror}")
         began = monotonic()
         try:
             code = _wait(process, limit)
         except subprocess.TimeoutExpired:
             waited = round(monotonic() - began) or limit
-            return Answer(problem=f"{cli} {word} took longer than {waited:g} s", late=True)
+            return CliAnswer(problem=f"{cli} {word} took longer than {waited:g} s", late=True)
         finally:
             _end_group(process)
         answer.seek(0)
         if code != 0:
-            return Answer(problem=f"{cli} {word} ended with exit code {code}")
-        return Answer(text=answer.read(64 * 1024).decode(errors="replace"))
+            return CliAnswer(problem=f"{cli} {word} ended with exit code {code}")
+        return CliAnswer(text=answer.read(64 * 1024).decode(errors="replace"))
 
 
 def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
@@ -224,11 +224,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _version(cli: Path, said: str) -> Answer:
+def _version(cli: Path, said: str) -> CliAnswer:
     found = _VERSION.findall(said)
     if not found:
-        return Answer(problem=f"{cli} --version named no version")
-    return Answer(text=found[-1])
+        return CliAnswer(problem=f"{cli} --version named no version")
+    return CliAnswer(text=found[-1])
 
 
 def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
@@ -296,7 +296,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
         return Detected(cli=None, version=None, capabilities=parse_help(""), problem=NOT_FOUND)
     version = version_of(found.path, cache=cache_dir(), environ=environ, limit=ANSWER_LIMIT)
 
-    def ask() -> Answer:
+    def ask() -> CliAnswer:
         return version if version.late else _ask(found.path, "--help", environ, ANSWER_LIMIT)
 
     flags = _once(found.path, cache_dir(), _HELP_FILE, ask)
@@ -309,7 +309,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
     )
 
 
-def _why_not(cli: Cli, version: Answer, flags: Answer) -> str:
+def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
     """Why a CLI can't be run that does not take the words of a run."""
     problem = version.problem or flags.problem
     if problem is None:

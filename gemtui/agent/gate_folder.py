@@ -10,20 +10,30 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Difference, PassedCall, Settled
+from gemtui.agent.approval import (
+    Approval,
+    ApprovalRequest,
+    Difference,
+    HookedCall,
+    PassedCall,
+    Settled,
+)
 from gemtui.agent.run_folder import RunFolder
 from gemtui.files import read_small
 from gemtui.jsonfile import read_as, write_once
 
+T = TypeVar("T")
 LARGEST = 192_000_000
 """Bytes of a question or an answer; what is larger is not read, and not allowed."""
 
 _HERE = "here"
-_FILE = re.compile(r"(question|answer|settled|difference|passed)-([0-9]{1,9})\.json")
+_FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,10 @@ class GateFolder:
         """Write down the n-th call that a rule of the user's own allowed. Raises OSError."""
         write_once(self._place("passed", number), call, LARGEST)
 
+    def was_hooked(self, number: int, call: HookedCall) -> None:
+        """Write down the n-th call that another hook changed. Raises OSError."""
+        write_once(self._place("hooked", number), call, LARGEST)
+
     def answer_to(self, number: int) -> Approval | None:
         """Return the answer to a question; None while there is none that can be read."""
         return read_as(self._place("answer", number), Approval, LARGEST)
@@ -114,11 +128,21 @@ class GateFolder:
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
 
-    def passed(self) -> list[PassedCall]:
-        """Return the calls that a rule of the user's own allowed, in their order."""
-        numbers = sorted(self._found()["passed"])
-        found = (read_as(self._place("passed", each), PassedCall, LARGEST) for each in numbers)
-        return [each for each in found if each is not None]
+    def passed(self, known: Container[int] = ()) -> dict[int, PassedCall]:
+        """Return the calls that a rule of the user's own allowed, by their numbers, but for some.
+
+        `known`: the numbers that are left out.
+        """
+        return self._new("passed", PassedCall, known)
+
+    def hooked(self, known: Container[int] = ()) -> dict[int, HookedCall]:
+        """Return the calls that another hook changed, by their numbers; `known`: but for these."""
+        return self._new("hooked", HookedCall, known)
+
+    def _new(self, kind: str, form: type[T], known: Container[int]) -> dict[int, T]:
+        numbers = [each for each in sorted(self._found()[kind]) if each not in known]
+        found = {each: read_as(self._place(kind, each), form, LARGEST) for each in numbers}
+        return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
         """The numbers of the files of each kind."""

@@ -21,6 +21,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.adapter import Guard
 from gemtui.agent.approve import answer_questions
 from gemtui.agent.capabilities import NEWEST, Capabilities
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
@@ -43,7 +44,6 @@ from gemtui.agent.settings import (
     settings_problems,
     settings_unread,
     system_settings,
-    user_policies,
 )
 from gemtui.agent.stderr import last_words
 from gemtui.agent.steering import Steering
@@ -53,9 +53,9 @@ from gemtui.errors import CliNotFound, GemtuiError, OptionError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
+from gemtui.policy.model.tool_catalog import is_known
 from gemtui.processes import FOLDER, python
 
-_LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
 LOST = "the supervisor of this run was killed, and nobody knows how the run ended"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
@@ -128,6 +128,7 @@ class GeminiRun:
             resumed=about.get("resume"),
             turn_limit=self.request.turn_limit,
             asks=self.asks,
+            hides=self._hides,
         )
         reader = NdjsonReader()
         looks, asked = 0, 0
@@ -147,6 +148,15 @@ class GeminiRun:
                 yield event
         for event in stream.finish(await asyncio.to_thread(self._ending)):
             yield event
+
+    def _hides(self, tool: str) -> bool:
+        """Whether a tool that is not found is hidden; where that is not written down, any tool that
+        the CLI has.
+        """
+        try:
+            return self.request.hides(tool) is not None
+        except KeyError:
+            return is_known(tool)
 
     @property
     def asks(self) -> bool:
@@ -214,7 +224,7 @@ class GeminiRun:
         return Ending(
             code=ended.code,
             aborted=ended.aborted,
-            limit=_LIMITS.get(ended.limit or ""),
+            limit=Limit.of(ended.limit),
             limit_seconds=self._limit_seconds(ended.limit),
             stderr=last_words(self.folder.stderr),
             problem=ended.problem,
@@ -300,7 +310,7 @@ class GeminiAdapter:
             cli=cli,
             capabilities=found.capabilities,
             environ=self._environ,
-            user_policies=user_policies(self._environ, cwd),
+            user_policies=_user_policies(self._environ, cwd),
             system_settings=system_settings(self._environ, version=version),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
             problems=settings_problems(self._environ, cwd or current_folder()),
@@ -343,10 +353,15 @@ class GeminiAdapter:
             turn_limit=command.turn_limit,
             about=_about(prompt, options, command, machine.capabilities),
         )
+        request = self._with_hidden(request)
         folder.write_request(request)
         self._prepare(folder, request)
         supervisor = _supervise(folder, self._environ, self._guard)
         return GeminiRun(folder, request, supervisor, guard=self._guard)
+
+    def _with_hidden(self, request: Request) -> Request:
+        """The request with the tools that the run hides; this adapter knows no policy."""
+        return request
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
         """Let the guard do its part; where it can't, the folder says that nothing was started."""
@@ -475,6 +490,12 @@ def _supervise(
         os.close(words)
 
 
+def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, ...]:
+    """The user's policy files; a project's settings count, since it has to be trusted to run."""
+    folder = cwd or current_folder()
+    return CliSettings.read(environ, folder).user_policies(folder)
+
+
 def planned_machine(
     adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
@@ -490,7 +511,7 @@ def planned_machine(
             cli=Path("gemini"),
             capabilities=NEWEST,
             environ=environ,
-            user_policies=user_policies(environ, cwd),
+            user_policies=_user_policies(environ, cwd),
             system_settings=system_settings(environ, version=CHECKED_AGAINST),
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )

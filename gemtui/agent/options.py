@@ -1,20 +1,24 @@
-"""The options of a run; `gemtui run` and the config file use the same names."""
+"""The options of a run, each declared once, with all that follows from it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Away
+from gemtui.agent.run_option import Kept, OptionKind, RunOption, kind_of
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
 from gemtui.policy.file.levels import (
+    CAPABILITIES,
+    Level,
     PermissionPolicy,
     Permissions,
     approval_mode,
@@ -27,46 +31,310 @@ Approve = Callable[[ApprovalRequest], Awaitable[Approval]]
 """Answers a question of a run."""
 
 
+def _is_yolo(mode: ApprovalMode | None) -> bool:
+    return mode is ApprovalMode.YOLO
+
+
+def _is_allow(level: Level | None) -> bool:
+    return level is Level.ALLOW
+
+
+_TOOLS, _ENDS = "What it may do", "Limits"
+"""Groups of the dialog."""
+_LEVELS = {
+    "": "set by the mode (ask if none)",
+    Level.ALLOW: "allow",
+    Level.ASK: "ask (denied unless “Ask me” is on)",
+    Level.DENY: "deny",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
-    A mode may be given by its name, a path as text, where `~` is a home directory, and a sequence
-    as any iterable, but not as one text. Raises OptionError for a value that is none of these.
+    An option is declared here alone: its type, its default, and the words and rules of its
+    `RunOption`. A mode may be given by its name, a path as text, where `~` is a home directory, and
+    a sequence as any iterable, but not as one text. Raises OptionError for a value that is none of
+    these.
 
-    `only_tools`: no other tool exists. `approved_tools`: need no confirmation. `policies`: policy
-    files that are loaded between our denies and our allows. `resume`: the full id of a session.
-    `max_turns`: 0 or more. `timeout`, `idle_timeout`: seconds. `environment`: added to that of this
-    process. `trust`: trust the folder, for this run. `prompt_in_argv`: pass the prompt as
-    `--prompt=…`, where `ps` shows it, instead of by a file on stdin. `ask`: a person is asked
-    before each call that the policy asks about, by questions in the run's folder. `approve` answers
-    these, several at once if need be; it refuses by raising. `away`: what becomes of a question
-    while nobody is there. `abort`: setting this event ends the run.
+    `only_tools`: None = all tools, () = none. `policies` are loaded between our denies and our
+    allows. `approve` answers questions, several at once if need be; it refuses by raising.
     """
 
-    cwd: Path | None = None
-    model: str | None = None
-    max_turns: int | None = None
-    approval_mode: ApprovalMode | None = None
-    permissions: PermissionPolicy | None = None
-    only_tools: tuple[str, ...] | None = None
-    approved_tools: tuple[str, ...] = ()
-    disallowed_tools: tuple[str, ...] = ()
-    policies: tuple[Path, ...] = ()
-    include_directories: tuple[Path, ...] = ()
-    sandbox: bool = False
-    extensions: tuple[str, ...] = ()
-    mcp_servers: tuple[str, ...] = ()
-    resume: str | None = None
-    timeout: float | None = None
-    idle_timeout: float | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    trust: bool = False
-    prompt_in_argv: bool = False
-    ask: bool = False
-    approve: Approve | None = None
-    away: Away = Away.WAIT
-    abort: asyncio.Event | None = None
+    model: Annotated[
+        str | None,
+        RunOption(
+            help="Model, by Gemini CLI's name: auto, pro, flash, ...",
+            flags=("-m", "--model"),
+            metavar="M",
+            label="Model",
+            hint="auto, pro, flash, or a full name",
+            empty="Gemini CLI's own choice",
+        ),
+    ] = None
+    cwd: Annotated[
+        Path | None,
+        RunOption(
+            help="Run in DIR.",
+            flags=("-C", "--cwd"),
+            metavar="DIR",
+            label="Folder",
+            hint="where the run works",
+            kept=Kept.NOWHERE,
+        ),
+    ] = None
+    include_directories: Annotated[
+        tuple[Path, ...],
+        RunOption(
+            help="Another folder that tools may use; repeatable.",
+            flags=("--include-directory",),
+            metavar="DIR",
+            label="More folders",
+            hint="more folders for the tools, separated by commas",
+            empty="only the working folder",
+            brief="{}",
+            unit="more folder",
+        ),
+    ] = ()
+    resume: Annotated[
+        str | None,
+        RunOption(
+            help="Continue this session; ID is what `gemtui show` takes.",
+            flags=("--resume",),
+            metavar="ID",
+            label="Session",
+            hint="full id of the session to continue",
+            empty="new session",
+            kept=Kept.NOWHERE,
+        ),
+    ] = None
+    approval_mode: Annotated[
+        ApprovalMode | None,
+        RunOption(
+            help="What tools may do unasked; plan: only read; yolo: everything.",
+            flags=("--approval-mode",),
+            group=_TOOLS,
+            label="Mode",
+            hint="what tools may do without asking; the rest is denied or asked about",
+            choices={
+                "": "Gemini CLI's default",
+                ApprovalMode.DEFAULT: "default: writes and commands need a yes",
+                ApprovalMode.AUTO_EDIT: "auto_edit: files may be written",
+                ApprovalMode.PLAN: "plan: look, change nothing",
+                ApprovalMode.YOLO: "yolo: everything is allowed",
+            },
+            dangerous=_is_yolo,
+            danger="yolo",
+        ),
+    ] = None
+    ask: Annotated[
+        bool,
+        RunOption(
+            help="Ask in this terminal before each call that needs approval. Needs "
+            "gemtui's extension.",
+            flags=("--ask",),
+            group=_TOOLS,
+            label="Ask me",
+            hint="needs gemtui's extension; deny rules still apply; weaker for MCP tools",
+            tick="before each call that needs approval",
+            brief="asks me",
+        ),
+    ] = False
+    away: Annotated[
+        Away,
+        RunOption(
+            help="What happens to a question while nobody is there to answer it.",
+            group=_TOOLS,
+            label="When I am away",
+            hint="what happens to questions while gemtui is closed",
+            choices={
+                Away.WAIT: "the question waits, for days if needed",
+                Away.REFUSE: "the call is denied",
+            },
+            needs="ask",
+            brief="refuses while I am away",
+        ),
+    ] = Away.WAIT
+    permissions: Annotated[
+        PermissionPolicy | None,
+        {
+            "file_write": RunOption(
+                help="Writing and editing files.",
+                flags=("--file-write",),
+                group=_TOOLS,
+                label="Write files",
+                choices=_LEVELS,
+                brief="write {}",
+            ),
+            "shell_execute": RunOption(
+                help="Shell commands.",
+                flags=("--shell",),
+                group=_TOOLS,
+                label="Run commands",
+                choices=_LEVELS,
+                brief="shell {}",
+                dangerous=_is_allow,
+                danger="the allowed commands",
+            ),
+            "network_access": RunOption(
+                help="Web search and fetching pages.",
+                flags=("--network",),
+                group=_TOOLS,
+                label="Use the network",
+                choices=_LEVELS,
+                brief="net {}",
+            ),
+        },
+    ] = None
+    policies: Annotated[
+        tuple[Path, ...],
+        RunOption(
+            help="A policy file, or the name of one of gemtui's policies; repeatable.",
+            flags=("--policy",),
+            metavar="NAME|FILE",
+            group=_TOOLS,
+            label="Policy",
+            hint="policy files; pane 3 edits them",
+            empty="only Gemini CLI's own policies",
+            brief="policy {}",
+        ),
+    ] = ()
+    only_tools: Annotated[
+        tuple[str, ...] | None,
+        RunOption(
+            help="Offer only this tool, such as read_file; repeatable.",
+            flags=("--only-tool",),
+            metavar="T",
+            group=_TOOLS,
+            label="Only tools",
+            hint="the only tools available; separated by commas",
+            empty="every tool",
+            brief="only {}",
+            unit="tool",
+        ),
+    ] = None
+    approved_tools: Annotated[
+        tuple[str, ...],
+        RunOption(
+            help="Allow this tool without confirmation; repeatable.",
+            flags=("--allow-tool",),
+            metavar="T",
+            group=_TOOLS,
+            label="Allowed tools",
+            hint="allowed without confirmation; separated by commas",
+            empty="set by mode and policy",
+            brief="{} allowed",
+            unit="tool",
+            dangerous=bool,
+            danger="the allowed tools",
+        ),
+    ] = ()
+    disallowed_tools: Annotated[
+        tuple[str, ...],
+        RunOption(
+            help="Deny this tool; repeatable.",
+            flags=("--deny-tool",),
+            metavar="T",
+            group=_TOOLS,
+            label="Denied tools",
+            hint="denied; separated by commas",
+            empty="none",
+            brief="{} denied",
+            unit="tool",
+        ),
+    ] = ()
+    sandbox: Annotated[
+        bool,
+        RunOption(
+            help="Run in Gemini CLI's sandbox.",
+            flags=("--sandbox",),
+            group=_TOOLS,
+            label="Sandbox",
+            hint="needs docker, podman or sandbox-exec",
+            tick="in Gemini CLI's own sandbox",
+            brief="sandbox",
+        ),
+    ] = False
+    trust: Annotated[
+        bool,
+        RunOption(
+            help="Trust the folder for this run only.",
+            flags=("--trust",),
+            group=_TOOLS,
+            label="Trust",
+            hint="turns on this folder's settings, hooks and MCP servers",
+            tick="this folder, for one run",
+            brief="trust",
+            dangerous=bool,
+            danger="trust",
+        ),
+    ] = False
+    max_turns: Annotated[
+        int | None,
+        RunOption(
+            help="Stop after N turns of the model.",
+            flags=("--max-turns",),
+            metavar="N",
+            group=_ENDS,
+            label="Max turns",
+            hint="the run stops after this many model turns",
+            empty="no limit",
+            brief="{}",
+            unit="turn",
+        ),
+    ] = None
+    timeout: Annotated[
+        float | None,
+        RunOption(
+            help="Stop a run that takes longer. In seconds, or as 90s, 10m, 2h.",
+            flags=("--timeout",),
+            metavar="S",
+            group=_ENDS,
+            label="Time limit",
+            hint="seconds, or 90s, 10m, 2h; then the run is stopped",
+            empty="no limit",
+            brief="timeout {}",
+        ),
+    ] = None
+    idle_timeout: Annotated[
+        float | None,
+        RunOption(
+            help="Stop a run that prints nothing for this long. In seconds, or as 90s, 10m, 2h.",
+            flags=("--idle-timeout",),
+            metavar="S",
+            group=_ENDS,
+            label="Silence limit",
+            hint="seconds, or 90s, 10m, without output; then the run is stopped",
+            empty="no limit",
+            brief="silence {}",
+        ),
+    ] = None
+    extensions: Annotated[
+        tuple[str, ...], RunOption(help="The extensions that take part.", kept=Kept.QUEUE)
+    ] = ()
+    mcp_servers: Annotated[
+        tuple[str, ...], RunOption(help="The MCP servers that take part.", kept=Kept.QUEUE)
+    ] = ()
+    environment: Annotated[
+        Mapping[str, str],
+        RunOption(help="Added to the environment of the process.", kept=Kept.NOWHERE),
+    ] = field(default_factory=dict)
+    prompt_in_argv: Annotated[
+        bool,
+        RunOption(
+            help="Pass the prompt as a word of the command, where `ps` shows it, instead of by a "
+            "file on stdin.",
+            kept=Kept.QUEUE,
+        ),
+    ] = False
+    approve: Annotated[
+        Approve | None,
+        RunOption(help="A function that is asked before tool calls.", kept=Kept.NOWHERE),
+    ] = None
+    abort: Annotated[
+        asyncio.Event | None, RunOption(help="Setting it ends the run.", kept=Kept.NOWHERE)
+    ] = None
 
     if TYPE_CHECKING:
 
@@ -100,15 +368,16 @@ class AgentOptions:
 
     def __post_init__(self) -> None:
         """Make what was given what the fields are: one text in place of names would be no deny."""
-        for kinds, names in _KINDS:
-            for name in names:
-                _require(name, getattr(self, name), kinds)
-        taken: dict[str, object] = {name: _texts(name, getattr(self, name)) for name in _NAMES}
-        for name in _FOLDERS:
-            paths = _items(name, getattr(self, name))
-            for at, path in enumerate(paths):
-                _require(f"{name}[{at}]", path, _PATH)
-            taken[name] = tuple(map(typed_path, paths))
+        taken: dict[str, object] = {}
+        for name, kind in _kinds():
+            value = getattr(self, name)
+            _require(name, value, _TAKEN.get(kind, (object,)))
+            if kind is OptionKind.NAMES:
+                taken[name] = _texts(name, value)
+            elif kind is OptionKind.PATHS:
+                taken[name] = _paths(name, value)
+        _require("permissions", self.permissions, (PermissionPolicy,))
+        _require("environment", self.environment, (Mapping,))
         taken["environment"] = environment = dict(self.environment or {})
         for pair in environment.items():
             if not all(isinstance(word, str) for word in pair):
@@ -146,17 +415,74 @@ class AgentOptions:
         """
         check_names(self.tools)
         check_near_misses(self.tools)
-        for name in ("timeout", "idle_timeout"):
-            seconds = getattr(self, name)
-            if seconds is not None and not seconds > 0:
-                raise _wrong(name, f"must be more than 0 seconds, not {seconds}")
-        if self.max_turns is not None and self.max_turns < 0:
-            raise _wrong("max_turns", f"must be 0 or more, not {self.max_turns}")
+        for name, kind in _kinds():
+            value = getattr(self, name)
+            if kind is OptionKind.SECONDS and value is not None and not value > 0:
+                raise _wrong(name, f"must be more than 0 seconds, not {value}")
+            if kind is OptionKind.NUMBER and value is not None and value < 0:
+                raise _wrong(name, f"must be 0 or more, not {value}")
         if self.cwd is not None and not is_folder(self.cwd):
             raise _wrong("cwd", f"{self.cwd} is no folder", ": ")
         for path in self.include_directories:
             if not is_folder(path):  # the CLI would not start
                 raise _wrong("include_directories", f"{path} is no folder", ": ")
+
+
+# --- what is declared ----------------------------------------------------------------------------
+
+
+@cache
+def run_options() -> tuple[RunOption, ...]:
+    """Return every option, in the order of declaration; the three levels as options of their own.
+
+    That order is the one of the command line, of the dialog and of the words about a run.
+    """
+    return tuple(_declared())
+
+
+def _declared() -> Iterator[RunOption]:
+    defaults = AgentOptions()
+    for name, (wanted, about) in _annotated():
+        if isinstance(about, RunOption):
+            kind, values = kind_of(wanted)
+            default = getattr(defaults, name)
+            yield replace(about, name=name, kind=kind, default=default, values=values)
+        else:
+            for level, each in about.items():
+                yield replace(each, name=level, kind=OptionKind.CHOICE, values=tuple(Level))
+
+
+def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """The type and the declaration of each field."""
+    hints = get_type_hints(AgentOptions, include_extras=True)
+    for each in fields(AgentOptions):
+        wanted, about = get_args(hints[each.name])
+        yield each.name, (wanted, about)
+
+
+@cache
+def _kinds() -> tuple[tuple[str, OptionKind], ...]:
+    return tuple((name, kind_of(wanted)[0]) for name, (wanted, _) in _annotated())
+
+
+def option_value(options: AgentOptions, name: str) -> Any:
+    """Return the value of a declared option, which may be a level."""
+    return getattr(options.permissions if name in CAPABILITIES else options, name, None)
+
+
+def with_values(options: AgentOptions, values: Mapping[str, Any]) -> AgentOptions:
+    """Return the options with these values of declared ones. Raises OptionError."""
+    levels = {
+        name: level
+        for name in CAPABILITIES
+        if (level := values.get(name, option_value(options, name))) is not None
+    }
+    others = {name: value for name, value in values.items() if name not in CAPABILITIES}
+    permissions = PermissionPolicy(**levels) if levels else None
+    return replace(options, **others, permissions=permissions)
+
+
+# --- values --------------------------------------------------------------------------------------
 
 
 def _wrong(option: str, what: str, joint: str = " ") -> OptionError:
@@ -181,19 +507,16 @@ def seconds(text: str) -> float:
 
 
 AnyPath = str | os.PathLike[str]
-_NAMES = ("only_tools", "approved_tools", "disallowed_tools", "extensions", "mcp_servers")
-_FOLDERS = ("policies", "include_directories")
 _PATH = (str, os.PathLike)
-_KINDS: tuple[tuple[tuple[type, ...], tuple[str, ...]], ...] = (
-    (_PATH, ("cwd",)),
-    ((str,), ("model", "approval_mode", "resume")),
-    ((int,), ("max_turns",)),
-    ((int, float), ("timeout", "idle_timeout")),
-    ((bool,), ("sandbox", "trust", "prompt_in_argv", "ask")),
-    ((PermissionPolicy,), ("permissions",)),
-    ((Mapping,), ("environment",)),
-)
-"""What a field may be given as, beside None; names and folders are looked at one by one."""
+_TAKEN: Mapping[OptionKind, tuple[type, ...]] = {
+    OptionKind.TEXT: (str,),
+    OptionKind.NUMBER: (int,),
+    OptionKind.SECONDS: (int, float),
+    OptionKind.SWITCH: (bool,),
+    OptionKind.CHOICE: (str,),
+    OptionKind.PATH: _PATH,
+}
+"""What a value may be given as, beside None; sequences are looked at item by item."""
 
 
 def _away(word: str) -> Away:
@@ -204,7 +527,8 @@ def _away(word: str) -> Away:
 
 
 def _require(name: str, value: object, kinds: tuple[type, ...]) -> None:
-    if value is not None and not isinstance(value, kinds):
+    number = isinstance(value, bool) and int in kinds  # true is no number
+    if value is not None and (number or not isinstance(value, kinds)):
         words = " or ".join(kind.__name__ for kind in kinds)
         raise OptionError(f"{name} must be {words}, not {value!r}")
 
@@ -224,3 +548,10 @@ def _texts(name: str, value: object) -> tuple[str, ...] | None:
     if bad is not None:
         raise OptionError(f"{name}[{bad}] must be a name, not {items[bad]!r}")
     return items
+
+
+def _paths(name: str, value: object) -> tuple[Path, ...]:
+    items = _items(name, value)
+    for at, path in enumerate(items):
+        _require(f"{name}[{at}]", path, _PATH)
+    return tuple(map(typed_path, items))

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
@@ -72,6 +73,8 @@ class About(TypedDict, total=False):
     ask: bool
     away: str
     capabilities: Mapping[str, Any]
+    hidden: Mapping[str, str]
+    """Tools that the CLI has and does not offer, each with the rule that hides it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,16 @@ class Request:
     turn_limit: int | None = None
     grace: float = 3.0
     about: About | None = None
+
+    def hides(self, tool: str) -> str | None:
+        """Return which rule hides a tool that the CLI has, "" = the mode does; None = nothing does.
+
+        Raises KeyError where the run did not write down what it hides.
+        """
+        hidden = (self.about or {})["hidden"]
+        if tool in hidden:
+            return hidden[tool]
+        return next((words for each, words in hidden.items() if fnmatchcase(tool, each)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The CLI's settings files that a run depends on, and the policy files that they name."""
+"""The CLI's settings files: where they are, which it reads, and what is in one of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any
 
 from gemtui.files import read_small, resolved
 from gemtui.jsonfile import object_of, without_comments
-from gemtui.paths import current_folder, gemini_home, setting_paths
-from gemtui.policy.model.rules import ApprovalMode
+from gemtui.paths import gemini_home
 
 SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
@@ -85,40 +84,10 @@ def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Pa
     return [path for path in dict.fromkeys(places) if path not in unread]
 
 
-def usual_mode(environ: Mapping[str, str], project: Path | None) -> ApprovalMode:
-    """Return the mode of a run that names none (assets/gemini-cli.md#settings).
-
-    `project`: the folder of the run. Yolo can't be the usual one.
-    """
-    usual, plans = "", True
-    for place in settings_places(environ, project):
-        general = read_settings(place, environ).get("general")
-        if isinstance(general, dict):
-            usual = general.get("defaultApprovalMode") or usual
-            plan = general.get("plan")
-            plans = plan.get("enabled", plans) if isinstance(plan, dict) else plans
-    known = ("auto_edit", "plan") if plans else ("auto_edit",)
-    return ApprovalMode(usual) if usual in known else ApprovalMode.DEFAULT
-
-
 def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:
     """Return the machine's settings, as far as a CLI of this version reads them."""
     path = system_settings_path(environ)
     return read_settings(path) if settings_unread(path, version=version) is None else {}
-
-
-def user_policies(environ: Mapping[str, str], cwd: Path | None = None) -> tuple[Path, ...]:
-    """The user's policy files in a run in `cwd`: those that settings name, else the folder.
-
-    `policyPaths` of all settings are taken together (seen in 0.61.0); a project's settings count
-    since a run starts in trusted folders alone. Relative paths are resolved against `cwd`, None =
-    the current folder.
-    """
-    home, cwd = gemini_home(environ), cwd or current_folder()
-    places = settings_places(environ, cwd)
-    values = (read_settings(place, environ).get("policyPaths") for place in places)
-    named = (path for value in values for path in setting_paths(value, home, cwd))
-    return tuple(dict.fromkeys(named)) or (home / "policies",)
 
 
 def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.ndjson import Malformed, Parsed
 from gemtui.agent.turn_counter import TurnLimit
+from gemtui.policy.model.tool_catalog import is_known
 from gemtui.transcript import shell_output
 from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
@@ -54,6 +55,12 @@ class Limit(StrEnum):
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
     """We counted the turns, since the CLI does not read our settings."""
+
+    @classmethod
+    def of(cls, word: str | None) -> Limit | None:
+        """Return the limit of this word in the record of a run's end; None for any other."""
+        words = {"timeout": cls.TIMEOUT, "idle": cls.IDLE, "turns": cls.TURNS}
+        return words.get(word or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +112,9 @@ class Stream:
 
     `model`, `cwd`, `tools`: for the init event, as we asked for them. `session_id`: the one we
     asked for, or resumed (`resumed`). `turn_limit`: turns after which the supervisor ends the run,
-    None = it counts none. `asks`: the run's hooks lead to its gate. `clock` gives
-    milliseconds since 1970.
+    None = it counts none. `asks`: the run's hooks lead to its gate. `hides`: whether the CLI has a
+    tool that rules or the mode of the run hide; where that is not known, any tool of the CLI.
+    `clock` gives milliseconds since 1970.
     """
 
     def __init__(
@@ -120,13 +128,14 @@ class Stream:
         resumed: str | None = None,
         turn_limit: int | None = None,
         asks: bool = False,
+        hides: Callable[[str], bool] = is_known,
         clock: Callable[[], int] = _clock,
     ) -> None:
         self.session_id = resumed or session_id
         self.unknown: list[Part] = []
         """Objects of types we do not know; they give no event and are kept."""
         self._turns = TurnLimit(turn_limit)
-        self._asks = asks
+        self._asks, self._hides = asks, hides
         self._cwd, self._model, self._tools = cwd, model, tools
         self._capabilities = capabilities
         self._clock = clock
@@ -261,7 +270,7 @@ class Stream:
         use = self._uses.get(result.id, _UNKNOWN)
         name = use.name or result.name or UNKNOWN_TOOL
         status = result.status
-        if status is ResultStatus.ERROR and wire.refused(result, name):
+        if status is ResultStatus.ERROR and wire.refused(result, hidden=self._hides(name)):
             status = ResultStatus.DENIED
         if use.substitutes and shell_output.is_blocked(string(result.output)):
             status = ResultStatus.DENIED

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
 from gemtui.errors import OptionError
@@ -66,8 +67,8 @@ def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
     """Whether neither the CLI nor the environment says that this folder is trusted."""
     if TRUST_VARIABLE in environ:
         return False
-    settings = read_settings(gemini_home(environ) / "settings.json")
-    if _at(settings, "security", "folderTrust", "enabled") is False:
+    settings = CliSettings.read(environ, None)  # a project can't say that it is trusted
+    if settings.get("security", "folderTrust", "enabled") is False:
         return False
     return _level_by_cli(folder, environ) not in _TRUSTING
 
@@ -149,9 +150,3 @@ def _write(folders: list[TrustedFolder]) -> None:
 
 def _file() -> Path:
     return state_dir() / "trusted.json"
-
-
-def _at(value: Any, *names: str) -> Any:
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value

@@ -14,7 +14,7 @@ import orjson
 from gemtui.agent.events import DoneStatus, ResultStatus
 from gemtui.transcript.model import Usage
 from gemtui.transcript.parts import Part, instant, mapping, parts_of, possible, string
-from gemtui.transcript.tools import UNKNOWN_TOOL, is_builtin
+from gemtui.transcript.tools import UNKNOWN_TOOL
 
 _USE_NESTS = ("functionCall", "function_call", "value")
 _RESULT_NESTS = ("functionResponse", "function_response", "value")
@@ -111,15 +111,15 @@ def tool_result(event: Part) -> WireToolResult:
     )
 
 
-def refused(result: WireToolResult, name: str) -> bool:
+def refused(result: WireToolResult, *, hidden: bool) -> bool:
     """Whether an error result means that the call was not allowed (assets/gemini-cli.md#refusals).
 
-    A built-in tool that is "not found" is one that is not permitted in this mode.
+    `hidden`: the CLI has the tool, and rules or the mode hide it: it is then "not found".
     """
     if result.error_type == "policy_violation":
         return True
     if result.error_type == "tool_not_registered":
-        return is_builtin(name)
+        return hidden
     words = "requires user confirmation, which is not supported"
     return result.error_type == "unhandled_exception" and words in string(result.output)
 

@@ -57,7 +57,8 @@ def _demo(session: str | None, config: Config) -> int:
 def _end_runs(place: Path) -> None:
     """End what still runs below `place`, and wait for it: that folder is about to go."""
     from gemtui.agent.run_folder import Abort
-    from gemtui.runs.listing import RunState, list_runs, runs_dir
+    from gemtui.runs.ending import RunState
+    from gemtui.runs.listing import list_runs, runs_dir
 
     runs = [
         run

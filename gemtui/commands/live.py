@@ -13,7 +13,8 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import index_of_user
 from gemtui.extension.status import State, extension_state
 from gemtui.jsonout import encode
-from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import Flag, Summary, iso

@@ -14,13 +14,13 @@ import orjson
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.policy_context import Situation, broken
-from gemtui.commands.rule_text import columns, place, rule_dict, subject
+from gemtui.commands.rule_text import columns, rule_dict
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 from gemtui.paths import folder_here
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
-from gemtui.policy.model.rules import Call, Decision
+from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.policy.suggest.replay import (
     EXAMPLES,
     ReplayCounter,
@@ -28,6 +28,7 @@ from gemtui.policy.suggest.replay import (
     ReplayDecision,
     RuleCount,
 )
+from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
 from gemtui.sessions.problem import Problem
@@ -105,6 +106,10 @@ def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
     }
 
 
+def _sourced(rule: Rule) -> str:
+    return f"{rule_source(rule)}: {rule_words(rule)}"
+
+
 def _explanation(
     answer: Explanation, stands: EffectivePolicy, situation: Situation
 ) -> Iterator[Clean]:
@@ -118,7 +123,7 @@ def _explanation(
         ("situation", situation.words),
         ("decision", f"{answer.decision}{_as_refusal(answer, situation)}"),
         ("because", answer.because),
-        *([("rule", f"{place(answer.rule)}: {subject(answer.rule)}")] if answer.rule else []),
+        *([("rule", _sourced(answer.rule))] if answer.rule else []),
         ("offered", "yes" if answer.offered else unseen),
         ("headless", answer.headless.value),
         ("interactive", answer.interactive.value),
@@ -139,7 +144,7 @@ def _explanation(
                     "*" if each.matches else "",
                     f"{each.rule.effective:g}",
                     each.rule.decision.value,
-                    place(each.rule),
+                    rule_source(each.rule),
                     each.why,
                 )
                 for each in answer.considered
@@ -344,7 +349,7 @@ def _by(share: RuleCount) -> str:
     if share.decision is ReplayDecision.TOOL_REFUSES:
         return "by the tool itself, whatever the policy"
     if share.rule is not None:
-        return f"by {place(share.rule)}: {subject(share.rule)}"
+        return f"by {_sourced(share.rule)}"
     if share.decision is ReplayDecision.NOT_OFFERED:
         return "by no rule: there is no such tool in this situation"
     return "by no rule: the mode, or the CLI's own judgement, decides"

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.commands.run_cli import MODES, RunArguments, setup_options
+from gemtui.commands.run_cli import MODES, RunArguments, SetupCommand
 from gemtui.errors import OptionError
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -170,9 +170,8 @@ def check(files: tuple[str, ...], strict: bool, as_json: bool) -> int:
     return command.check(files, strict=strict, as_json=as_json)
 
 
-@policy.command(short_help="Print the command line of a run with a policy.")
+@policy.command(cls=SetupCommand, short_help="Print the command line of a run with a policy.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
-@setup_options
 @_json
 def flags(name: str, **words: Any) -> int:
     """Print the exact command line of a run with a policy, and the files that it needs.
@@ -181,7 +180,7 @@ def flags(name: str, **words: Any) -> int:
     """
     from gemtui.commands import policy_flags as command
 
-    return command.flags(name, RunArguments(**words))
+    return command.flags(name, RunArguments.of(words))
 
 
 @policy.command(short_help="Show what would happen to a tool call, and why.")
@@ -191,6 +190,14 @@ def flags(name: str, **words: Any) -> int:
     "--args", metavar="JSON", default="{}", help="Its arguments as a JSON object; - reads stdin."
 )
 @click.option("--subagent", metavar="NAME", help="The subagent that calls it.")
+@click.option(
+    "--include-directory",
+    "include_directories",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another folder that tools of the run may use; repeatable.",
+)
 @_json
 def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situation: Any) -> int:
     """Show what would happen to a tool call, and which rule decides.

@@ -34,6 +34,7 @@ class Situation:
     admin: Sequence[Path] = ()
     settings: Path | None = None
     allowed_tools: Sequence[str] = ()
+    include_directories: Sequence[Path] = ()
 
     @property
     def approval(self) -> ApprovalMode:
@@ -45,6 +46,9 @@ class Situation:
         missing = next((path for path in self.admin if not is_there(path)), None)
         if missing is not None:
             raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
+        for path in self.include_directories:
+            if not is_folder(path):
+                raise click.UsageError(f"--include-directory: {path} is no folder: name one")
         return effective_policy(
             self.named,
             alone=self.alone,
@@ -52,6 +56,7 @@ class Situation:
             settings=self.settings,
             allowed_tools=self.allowed_tools,
             workspace=workspace,
+            include_directories=self.include_directories,
         )
 
     @property

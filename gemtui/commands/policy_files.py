@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.rule_text import columns, subject
+from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.jsonout import encode
-from gemtui.paths import current_folder, folder_here, gemini_home, setting_paths, typed_path
+from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
@@ -22,6 +22,7 @@ from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, 
 from gemtui.policy.file.rule_codec import said
 from gemtui.policy.model.rules import Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
+from gemtui.policy.words import decision_word, rule_words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, counted, one_line
 
@@ -39,11 +40,10 @@ _WHOSE = {
 
 def list_all(*, as_json: bool) -> int:
     """Print the policies, with the number of findings in each."""
-    stands = effective_policy(workspace=folder_here())
-    settings = stands.setup.settings
-    home = gemini_home()
-    replaced = bool(setting_paths(settings.get("policyPaths"), home, current_folder()))
-    found = [_described(file, replaced) for file in list_policies(settings)]
+    stands, here = effective_policy(workspace=folder_here()), current_folder()
+    named = stands.settings.policy_paths(here)
+    listed = list_policies(named, stands.settings.admin_policies(here))
+    found = [_described(file, bool(named)) for file in listed]
     if as_json:
         built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
         report = {"version": 1, "place": str(policies_dir()), "policies": found}
@@ -178,13 +178,7 @@ def _table(document: Document) -> Iterator[Clean]:
 
 
 def _row(number: str, rule: Rule) -> tuple[str, ...]:
-    where = [f"in {', '.join(rule.modes)}"] if rule.modes else []
-    if rule.interactive is not None:
-        where.append("interactive" if rule.interactive else "headless")
-    if rule.allow_redirection:
-        where.append("with redirection")
-    what = "; ".join((subject(rule), *where))
-    return number, f"{rule.priority:g}", rule.decision.value, what
+    return number, f"{rule.priority:g}", decision_word(rule.decision), rule_words(rule)
 
 
 # --- check ---------------------------------------------------------------------------------------

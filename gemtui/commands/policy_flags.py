@@ -20,7 +20,8 @@ def flags(name: str, words: RunArguments) -> int:
 
     Without a CLI the newest known one is assumed. Raises click.UsageError, OptionError.
     """
-    options = options_of(replace(words, policy=(name, *words.policy)))
+    policies = (name, *words.options.get("policies", ()))
+    options = options_of({**words.options, "policies": policies})
     adapter = GeminiAdapter()
     machine, missing = planned_machine(adapter, options.cwd)
     folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()

@@ -1,16 +1,12 @@
-"""Rules as the commands print them: in words, and as JSON."""
+"""Rules as JSON, and tables in the shell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from gemtui.policy.model.rules import Rule
 from gemtui.text import Clean, cells, visible_line
-
-_NAMED = 4
-"""Tools of a rule that are named."""
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
@@ -24,30 +20,6 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
         "priority": rule.priority,
         "effective": rule.effective,
     }
-
-
-def place(rule: Rule) -> str:
-    """Return where a rule comes from: `rule 2 of work.toml`, or the flag or setting."""
-    source = Path(rule.source).name if rule.index else rule.source
-    return f"rule {rule.index} of {source}" if rule.index else source
-
-
-def subject(rule: Rule) -> str:
-    """Return what a rule is about: `run_shell_command "git status", "git diff"`."""
-    more = f" and {len(rule.tools) - _NAMED} more" if len(rule.tools) > _NAMED + 1 else ""
-    names = rule.tools[:_NAMED] if more else rule.tools
-    words = [", ".join(names) + more or "any tool"]
-    if rule.mcp_name is not None:
-        words.append(f"of server {rule.mcp_name}")
-    if rule.subagent is not None:
-        words.append(f"by {rule.subagent}")
-    if rule.command_prefixes:
-        words.append(", ".join(f'"{prefix}"' for prefix in rule.command_prefixes))
-    elif rule.command_regex:
-        words.append(f"commandRegex {rule.command_regex}")
-    elif rule.args_pattern:
-        words.append(f"argsPattern {rule.args_pattern}")
-    return " ".join(words)
 
 
 def columns(

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.agent.approve import answer_questions
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
@@ -22,6 +21,7 @@ from gemtui.errors import CliNotFound
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
+from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.user_commands import take_untold
 
@@ -35,7 +35,7 @@ def run(words: RunArguments) -> int:
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
-    options = options_of(words)
+    options = options_of(words.options)
     prompt = prompt_of(words)
     adapter = GeminiAdapter()
     if words.dry_run:
@@ -44,7 +44,7 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
-    terminal = AskingTerminal.open(as_json=words.as_json) if words.ask else None
+    terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
@@ -96,8 +96,8 @@ def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None
     if terminal is None:
         yield
         return
-    questions = TerminalQuestions(terminal, run.gate, Path(run.request.cwd))
-    answering = asyncio.ensure_future(answer_questions(run.gate, questions.approve))
+    questions = TerminalQuestions(terminal, Conversation(run.gate, Path(run.request.cwd)))
+    answering = asyncio.ensure_future(questions.ask_all())
     try:
         yield
     finally:
@@ -108,6 +108,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     stop.begun(run)
+    show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     try:
         async for event in run.events():

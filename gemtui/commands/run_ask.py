@@ -6,36 +6,42 @@ import asyncio
 import os
 import sys
 import termios
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gemtui.agent.approval import Approval, ApprovalRequest
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
 from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
 from gemtui.policy.edit.named_policies import path_of
-from gemtui.runs.cautions import cautions
-from gemtui.runs.conversation import Asked, Conversation, Counted, Given, similar_to
+from gemtui.runs.conversation import Asked, Conversation, Counted, Given
 from gemtui.runs.granted import ALWAYS
-from gemtui.runs.like_this import LikeThis, like_this
-from gemtui.runs.proposal import Form, Proposal, proposal_of
-from gemtui.runs.questions import Question, Questions
+from gemtui.runs.like_this import like_this
+from gemtui.runs.proposal import Form
+from gemtui.runs.questions import Question
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
 """Rows of the terminal below a call: why it asks, what is similar, the keys."""
 _FEW = 3
 """Cautions that are not counted."""
-_YES = ("y", "yes", "a", "A")
+_YES: Mapping[str, Callable[[Conversation, Asked], Given]] = {
+    "y": Conversation.allow,
+    "yes": Conversation.allow,
+    "a": Conversation.allow_similar,
+    "A": Conversation.always,
+}
+"""What lets a call run."""
+_SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
 """Seconds between two looks whether somebody else has answered."""
 NO_TERMINAL = (
@@ -115,94 +121,129 @@ def _is_terminal(stream: Any) -> bool:
 class TerminalQuestions:
     """Asks in a terminal, one question after the other."""
 
-    def __init__(self, terminal: AskingTerminal, gate: GateFolder, cwd: Path) -> None:
-        self._terminal, self._gate, self._cwd = terminal, gate, cwd
-        self._questions = Questions(gate)
-        self._one = asyncio.Lock()
+    def __init__(self, terminal: AskingTerminal, talk: Conversation) -> None:
+        self._terminal, self._talk = terminal, talk
         self._unread: tuple[Clean, ...] = ()
         """The lines of the call that are not printed yet."""
 
-    async def approve(self, request: ApprovalRequest) -> Approval:
-        """Ask; whatever another gemtui answers meanwhile counts."""
-        async with self._one:
-            if self._gate.is_answered(request.number):
-                return Approval.deny()
-            asking = asyncio.ensure_future(self._ask(request))
-            elsewhere = asyncio.ensure_future(self._answered(request.number))
-            try:
-                await asyncio.wait({asking, elsewhere}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for each in (asking, elsewhere):
-                    each.cancel()
-            if asking.done() and not asking.cancelled():
-                return asking.result()
-            self._terminal.write((Clean("Answered in another gemtui."),))
-            return Approval.deny()
+    async def ask_all(self) -> None:
+        """Ask whatever the run asks, until cancelled."""
+        gone = threading.Event()
+        threading.Thread(target=self._talk.questions.stay, args=(gone,), daemon=True).start()
+        try:
+            while True:
+                for question in await asyncio.to_thread(self._talk.look):
+                    if question.waits:
+                        await self.ask(question)
+                await asyncio.sleep(_LOOK)
+        finally:
+            gone.set()
 
-    async def _answered(self, number: int) -> None:
-        while not self._gate.is_answered(number):
-            await asyncio.sleep(_LOOK)
-
-    async def _ask(self, request: ApprovalRequest) -> Approval:
-        proposal = await asyncio.to_thread(proposal_of, request, self._cwd)
-        like = await asyncio.to_thread(similar_to, request, self._cwd)
-        self._show(request, proposal)
-        if words := tuple(_words(request, like)):
+    async def ask(self, question: Question) -> None:
+        """Ask until there is an answer; whatever another gemtui answers meanwhile counts."""
+        if await self._is_answered(question):
+            return
+        asked = await asyncio.to_thread(self._talk.asked, question)
+        self._show(asked)
+        if words := tuple(_words(asked)):
             self._terminal.write(words)
-        await asyncio.to_thread(self._terminal.ring, self._notice(request))
-        changed: Proposal | None = None
+        await asyncio.to_thread(self._terminal.ring, self._notice(asked))
         while True:
+            back = await self._holds()
             self._terminal.forget_typed()
-            self._terminal.write((_keys(like, back=self._holds()),), end=" ")
-            said = await self._terminal.line()
+            self._terminal.write((_keys(asked, back=back),), end=" ")
+            try:
+                said = await self._line(question)
+            except _AnsweredElsewhere:
+                self._tell("Answered in another gemtui.")
+                return
             if said is None:
-                return Approval.stop("the terminal has gone")
+                await self._give(partial(self._talk.stop, asked, "the terminal has gone"))
+                return
             key, _, more = said.strip().partition(" ")
             if key in _YES and self._unread:
                 self._show_rest()
                 continue
-            if key in _YES and (now := await self._now(request, changed or proposal)) is not None:
-                proposal, changed = (now, None) if changed is None else (proposal, now)
+            if key in _YES and (now := await asyncio.to_thread(self._talk.still_true, asked)):
+                self._tell("The file has changed since this was shown:")
+                asked = now
+                self._show(asked)
                 continue
             match key:
-                case "y" | "yes" | "a" | "A" if why := _refused(request, proposal, like, changed):
-                    self._terminal.write((visible_line(f"This can't be allowed: {why}"),))
-                case "y" | "yes" if not more:
-                    return self._allowed(changed or proposal, changed)
-                case "a" | "A" if like.rule is not None and changed is None and not more:
-                    return await self._allow_like(request, like, proposal, always=key == "A")
-                case "a" | "A" if not more:
-                    self._terminal.write((visible_line(f"not available: {like.words}"),))
+                case "y" | "yes" | "a" | "A" if more:
+                    self._tell("type just the letter; nothing may follow it")
+                case "a" | "A" if not asked.has_similar:
+                    self._tell(f"not available: {asked.similar.words}")
                 case "y" | "yes" | "a" | "A":
-                    self._terminal.write((Clean("type just the letter; nothing may follow it"),))
+                    if await self._give(partial(_YES[key], self._talk, asked), _SAVED.get(key)):
+                        return
                 case "n" | "no":
-                    return Approval.deny(more.strip())
+                    if await self._give(partial(self._talk.deny, asked, more.strip())):
+                        return
                 case "x":
-                    return Approval.stop()
+                    if await self._give(partial(self._talk.stop, asked)):
+                        return
                 case "e":
-                    changed = await self._change(request, changed or proposal, more) or changed
-                case "u" if self._holds():
+                    asked = await self._change(asked, more)
+                case "u" if back:
                     await self._take_back()
                 case "v":
                     self._unread = ()
-                    self._terminal.write(
-                        tuple(question_lines(request, changed or proposal, self._cwd))
-                    )
+                    self._terminal.write(tuple(question_lines(asked, self._talk.cwd)))
                 case _:
-                    self._terminal.write((Clean("not an answer: type one of these letters"),))
+                    self._tell("not an answer: type one of these letters")
 
-    async def _now(self, request: ApprovalRequest, shown: Proposal) -> Proposal | None:
-        """What the call would do now, which is written; None = what was shown before."""
-        now = await asyncio.to_thread(proposal_of, request, self._cwd, shown.arguments)
-        if now == shown:
-            return None
-        self._terminal.write((Clean("The file has changed since this was shown:"),))
-        self._show(request, now)
-        return now
+    def _tell(self, words: str) -> None:
+        self._terminal.write((visible_line(words),))
 
-    def _show(self, request: ApprovalRequest, proposal: Proposal) -> None:
+    async def _is_answered(self, question: Question) -> bool:
+        found = await asyncio.to_thread(self._talk.look)
+        return any(each.number == question.number and not each.waits for each in found)
+
+    async def _line(self, question: Question) -> str | None:
+        """Read one line; None at its end. Raises _AnsweredElsewhere once somebody else answered."""
+
+        async def elsewhere() -> None:
+            while not await self._is_answered(question):
+                await asyncio.sleep(_LOOK)
+
+        reading = asyncio.ensure_future(self._terminal.line())
+        looking = asyncio.ensure_future(elsewhere())
+        try:
+            await asyncio.wait({reading, looking}, return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                return reading.result()
+            raise _AnsweredElsewhere
+        finally:
+            for each in (reading, looking):
+                each.cancel()
+            await asyncio.gather(reading, looking, return_exceptions=True)
+
+    async def _give(self, give: Callable[[], Given], saved: str | None = None) -> bool:
+        """Give an answer and say what came of it; False where another one is needed.
+
+        `saved`: what to say once its rule is kept.
+        """
+        try:
+            given = await asyncio.to_thread(give)
+        except ValueError as error:
+            self._tell(f"This can't be allowed: {error}")
+            return False
+        except OSError as error:
+            self._tell(f"The answer could not be saved: {error}")
+            return False
+        match given.counted:
+            case Counted.FIRST if saved:
+                self._tell(f"{saved}: {path_of(ALWAYS)}")
+            case Counted.NOT_KEPT:
+                self._tell(f"Allowed for this run; the rule could not be saved: {given.problem}")
+            case Counted.SECOND:
+                self._tell("Already answered in another gemtui; your answer was ignored.")
+        return True
+
+    def _show(self, asked: Asked) -> None:
         """Print as much of a call as there is room for; a yes prints the rest first."""
-        lines, size = tuple(question_lines(request, proposal, self._cwd)), self._terminal.size()
+        lines, size = tuple(question_lines(asked, self._talk.cwd)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
         ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
         shown = sum(1 for end in ends if end <= room)
@@ -220,76 +261,55 @@ class TerminalQuestions:
         self._unread = ()
         self._terminal.write((Clean("  Not answered yet: this was the rest."),))
 
-    def _holds(self) -> bool:
+    async def _holds(self) -> bool:
         """Whether all like an earlier call are allowed."""
-        return any(each.holds for each in self._questions.look())
+        return any(each.holds for each in await asyncio.to_thread(self._talk.look))
 
     async def _take_back(self) -> None:
         try:
-            question = await asyncio.to_thread(self._questions.take_back)
+            question = await asyncio.to_thread(self._talk.revoke)
         except (GemtuiError, OSError) as error:
-            self._terminal.write(
-                (
-                    visible_line(
-                        f"Revoked for this run, but the saved rule could not be removed: {error}"
-                    ),
-                )
-            )
+            words = "Revoked for this run, but the saved rule could not be removed"
+            self._tell(f"{words}: {error}")
             return
         if question is not None:
-            like = await asyncio.to_thread(like_this, question.request, self._cwd)
-            self._terminal.write((visible_line(f"Revoked: {like.words}"),))
+            like = await asyncio.to_thread(like_this, question.request, self._talk.cwd)
+            self._tell(f"Revoked: {like.words}")
 
-    def _notice(self, request: ApprovalRequest) -> Notice:
-        where = clean_line(f"gemtui: {self._cwd.name}")
-        return Notice(title=where, text=clean_line(f"a run asks: {request.tool_name}"))
+    def _notice(self, asked: Asked) -> Notice:
+        where = clean_line(f"gemtui: {self._talk.cwd.name}")
+        return Notice(
+            title=where, text=clean_line(f"a run asks: {asked.question.request.tool_name}")
+        )
 
-    def _allowed(self, shown: Proposal, changed: Proposal | None) -> Approval:
-        arguments = None if changed is None else changed.arguments
-        return Approval.allow(arguments, shown=shown.effect.mark)
-
-    async def _allow_like(
-        self, request: ApprovalRequest, like: LikeThis, shown: Proposal, *, always: bool
-    ) -> Approval:
-        """Return the yes to all like it; one for always is written here, and kept if it counts."""
-        if always:
-            asked = Asked(Question(request=request), shown, like)
-            talking = Conversation(self._gate, self._cwd)
-            try:
-                given = await asyncio.to_thread(talking.always, asked)
-            except (OSError, ValueError) as error:
-                self._terminal.write((visible_line(f"The rule was not saved: {error}"),))
-            else:
-                self._terminal.write((visible_line(_kept(given)),))
-        return Approval.allow(rules=like.toml, always=always, shown=shown.effect.mark)
-
-    async def _change(self, request: ApprovalRequest, now: Proposal, typed: str) -> Proposal | None:
+    async def _change(self, asked: Asked, typed: str) -> Asked:
         """What the person writes in its place; shown before it runs."""
+        now = asked.runs
         try:
             if typed.strip() and now.form is Form.COMMAND:
                 text = typed
             else:
                 editor = load_config(config_file()).editor
                 text = edited_text(now.text, now.name, setting=editor)
-            arguments = now.changed(text)
+            changed = await asyncio.to_thread(self._talk.change, asked, text)
         except (GemtuiError, OSError, ValueError) as error:
-            self._terminal.write((visible_line(f"Not changed: {error}"),))
-            return None
-        changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
-        if (why := changed.refusal(text)) is not None:
-            self._terminal.write((visible_line(f"Nothing was changed: {why}"),))
-            return None
-        self._terminal.write((Clean("changed by you:"),))
-        self._show(request, changed)
+            self._tell(f"Not changed: {error}")
+            return asked
+        self._tell("changed by you:")
+        self._show(changed)
         return changed
 
 
-def question_lines(request: ApprovalRequest, proposal: Proposal, project: Path) -> Iterator[Clean]:
+class _AnsweredElsewhere(Exception):
+    """Another gemtui has answered the question."""
+
+
+def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
     """Yield what to know about a call, then all it would do, every character of it visible."""
+    request, proposal, found = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")
     yield visible_line(f"? {who}: {request.tool_name} {proposal.place(project)}".rstrip())
-    found = cautions(request, proposal)
     if len(found) > _FEW:
         yield Clean(f"  ! {counted(len(found), 'warning')}:")
     for caution in found:
@@ -306,36 +326,21 @@ def question_lines(request: ApprovalRequest, proposal: Proposal, project: Path) 
         yield visible_line(f"  {name}: {value}")
 
 
-def _refused(
-    request: ApprovalRequest, proposal: Proposal, like: LikeThis, changed: Proposal | None
-) -> str | None:
-    return Asked(Question(request=request), proposal, like, changed).refusal
-
-
-def _kept(given: Given) -> str:
-    match given.counted:
-        case Counted.FIRST:
-            return f"Saved in the policy {ALWAYS}: {path_of(ALWAYS)}"
-        case Counted.NOT_KEPT:
-            return f"Allowed for this run; the rule could not be saved: {given.problem}"
-        case Counted.SECOND:
-            return "Already answered in another gemtui; your answer was ignored."
-
-
 def _hunks(diff: str) -> str:
     at = diff.find("\n@@ ")
     return diff if at < 0 else diff[at + 1 :]
 
 
-def _words(request: ApprovalRequest, like: LikeThis) -> Iterator[Clean]:
+def _words(asked: Asked) -> Iterator[Clean]:
+    request = asked.question.request
     if request.because:
         why = "Asked again" if request.again else "why"
         yield visible_line(f"  {why}: {request.because[:500]}")
-    if like.rule is not None:
-        yield visible_line(f"  a and A allow {like.words}")
+    if asked.has_similar:
+        yield visible_line(f"  a and A allow {asked.similar.words}")
 
 
-def _keys(like: LikeThis, *, back: bool) -> Clean:
-    more = "  a similar  A always" if like.rule is not None else ""
+def _keys(asked: Asked, *, back: bool) -> Clean:
+    more = "  a similar  A always" if asked.has_similar else ""
     more += "  u revoke" if back else ""
     return Clean(f"  y allow  n deny [WHY]  e edit  v view{more}  x stop run:")

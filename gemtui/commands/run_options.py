@@ -7,13 +7,16 @@ import re
 import select
 import stat
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from gemtui.agent import trust
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
+from gemtui.agent.run_option import OptionKind
 from gemtui.commands.output import note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
@@ -21,8 +24,7 @@ from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
 from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.edit.named_policies import find_policy
-from gemtui.policy.file.levels import Level, PermissionPolicy, check_names
-from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.file.levels import check_names
 from gemtui.policy.model.tool_catalog import problem_with
 from gemtui.runs.fork import fork_session
 from gemtui.sessions.resolve import LATEST
@@ -96,65 +98,40 @@ def _decoded(data: bytes, place: str) -> str:
         ) from None
 
 
-def options_of(words: RunArguments) -> AgentOptions:
-    """Return the options.
+def options_of(given: Mapping[str, Any]) -> AgentOptions:
+    """Return the options with these values, by their names, as a command line has them.
 
     Raises click.UsageError, OptionError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
-    folder = words.cwd or folder_here()
+    typed = given.get("cwd")
+    folder = folder_here() if typed is None else Path(typed)
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
     if not is_folder(folder):
         raise click.UsageError(f"{folder} is no folder: name another one with --cwd")
     folder = resolved(folder)
-    options = AgentOptions(
-        cwd=folder,
-        model=words.model,
-        max_turns=words.max_turns,
-        approval_mode=None if words.approval_mode is None else ApprovalMode(words.approval_mode),
-        permissions=_permissions(words),
-        only_tools=words.only_tool or None,
-        approved_tools=words.allow_tool,
-        disallowed_tools=words.deny_tool,
-        policies=tuple(map(find_policy, words.policy)),
-        include_directories=tuple(resolved(path) for path in words.include_directory),
-        sandbox=words.sandbox,
-        resume=_session(words.resume, folder) if words.resume else None,
-        timeout=words.timeout,
-        idle_timeout=words.idle_timeout,
-        trust=words.trust or trust.remembered(folder),
-        ask=words.ask,
-    )
-    if words.fork and words.resume:
-        raise click.UsageError("--resume and --fork exclude each other: give one of them")
-    if words.fork and words.dry_run:
-        raise click.UsageError("--fork makes a chat: with --dry-run, use gemtui fork and --resume")
+    found = {
+        **given,
+        "policies": tuple(map(find_policy, given.get("policies", ()))),
+        "include_directories": tuple(
+            resolved(Path(path)) for path in given.get("include_directories", ())
+        ),
+        "resume": _session(wanted, folder) if (wanted := given.get("resume")) else None,
+        "trust": "trust" in given or trust.remembered(folder),
+    }
+    options = with_values(AgentOptions(), {**found, "cwd": folder})
     check_names(options.tools)
-    _check_tools(words)
+    _check_tools(options)
     return options
 
 
-def _check_tools(words: RunArguments) -> None:
+def _check_tools(options: AgentOptions) -> None:
     """Raise click.UsageError for a tool that does not exist, by the option that names it."""
-    for option, names in (
-        ("--only-tool", words.only_tool),
-        ("--allow-tool", words.allow_tool),
-        ("--deny-tool", words.deny_tool),
-    ):
-        for name in names:
-            if problem := problem_with(name):
-                raise click.UsageError(f"{option}: {problem}")
-
-
-def _permissions(words: RunArguments) -> PermissionPolicy | None:
-    given = [
-        None if level is None else Level(level)
-        for level in (words.file_write, words.shell, words.network)
-    ]
-    if given == [None, None, None]:
-        return None
-    write, shell, network = given
-    return PermissionPolicy(file_write=write, shell_execute=shell, network_access=network)
+    for each in run_options():
+        if each.kind is OptionKind.NAMES and each.flags:
+            for name in option_value(options, each.name) or ():
+                if problem := problem_with(name):
+                    raise click.UsageError(f"{each.flags[0]}: {problem}")
 
 
 def forked(options: AgentOptions, wanted: str) -> AgentOptions:

@@ -19,9 +19,11 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
+from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
-from gemtui.runs.outcome import RunProgress, Status, one_line, retry_words
+from gemtui.runs.ending import Status
+from gemtui.runs.outcome import RunProgress, one_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -53,6 +55,10 @@ class Show:
         self._fail_on_denied = fail_on_denied
         self._progress = RunProgress()
         self._streamed = self._midline = self._failed = False
+
+    def begun(self, request: Request) -> None:
+        """Take the request of the run that has begun."""
+        self._progress.request = request
 
     def output(self, event: AgentEvent) -> bytes:
         """Return what goes to stdout for one event; progress is written to stderr."""

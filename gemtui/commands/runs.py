@@ -18,10 +18,10 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
+from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
     BROKEN,
     Run,
-    RunState,
     broken_runs,
     find_run,
     list_runs,
@@ -137,7 +137,7 @@ def _ended_with(run: Run) -> str:
 def _question(question: Question) -> Clean:
     """The row of one question: what became of it, and what it was about."""
     told = question.to_dict()
-    words = f"{told['fate']}: {told['tool']} {told['about']}"
+    words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
     return Clean(f"{'asked':<9}{visible_line(words + reason)}")
 

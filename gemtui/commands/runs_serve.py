@@ -10,14 +10,15 @@ from typing import Any
 
 import click
 
-from gemtui.agent.approval import Fate, Settled
+from gemtui.agent.approval import Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import LARGEST, Steering
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
 from gemtui.jsonout import encode, encode_array
 from gemtui.runs.conversation import Asked, Conversation, Given
-from gemtui.runs.listing import Run, RunState, find_run, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
 from gemtui.runs.questions import Question
 from gemtui.runs.served import (
     WaitingQuestion,
@@ -30,14 +31,15 @@ from gemtui.runs.served import (
 )
 from gemtui.runs.steered import look
 from gemtui.text import Clean, clean_line, duration, visible_line
+from gemtui.transcript.model import Consent
 
 _SHORT = 8
-_FATES = {
-    Fate.ALLOWED: "allowed",
-    Fate.CHANGED: "allowed with other arguments",
-    Fate.DENIED: "denied",
-    Fate.STOPPED: "denied, and the run was stopped",
-    Fate.ABANDONED: "not allowed",
+_CONSENTS = {
+    Consent.ALLOWED: "allowed",
+    Consent.CHANGED: "allowed with other arguments",
+    Consent.DENIED: "denied",
+    Consent.STOPPED: "denied, and the run was stopped",
+    Consent.ABANDONED: "not allowed",
 }
 
 
@@ -64,7 +66,7 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
     since = duration(datetime.now(UTC) - asked_at)
     head = f"run {run.id[:_SHORT]} in {run.cwd}: question {request.number}, asked {since} ago"
     yield visible_line(head)
-    yield from question_lines(request, asked.runs, Path(run.cwd))
+    yield from question_lines(asked, Path(run.cwd))
     if request.because:
         yield visible_line(f"  why: {request.because}")
     if waiting.changed:
@@ -123,7 +125,7 @@ def _too_late(run: Run, question: Question) -> str | None:
     if settled is not None and settled.again:
         return f"it was asked again as question {settled.again}: {settled.reason}"
     if settled is not None:
-        return f"it was answered before: {_FATES[settled.fate]}"
+        return f"it was answered before: {_CONSENTS[settled.consent]}"
     if question.answered:
         return "it was answered before"
     return None if run.state is RunState.RUNNING else "its run does not go on"
@@ -156,17 +158,17 @@ def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_jso
         note(f"it changed before the answer: asked again as question {settled.again}")
         return 1
     if not as_json:
-        lines_to_stdout([clean_line(f"question {number}: {_FATES[settled.fate]}")])
-    if not allow or settled.fate in (Fate.ALLOWED, Fate.CHANGED):
+        lines_to_stdout([clean_line(f"question {number}: {_CONSENTS[settled.consent]}")])
+    if not allow or settled.consent in (Consent.ALLOWED, Consent.CHANGED):
         return 0
     note(f"the call was not made: {settled.reason}")
     return 1
 
 
 def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | None) -> None:
-    """Print `{"version", "run", "number", "counted", "fate", "reason", "again"}`."""
+    """Print `{"version", "run", "number", "counted", "consent", "reason", "again"}`."""
     told = {
-        "fate": None if settled is None else settled.fate.value,
+        "consent": None if settled is None else settled.consent.value,
         "reason": None if settled is None else settled.reason,
         "again": None if settled is None else settled.again or None,
     }

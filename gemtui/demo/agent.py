@@ -20,8 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from gemtui.demo.live import LiveChat, Said, find_log
-from gemtui.demo.story import Player, TurnLimit, play
+from gemtui.demo.live import EventWriter, LiveChat, find_log
+from gemtui.demo.story import Player, TurnLimitReached, play
 from gemtui.demo.tools import Bench, Rights
 
 VERSION = "0.61.0-demo"
@@ -115,7 +115,7 @@ def _run(wanted: argparse.Namespace) -> int:
     settings = _settings(home)
     mode = wanted.approval_mode or settings.get("general", {}).get("defaultApprovalMode", "default")
     policies = wanted.policy or [home / ".gemini" / "policies"]
-    said = Said()
+    said = EventWriter()
     player = Player(
         chat,
         said,
@@ -128,7 +128,7 @@ def _run(wanted: argparse.Namespace) -> int:
     chat.ask(prompt)
     try:
         play(player, bench, resumed=bool(wanted.resume))
-    except TurnLimit:
+    except TurnLimitReached:
         error = {"type": "FatalTurnLimitedError", "message": "Reached max session turns."}
         said("result", status="error", error=error, stats=_stats(player, 0))
         return TURN_LIMIT

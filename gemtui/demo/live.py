@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.demo.tools import Bench, Call, Json
+from gemtui.demo.tools import Bench, DemoCall, Json
 
 _SYSTEM_PROMPT = 6800
 """Tokens that are part of every request, before the conversation."""
 
 
-class Said:
+class EventWriter:
     """Writes events to stdout as `--output-format=stream-json` does: one JSON object per line."""
 
     def __call__(self, kind: str, **fields: Any) -> None:
@@ -54,7 +54,7 @@ class LiveChat:
         self._read += len(json.dumps(record)) // 4
         self._log(record)
 
-    def answer(self, text: str, calls: Sequence[Call], thoughts: Sequence[str]) -> Json:
+    def answer(self, text: str, calls: Sequence[DemoCall], thoughts: Sequence[str]) -> Json:
         """Record an answer that makes these calls, and return its record.
 
         A thought is "subject: description".
@@ -68,12 +68,12 @@ class LiveChat:
         self._log(record)
         return record
 
-    def call_ids(self, calls: Sequence[Call]) -> list[str]:
+    def call_ids(self, calls: Sequence[DemoCall]) -> list[str]:
         """Return new ids for the calls, used in events and in the log."""
         stamp = f"{datetime.now(UTC).timestamp() * 1000:.0f}"
         return [f"{call.name}__{call.name}_{stamp}_{place}" for place, call in enumerate(calls)]
 
-    def ended(self, record: Json, ids: list[str], calls: Sequence[Call]) -> None:
+    def ended(self, record: Json, ids: list[str], calls: Sequence[DemoCall]) -> None:
         """Record an answer again, together with the results of its calls."""
         entries = [call.entry(id, _now()) for id, call in zip(ids, calls, strict=True)]
         self._write(record | {"toolCalls": entries})
@@ -100,7 +100,7 @@ class LiveChat:
             {"$set": {"messages": [context], "lastUpdated": now}},
         )
 
-    def _tokens(self, text: str, calls: Sequence[Call], thoughts: Sequence[str]) -> Json:
+    def _tokens(self, text: str, calls: Sequence[DemoCall], thoughts: Sequence[str]) -> Json:
         output = (len(text) + sum(len(json.dumps(call.args)) for call in calls)) // 4 + 8
         thinking = sum(len(thought) for thought in thoughts) * 3
         tokens = {

@@ -8,8 +8,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemtui.demo.live import LiveChat, Said
-from gemtui.demo.tools import Bench, Call, Plan, Rights
+from gemtui.demo.live import EventWriter, LiveChat
+from gemtui.demo.tools import Bench, DemoCall, Plan, Rights
 
 TEXTS = tomllib.loads(Path(__file__).with_name("story.toml").read_text("utf-8"))
 """The texts of answers and files, by name."""
@@ -19,7 +19,7 @@ TEXT_STEP, CHARACTERS = 0.06, 14
 """Seconds between two pieces of text, and how long these are at least."""
 
 
-class TurnLimit(Exception):
+class TurnLimitReached(Exception):
     """The settings allow no more turns."""
 
 
@@ -30,7 +30,7 @@ class Player:
     """
 
     def __init__(
-        self, chat: LiveChat, said: Said, rights: Rights, *, pace: float, turns: int | None
+        self, chat: LiveChat, said: EventWriter, rights: Rights, *, pace: float, turns: int | None
     ) -> None:
         self.chat, self.said, self.rights = chat, said, rights
         self.pace, self._left = pace, turns
@@ -38,7 +38,7 @@ class Player:
 
     def say(
         self, text: str, *plans: Plan, thoughts: tuple[str, ...] = (), after: float = 1.4
-    ) -> list[Call]:
+    ) -> list[DemoCall]:
         """Give one answer with its calls, and return these with their results.
 
         All calls are announced before the first result.
@@ -67,10 +67,10 @@ class Player:
         if self._left is not None:
             self._left -= 1
             if self._left < 0:
-                raise TurnLimit
+                raise TurnLimitReached
         self._wait(after)
 
-    def _done(self, plan: Plan) -> tuple[Call, str]:
+    def _done(self, plan: Plan) -> tuple[DemoCall, str]:
         """The call with its result, and the type of the error if it was refused."""
         refusal = self.rights.refusal(plan.asked)
         if refusal is None:
@@ -151,11 +151,11 @@ def _noting(bench: Bench, path: str) -> Plan | None:
     return bench.editing("README.md", heading, f"{heading}\n{note}", "Name the new module.")
 
 
-def _refused(calls: Sequence[Call]) -> bool:
+def _refused(calls: Sequence[DemoCall]) -> bool:
     return any(call.status == "error" for call in calls)
 
 
-def _result(call: Call, refused: str) -> dict[str, object]:
+def _result(call: DemoCall, refused: str) -> dict[str, object]:
     """The fields of a tool_result event, where the display is always a string."""
     if refused:
         message = call.response["error"]

@@ -25,7 +25,7 @@ _LARGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class DemoCall:
     """A tool call: an entry of `toolCalls[]` without its id and time.
 
     `response`: {"output": …} or {"error": …} after it was made.
@@ -39,7 +39,7 @@ class Call:
     title: str = ""
     status: str = "success"
 
-    def failed(self, error: str) -> Call:
+    def failed(self, error: str) -> DemoCall:
         """Return the same call with an error as its result; nothing was changed."""
         return replace(self, response={"error": error}, display=error, status="error")
 
@@ -67,8 +67,8 @@ class Call:
 class Plan:
     """A tool call to make; `asked`: its name and arguments."""
 
-    asked: Call
-    run: Callable[[], Call]
+    asked: DemoCall
+    run: Callable[[], DemoCall]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Rights:
         setup = Setup(settings=settings, workspace=Path.cwd())
         self._engine = Engine(policy, mode=ApprovalMode(mode), setup=setup)
 
-    def refusal(self, asked: Call) -> Refusal | None:
+    def refusal(self, asked: DemoCall) -> Refusal | None:
         """Return why a call is refused; None if it is allowed."""
         found = self._engine.explain(Asked(tool=asked.name, args=asked.args))
         if found.offered and found.headless is Decision.ALLOW:
@@ -139,19 +139,21 @@ class Bench:
 
     def reading(self, path: str) -> Plan:
         """A call of read_file."""
-        asked = Call(name="read_file", args={"file_path": path}, description=path, title="ReadFile")
+        asked = DemoCall(
+            name="read_file", args={"file_path": path}, description=path, title="ReadFile"
+        )
         return Plan(asked, lambda: replace(asked, response={"output": self.files[path]}))
 
     def listing(self) -> Plan:
         """A call of list_directory."""
-        asked = Call(
+        asked = DemoCall(
             name="list_directory", args={"dir_path": "."}, description=".", title="ReadFolder"
         )
         return Plan(asked, lambda: self._list(asked))
 
     def writing(self, path: str, content: str) -> Plan:
         """A call of write_file."""
-        asked = Call(
+        asked = DemoCall(
             name="write_file",
             args={"file_path": path, "content": content},
             description=f"Writing to {path}",
@@ -161,7 +163,7 @@ class Bench:
 
     def editing(self, path: str, old: str, new: str, why: str) -> Plan:
         """A call of replace; by then, `old` must be in the file exactly once."""
-        asked = Call(
+        asked = DemoCall(
             name="replace",
             args={"file_path": path, "old_string": old, "new_string": new, "instruction": why},
             description=f"{path}: {_head(old)} => {_head(new)}",
@@ -172,10 +174,10 @@ class Bench:
     def running(self, command: str, why: str) -> Plan:
         """A call of run_shell_command, which starts a real process."""
         args = {"command": command, "description": why}
-        asked = Call(name=SHELL, args=args, description=command, title="Shell")
+        asked = DemoCall(name=SHELL, args=args, description=command, title="Shell")
         return Plan(asked, lambda: self._run(asked, command))
 
-    def _list(self, asked: Call) -> Call:
+    def _list(self, asked: DemoCall) -> DemoCall:
         tops = {path.partition("/")[::2] for path in self.files}
         names = sorted({f"[DIR] {top}" if below else top for top, below in tops})
         return replace(
@@ -184,19 +186,21 @@ class Bench:
             display={"summary": f"Found {len(names)} item(s).", "files": names},
         )
 
-    def _write(self, asked: Call, path: str, content: str) -> Call:
+    def _write(self, asked: DemoCall, path: str, content: str) -> DemoCall:
         before = self.files.get(path)
         done = "overwrote file" if before is not None else "created and wrote to new file"
         return self._changed(asked, path, before, content, f"Successfully {done}: {{path}}.")
 
-    def _replace(self, asked: Call, path: str, old: str, new: str) -> Call:
+    def _replace(self, asked: DemoCall, path: str, old: str, new: str) -> DemoCall:
         before = self.files[path]
         if before.count(old) != 1:
             raise ValueError(f"{path}: {before.count(old)} times {old!r}")
         done = "Successfully modified file: {path} (1 replacements)."
         return self._changed(asked, path, before, before.replace(old, new), done)
 
-    def _changed(self, asked: Call, path: str, before: str | None, after: str, done: str) -> Call:
+    def _changed(
+        self, asked: DemoCall, path: str, before: str | None, after: str, done: str
+    ) -> DemoCall:
         """Write the file and return the call with what the CLI says about the change."""
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -206,7 +210,7 @@ class Bench:
         change = _change(place, before or "", after) | {"isNewFile": before is None}
         return replace(asked, response={"output": said}, display=change)
 
-    def _run(self, asked: Call, command: str) -> Call:
+    def _run(self, asked: DemoCall, command: str) -> DemoCall:
         """Run the command in a session of its own, which outlives this process if that is ended."""
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
         with tempfile.TemporaryFile() as output:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import user_policies
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.files import is_folder, is_there
+from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.store import policies_dir
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
@@ -64,7 +65,9 @@ class PolicyReport:
 
 def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
     """Check gemtui's policies, and those that every session of the CLI loads."""
-    places = [(policies_dir(), True), *((path, False) for path in user_policies(environ))]
+    here = current_folder()
+    users = CliSettings.read(environ, here).user_policies(here)
+    places = [(policies_dir(), True), *((path, False) for path in users)]
     return PolicyReport(places=tuple(_look(path, ours) for path, ours in places if is_there(path)))
 
 

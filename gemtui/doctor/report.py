@@ -86,7 +86,7 @@ class StoreReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnFiles:
+class GemtuiFiles:
     """gemtui's settings, cache, saved prompts, and what the user has said about sessions.
 
     `config_problem`: None = the file is valid or missing. `failed_commands`: why programs of the
@@ -122,7 +122,7 @@ class OwnFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class DoctorReport:
     """All that was found.
 
     `settings`: what is wrong with settings files of the CLI; `registry`: what is wrong with its
@@ -137,7 +137,7 @@ class Report:
     extension: ExtensionState
     policies: PolicyReport
     terminal: Terminal
-    files: OwnFiles
+    files: GemtuiFiles
     search: SearchReport
     vault: Contents
     checkpoints: CheckpointsUsage
@@ -177,12 +177,12 @@ class Report:
             yield Clean(f"{name:<10}{clean_line(text)}".rstrip())
 
 
-def examine(environ: Mapping[str, str] = os.environ) -> Report:
+def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
     """Examine this machine. Runs the CLI for its version and, inside tmux, tmux for an option."""
     home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
         found = index.load(publish=lambda _: None, cancelled=lambda: False)
-    return Report(
+    return DoctorReport(
         gemtui=version_of_package("gemtui"),
         python=platform.python_version(),
         platform=_system(),
@@ -232,7 +232,7 @@ def _why_hidden(session: Summary) -> str:
     return next(flag.value for flag in reasons if flag in session.flags)
 
 
-def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnFiles:
+def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> GemtuiFiles:
     config = config_file(environ)
     settings, problem = Config(), None
     try:
@@ -241,7 +241,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> OwnF
         problem = str(error)
     sizes, marks = list(folder_sizes(cache)), Marks()
     marked, marks_problem = _marked(marks)
-    return OwnFiles(
+    return GemtuiFiles(
         config=config,
         config_found=is_there(config),
         config_problem=problem,
@@ -279,7 +279,7 @@ def _bytes(file: Path) -> int | None:
 # --- saying --------------------------------------------------------------------------------------
 
 
-def _problems(report: Report) -> Iterator[str]:
+def _problems(report: DoctorReport) -> Iterator[str]:
     store, files, cli = report.store, report.files, report.cli
     if store.state is State.NO_FOLDER:
         place = store.unreadable[0].path
@@ -323,7 +323,7 @@ def _store_dict(store: StoreReport) -> dict[str, Any]:
     }
 
 
-def _files_dict(files: OwnFiles) -> dict[str, Any]:
+def _files_dict(files: GemtuiFiles) -> dict[str, Any]:
     return {
         "config": {
             "path": str(files.config),
@@ -351,7 +351,7 @@ def _files_dict(files: OwnFiles) -> dict[str, Any]:
     }
 
 
-def _rows(report: Report) -> Iterator[tuple[str, str]]:
+def _rows(report: DoctorReport) -> Iterator[tuple[str, str]]:
     yield "gemtui", f"{report.gemtui}, Python {report.python}, {report.platform}"
     yield from _store_rows(report.store)
     yield from _cli_rows(report.cli)
@@ -407,7 +407,7 @@ def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
         yield "", f"models: {', '.join(MODELS)}, and what else the API knows"
 
 
-def _file_rows(files: OwnFiles) -> Iterator[tuple[str, str]]:
+def _file_rows(files: GemtuiFiles) -> Iterator[tuple[str, str]]:
     valid = "valid" if files.config_problem is None else "not valid"
     yield "settings", f"{files.config}: {valid if files.config_found else 'not there, defaults'}"
     if files.theme is not None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings, settings_places
+from gemtui.agent.cli_settings import CliSettings, at
 from gemtui.errors import GemtuiError
 from gemtui.extension.content import MARK, NAME, is_current, offers_mcp
 from gemtui.files import is_folder, resolved
@@ -152,7 +152,7 @@ def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
     rules: object = ()
     with suppress(OSError):
         listed = read_object(gemini_home(environ) / "extensions" / "extension-enablement.json")
-        rules = _part(listed, NAME).get("overrides")
+        rules = at(listed, NAME, "overrides")
     enabled, here = True, f"{str(resolved(cwd)).rstrip('/')}/"
     for rule in rules if isinstance(rules, list) else ():
         if isinstance(rule, str) and _rule(rule.removeprefix("!")).fullmatch(here):
@@ -166,31 +166,20 @@ def _rule(words: str) -> re.Pattern[str]:
 
 def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
     """Where settings keep our hooks from running; of a single value the last file's counts."""
-    places = settings_places(environ, cwd)
-    read = [(place, read_settings(place, environ)) for place in places]
-    enabled = [
-        (place, value)
-        for place, settings in read
-        if isinstance(value := _part(settings, "hooksConfig").get("enabled"), bool)
-    ]
+    settings = CliSettings.read(environ, cwd)
+    enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
     if enabled and not enabled[-1][1]:
         yield f"{enabled[-1][0]} switches hooks off: remove hooksConfig.enabled there"
-    for place, settings in read:
-        names = _part(settings, "hooksConfig").get("disabled")
+    for place, names in settings.each("hooksConfig", "disabled"):
         if isinstance(names, list) and NAME in names:
             yield f"{place} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled there"
-    allowed = [
-        (place, value)
-        for place, settings in read
-        if isinstance(value := _part(settings, "security").get("allowedExtensions"), list)
-    ]
+    allowed = [each for each in settings.each("security", "allowedExtensions") if _is(each, list)]
     if allowed and allowed[-1][1] and not _matches(allowed[-1][1], resolved(source)):
         yield f"{allowed[-1][0]} allows other extensions only: see security.allowedExtensions there"
 
 
-def _part(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = settings.get(name)
-    return part if isinstance(part, dict) else {}
+def _is(found: tuple[Path, Any], kind: type) -> bool:
+    return isinstance(found[1], kind)
 
 
 def _matches(patterns: list[object], source: Path) -> bool:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import read_settings, settings_places
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.paths import vault_dir
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import is_hash
@@ -42,10 +42,8 @@ class Retention:
 def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
     """Read the settings that hold for a project, None = those of no project. Raises nothing."""
     found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
-    for place in settings_places(environ, project):
-        general = read_settings(place, environ).get("general")
-        said = general.get("sessionRetention") if isinstance(general, dict) else None
-        found |= said if isinstance(said, dict) else {}
+    said = CliSettings.read(environ, project).get("general", "sessionRetention")
+    found |= said if isinstance(said, dict) else {}
     text, count = found.get("maxAge"), found.get("maxCount")
     age, least = _period(text), _period(found.get("minRetention")) or timedelta(days=1)
     number = count if isinstance(count, int) else None

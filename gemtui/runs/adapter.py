@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.errors import ConfigError
+from gemtui.errors import ConfigError, GemtuiError
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import config_file, gemini_home
 from gemtui.runs.gate_checks import check_gate
+from gemtui.runs.run_policy import RunPolicy
 from gemtui.runs.user_commands import (
     SETTINGS,
     CommandFailure,
@@ -52,6 +54,13 @@ class GeminiAdapter(gemini.GeminiAdapter):
         """Keep which programs of the user's are told of this run, then prepare as for any."""
         keep_commands(folder)
         super()._prepare(folder, request)
+
+    def _with_hidden(self, request: Request) -> Request:
+        """The request with the tools that the run hides, if its policy can be read."""
+        with suppress(GemtuiError, OSError):
+            hidden = RunPolicy.of(request, self._environ).hidden()
+            return replace(request, about={**(request.about or {}), "hidden": hidden})
+        return request
 
 
 def keep_commands(folder: RunFolder) -> None:

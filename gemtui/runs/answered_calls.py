@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as message_with
 from datetime import UTC, datetime
@@ -9,8 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gemtui.agent.approval import Fate
-from gemtui.runs.questions import Question
+from gemtui.agent.approval import HookedCall, PassedCall
+from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Answer,
@@ -27,13 +28,10 @@ from gemtui.transcript.model import (
 from gemtui.transcript.rows import Row, of_rows, put_in
 from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
 
-_CONSENT = {
-    Fate.ALLOWED: Consent.ALLOWED,
-    Fate.CHANGED: Consent.CHANGED,
-    Fate.DENIED: Consent.DENIED,
-    Fate.STOPPED: Consent.STOPPED,
-    Fate.ABANDONED: Consent.ABANDONED,
-}
+_Said = Question | PassedCall | HookedCall
+_ByCall = dict[str | None, list[_Said]]
+"""The id of a call -> what is written down about it."""
+_NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
     Consent.ALLOWED: ToolStatus.SUCCESS,
@@ -53,12 +51,26 @@ class AnsweredCalls:
         """The number of a question -> the id of its call."""
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
-    def told(self, transcript: Transcript, questions: Sequence[Question]) -> Transcript:
-        """Return the transcript with the answers; messages that did not change keep outlines."""
-        if not questions:
+    def told(
+        self,
+        transcript: Transcript,
+        questions: Sequence[Question],
+        unasked: UnaskedCalls = _NONE,
+    ) -> Transcript:
+        """Return the transcript with the answers; messages that did not change keep outlines.
+
+        `unasked`: what the gate wrote down beside the questions.
+        """
+        if not (questions or unasked.passed or unasked.hooked):
             return transcript
         self._match(transcript, questions)
-        by_call = {self.calls[each.number]: each for each in questions if each.number in self.calls}
+        by_call: _ByCall = defaultdict(list)
+        beside: tuple[PassedCall | HookedCall, ...] = (*unasked.passed, *unasked.hooked)
+        for each in beside:
+            by_call[each.tool_use_id].append(each)
+        for question in questions:
+            if question.number in self.calls:
+                by_call[self.calls[question.number]].append(question)
         rows = [self._row(transcript, at, by_call) for at in range(len(transcript))]
         for question in questions:
             if question.request.subagent:
@@ -81,7 +93,7 @@ class AnsweredCalls:
                 self.calls[question.number] = call.id
                 free.remove(call)
 
-    def _row(self, transcript: Transcript, at: int, by_call: Mapping[str, Question]) -> Row:
+    def _row(self, transcript: Transcript, at: int, by_call: _ByCall) -> Row:
         line = transcript.outlines[at]
         if not line.calls:
             return line, at
@@ -93,7 +105,7 @@ class AnsweredCalls:
         made = self._made.get(at)
         if made is None or made[0] is not line or made[1] != asked:
             blocks = tuple(
-                _answered(block, by_call[block.id])
+                _told(block, by_call[block.id])
                 if isinstance(block, ToolCall) and block.id in by_call
                 else block
                 for block in message.blocks
@@ -155,7 +167,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
     """What was said, and the arguments that ran."""
     request, settled = question.request, question.settled
-    consent = Consent.WAITS if settled is None else _CONSENT[settled.fate]
+    consent = question.consent
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
     answer = Answer(
         consent=consent,
@@ -169,10 +181,31 @@ def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
 
 def _answered(call: ToolCall, question: Question) -> ToolCall:
     answer, args = _answer(question)
-    told = replace(call, answer=answer, args=args, status=_status(call, answer))
+    hooked = call.hooked or question.request.hooked
+    args = call.args if call.hooked else args
+    told = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
         told = replace(told, display=asked_change(kind_of(call.name), args, call.output))
     return told
+
+
+def _told(call: ToolCall, said: Sequence[_Said]) -> ToolCall:
+    """The call with all that is written down about it."""
+    for each in said:
+        match each:
+            case PassedCall():
+                call = replace(call, rule=_rule_words(each))
+            case HookedCall():
+                call = replace(call, args=each.arguments, hooked=True)
+            case Question():
+                call = _answered(call, each)
+    return call
+
+
+def _rule_words(passed: PassedCall) -> str:
+    if passed.answer:
+        return f"your answer to question {passed.answer}"
+    return passed.rule
 
 
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:

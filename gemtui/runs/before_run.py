@@ -30,8 +30,10 @@ from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder, state_dir
+from gemtui.text import counted
 
 _MOST_NAMES = 12
+_GONE = " (gone)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,33 @@ class RunNotice:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is said before a run, and `changed`: which of it differs from the last run's."""
+    """What is said before a run, and `changed`: which of it differs from the last run's.
+
+    `seen`: something was said of the folder before.
+    """
 
     folder: Path
     notices: tuple[RunNotice, ...]
     changed: tuple[str, ...] = ()
+    seen: bool = True
+
+    @property
+    def is_news(self) -> bool:
+        """Whether a person has yet to see some of it; what is gone asks for nothing."""
+        gone = all(each.endswith(_GONE) for each in self.changed)
+        return not gone or (not self.seen and bool(self.notices))
+
+    def summary(self) -> str:
+        """Return one short clause about the notices; "" = there are none."""
+        unasked = sum(each.kind == SettingKind.UNASKED for each in self.notices)
+        others = len(self.notices) - unasked
+        words = []
+        if unasked:
+            takes = "takes" if unasked == 1 else "take"
+            words.append(f"{counted(unasked, 'setting')} {takes} questions away")
+        if others:
+            words.append(counted(others, "other notice" if unasked else "notice"))
+        return ", ".join(words)
 
     def lines(self) -> Iterator[str]:
         """Yield a sentence each, changes first; nothing where there is nothing to say."""
@@ -91,7 +115,11 @@ def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) 
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}
     found = tuple(_notices(options, folder, environ))
-    return Report(folder, found, tuple(_changed(folder, found)))
+    was: dict[str, Any] | None = None
+    with suppress(OSError):
+        was = read_object(_kept(folder))
+    changed = () if was is None else tuple(_changed(was, found))
+    return Report(folder, found, changed, seen=was is not None)
 
 
 def _notices(
@@ -162,18 +190,13 @@ def _notice(setting: str, file: Path, kind: str, follows: str, value: Any) -> Ru
 # --- what the last run was told ------------------------------------------------------------------
 
 
-def _changed(folder: Path, notices: tuple[RunNotice, ...]) -> Iterator[str]:
-    """Name the settings that differ from the last run's; none if there was no run."""
-    was: dict[str, Any] | None = None
-    with suppress(OSError):
-        was = read_object(_kept(folder))
-    if was is None:
-        return
+def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:
+    """Name the settings that differ from what the last run was told."""
     now = _digests(notices)
     for key, digest in now.items():
         if was.get(key) != digest:
             yield key
-    yield from (f"{key} (gone)" for key in was if key not in now)
+    yield from (f"{key}{_GONE}" for key in was if key not in now)
 
 
 def _digests(notices: tuple[RunNotice, ...]) -> dict[str, str]:

@@ -57,6 +57,8 @@ def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
             yield Caution(words.removesuffix("."))
     for remark in proposal.remarks:
         yield Caution(remark, danger=False)
+    if request.hooked:
+        yield Caution("another hook of your settings or an extension changed this call")
     if request.server:
         origin = f" ({request.origin})" if request.origin else ""
         yield Caution(f"tool of the MCP server {request.server}{origin}", danger=False)

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.settings import read_settings, settings_places
 from gemtui.calls.effect import Effect
 from gemtui.errors import GemtuiError
 from gemtui.jsonfile import read_object
 from gemtui.paths import gemini_home
+from gemtui.runs.cautions import Caution, cautions
 from gemtui.runs.granted import keep_always
 from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Proposal, proposal_of
@@ -66,6 +67,16 @@ class Asked:
         """What happens after a yes."""
         return self.runs.effect
 
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What to know of the call before answering."""
+        return cautions(self.question.request, self.runs)
+
+    @property
+    def has_similar(self) -> bool:
+        """Whether an answer can allow all calls like it."""
+        return self.similar.rule is not None and self.changed is None
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -85,7 +96,7 @@ class Conversation:
     def __init__(
         self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ
     ) -> None:
-        self._gate, self._cwd, self._environ = gate, cwd, environ
+        self._gate, self.cwd, self._environ = gate, cwd, environ
         self.questions = Questions(gate)
 
     def look(self) -> tuple[Question, ...]:
@@ -96,9 +107,19 @@ class Conversation:
         """Return what the call of a question does now; `arguments`: what would run instead."""
         request, changed = question.request, None
         if arguments is not None and arguments != request.arguments:
-            changed = proposal_of(request, self._cwd, arguments)
-        similar = similar_to(request, self._cwd, self._environ)
-        return Asked(question, proposal_of(request, self._cwd), similar, changed)
+            changed = proposal_of(request, self.cwd, arguments)
+        similar = similar_to(request, self.cwd, self._environ)
+        return Asked(question, proposal_of(request, self.cwd), similar, changed)
+
+    def change(self, asked: Asked, text: str) -> Asked:
+        """Return the question with a text of the person in place of the call's.
+
+        Raises ValueError, in words for the person, where just that can't be made.
+        """
+        found = self.asked(asked.question, asked.runs.changed(text))
+        if found.changed is not None and (why := found.changed.refusal(text)) is not None:
+            raise ValueError(why)
+        return found
 
     def still_true(self, asked: Asked) -> Asked | None:
         """Return what the call does now if that is something else than `asked`; None = the same."""
@@ -148,7 +169,7 @@ class Conversation:
         return self.questions.take_back()
 
     def _all_like(self, asked: Asked) -> Approval:
-        if asked.similar.rule is None or asked.changed is not None:
+        if not asked.has_similar:
             raise ValueError(asked.similar.words)
         if (why := asked.refusal) is not None:
             raise ValueError(why)
@@ -187,9 +208,9 @@ def _may_have(server: str, tool: str) -> bool:
 
 def _servers(environ: Mapping[str, str], cwd: Path) -> set[str]:
     """The names of the servers in all settings and extensions."""
-    found = [read_settings(place, environ) for place in settings_places(environ, cwd)]
-    found += _manifests(gemini_home(environ) / "extensions")
-    tables = (each.get("mcpServers") for each in found)
+    tables = [value for _, value in CliSettings.read(environ, cwd).each("mcpServers")]
+    manifests = _manifests(gemini_home(environ) / "extensions")
+    tables += [each.get("mcpServers") for each in manifests]
     return {str(name) for table in tables if isinstance(table, dict) for name in table}
 
 

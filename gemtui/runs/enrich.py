@@ -222,14 +222,17 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
 
 
 def _call(stored: ToolCall, told: ToolCall | None) -> ToolCall:
-    """The stored call with the time that the stream measured; an end that nobody stored stays."""
+    """The stored call with the time that the stream measured; an end that nobody stored stays.
+
+    Whether a tool is hidden or does not exist is known by the run's policy, as the stream tells it.
+    """
     if told is None:
         return stored
     unsure = stored.status is ToolStatus.UNCONFIRMED
-    refused = told.status is ToolStatus.DENIED and stored.status is ToolStatus.ERROR
+    judged = {told.status, stored.status} == {ToolStatus.DENIED, ToolStatus.ERROR}
     return replace(
         stored,
-        status=told.status if unsure or refused else stored.status,
+        status=told.status if unsure or judged else stored.status,
         output=stored.output if stored.output is not None or stored.error else told.output,
         display=stored.display or told.display,
         duration=told.duration or stored.duration,

@@ -32,10 +32,9 @@ from gemtui.agent.approval import (
     Approval,
     ApprovalRequest,
     Away,
-    Fate,
+    HookedCall,
     PassedCall,
     Settled,
-    Verdict,
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
@@ -44,14 +43,15 @@ from gemtui.agent.steering import Steering
 from gemtui.agent.supervise import pause
 from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, Kind, effect, unwritable
 from gemtui.files import resolved
-from gemtui.policy.engine.explain import place
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
+from gemtui.policy.words import rule_place
 from gemtui.runs.approved_writes import ApprovedWrites, CallKey
 from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
 from gemtui.runs.user_commands import ON_ASK, UserCommands, start
+from gemtui.transcript.model import Consent
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
@@ -99,7 +99,7 @@ class Gate:
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
         self._writes = ApprovedWrites(self._files, clock)
-        self._passed = 0
+        self._passed, self._hooked = 0, 0
         self._steering = Steering.of(folder)
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
@@ -165,7 +165,7 @@ class Gate:
         if not self._writes.close():
             self._wrong = self._wrong or DIFFERS
         if self._files.exists():
-            self._files.settle_open(self._settled(Fate.ABANDONED, reason=ENDED))
+            self._files.settle_open(self._settled(Consent.ABANDONED, reason=ENDED))
 
     # --- one event -----------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Gate:
             self._note(call, judgement.rule)
             return self._through(name, _as_foreseen(call))
         if (rule := self._granted_rule(call)) is not None:
-            self._note(call, place(rule), self._granted.answer_of(rule))
+            self._note(call, rule_place(rule), self._granted.answer_of(rule))
             return self._through(name, _as_foreseen(call))
         because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
         return self._ask(replace(call, because=because), gone)
@@ -230,6 +230,7 @@ class Gate:
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
+            hooked = id is None and not nested and self._calls.is_told_otherwise(name)
             model = self._calls.model
         folder = string(event.get("cwd"))
         elsewhere = bool(folder) and resolved(Path(folder)) != resolved(Path(self._request.cwd))
@@ -243,7 +244,8 @@ class Gate:
             arguments=arguments,
             tool_use_id=id,
             session_id=string(event.get("session_id")) or None,
-            subagent=id is None,
+            subagent=id is None and not hooked,
+            hooked=hooked,
             effect=self._effect(name, arguments, context),
             context=context,
             server=string(server.get("server_name")),
@@ -322,14 +324,25 @@ class Gate:
             return
         call = _key(tool, made)
         with self._lock:
+            others = any(count for (name, _), count in self._let.items() if name == tool)
             if self._let[call] > 0:
                 self._let[call] -= 1
-            elif is_sealed(made) or not self._rules().can_carry_seal(tool):
-                others = any(count for (name, _), count in self._let.items() if name == tool)
-                self._wrong = ALTERED if others else PASSED
+            else:
+                if others:
+                    self._note_hooked(tool, made)
+                if is_sealed(made) or not self._rules().can_carry_seal(tool):
+                    self._wrong = ALTERED if others else PASSED
             alone = not any(count for (name, _), count in self._let.items() if name == SHELL)
         if not self._writes.made(call, event.get("tool_response"), alone=alone):
             self._wrong = self._wrong or DIFFERS
+
+    def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
+        """Write down that another hook changed a call after it had passed here."""
+        self._hooked += 1
+        id = self._calls.last_passed(tool)
+        call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
+        with suppress(OSError):  # whether the run goes on is decided without it
+            self._files.was_hooked(self._hooked, call)
 
     # --- what a person says meanwhile ------------------------------------------------------------
 
@@ -371,11 +384,11 @@ class Gate:
                     self._waiting -= 1
             if answer is None:
                 reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
-                self._settle(number, Fate.ABANDONED, reason=reason)
+                self._settle(number, Consent.ABANDONED, reason=reason)
                 return None
             if isinstance(answer, Rule):
                 return self._by_rule(number, call, answer)
-            if answer.verdict is not Verdict.ALLOW:
+            if answer.consent is not Consent.ALLOWED:
                 return self._refuse(number, answer)
             asked = self._allow(number, call, answer, folder)
             if not isinstance(asked, ApprovalRequest):
@@ -433,23 +446,23 @@ class Gate:
         return last is not None and self._clock() - last < FRESH
 
     def _refuse(self, number: int, answer: Approval) -> Answer:
-        if answer.verdict is Verdict.STOP:
-            self._settle(number, Fate.STOPPED, reason=answer.reason)
+        if answer.consent is Consent.STOPPED:
+            self._settle(number, Consent.STOPPED, reason=answer.reason)
             self._stopped = True
             reason = answer.reason or "the user stopped the run"
             return {"continue": False, "stopReason": reason}
-        self._settle(number, Fate.DENIED, reason=answer.reason)
+        self._settle(number, Consent.DENIED, reason=answer.reason)
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
         """Make a call that waited, whatever it changes by now: all like it are allowed."""
         now = self._again(call, call.arguments)
         if (why := self._why_not(now)) is not None:
-            self._settle(number, Fate.DENIED, reason=why)
+            self._settle(number, Consent.DENIED, reason=why)
             return _refusal(why)
-        self._note(now, place(rule), self._granted.answer_of(rule))
+        self._note(now, rule_place(rule), self._granted.answer_of(rule))
         given = self._through(now.tool_name, _as_foreseen(now))
-        self._settle(number, Fate.ALLOWED)
+        self._settle(number, Consent.ALLOWED)
         return given
 
     def _allow(
@@ -463,11 +476,13 @@ class Gate:
         changed = arguments != call.arguments
         now = self._again(call, arguments)
         if (why := self._why_not(now) or _unwritable(call, now)) is not None:
-            self._settle(number, Fate.DENIED, arguments=arguments if changed else None, reason=why)
+            self._settle(
+                number, Consent.DENIED, arguments=arguments if changed else None, reason=why
+            )
             return _refusal(why)
         if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
             fresh = self._again(call, call.arguments)
-            settled = replace(self._settled(Fate.ABANDONED, reason=why), again=self._asked + 1)
+            settled = replace(self._settled(Consent.ABANDONED, reason=why), again=self._asked + 1)
             with suppress(FileExistsError):
                 self._files.settle(number, settled)
             return replace(fresh, because=why, again=number)
@@ -478,17 +493,17 @@ class Gate:
             try:
                 begun = self._writes.begin(number, key, now.tool_use_id, does)
             except OSError as error:
-                self._settle(number, Fate.DENIED, reason=_trouble(error))
+                self._settle(number, Consent.DENIED, reason=_trouble(error))
                 return _refusal(_trouble(error))
             if not begun:
-                self._settle(number, Fate.DENIED, reason=RACES)
+                self._settle(number, Consent.DENIED, reason=RACES)
                 return _refusal(RACES)
         if answer.rules:
             with self._lock:
                 self._granted.add(answer.rules, answer=number)
         let = self._through(now.tool_name, given)
-        fate = Fate.CHANGED if changed else Fate.ALLOWED
-        self._settle(number, fate, arguments=arguments if changed else None)
+        consent = Consent.CHANGED if changed else Consent.ALLOWED
+        self._settle(number, consent, arguments=arguments if changed else None)
         return let
 
     def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
@@ -511,18 +526,18 @@ class Gate:
     def _settle(
         self,
         number: int,
-        fate: Fate,
+        consent: Consent,
         *,
         arguments: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> None:
         """Write down what became of a question; where it was settled before, that stands."""
         with suppress(FileExistsError):
-            settled = replace(self._settled(fate, reason=reason), arguments=arguments)
+            settled = replace(self._settled(consent, reason=reason), arguments=arguments)
             self._files.settle(number, settled)
 
-    def _settled(self, fate: Fate, *, reason: str) -> Settled:
-        return Settled(fate=fate, reason=reason, at=round(self._clock() * 1000))
+    def _settled(self, consent: Consent, *, reason: str) -> Settled:
+        return Settled(consent=consent, reason=reason, at=round(self._clock() * 1000))
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -67,6 +67,11 @@ class CallWatch:
             self._others[name] += 1
         return None
 
+    def is_told_otherwise(self, name: str) -> bool:
+        """Whether a call that no told one is like must be one that another hook changed."""
+        told = any(each.name == name and not each.passed for each in self._told.values())
+        return told and not self.agents
+
     @property
     def agents(self) -> frozenset[str]:
         """The names of the sub-agents at work."""

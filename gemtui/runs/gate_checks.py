@@ -12,7 +12,6 @@ from pathlib import Path
 from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import usual_mode
 from gemtui.calls.env_files import (
     env_files,
     env_variables,
@@ -85,7 +84,7 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
                 "a model would rewrite texts after you have seen them: remove "
                 f"tools.disableLLMCorrection from {place}"
             )
-    mode = options.approval_mode or usual_mode(environ, cwd)
+    mode = options.approval_mode or settings.usual_mode
     for place, _ in settings.each("general", "plan", "directory"):
         if mode is ApprovalMode.PLAN:
             yield (

@@ -15,29 +15,26 @@ from enum import IntEnum, auto
 from pathlib import Path
 
 from gemtui.agent.cli_settings import at
-from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
-from gemtui.agent.settings import usual_mode
 from gemtui.calls import later_files, paths
 from gemtui.calls.agents import agents_with_servers
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, Kind
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
-from gemtui.policy.engine.explain import place
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.runs.effective_policy import effective_policy
+from gemtui.policy.words import rule_place
 from gemtui.runs.gate_calls import AGENT
+from gemtui.runs.run_policy import for_everybody, policy_of_run
 from gemtui.text import clean_line
 from gemtui.transcript.seal import pattern_of
 
 _MCP = "mcp_*"
-_BESIDE = "--include-directories="
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
 """The tools whose calls need the seal wherever the gate asks, with an argument that each has."""
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
@@ -94,37 +91,25 @@ class GatePolicy:
         setup: Setup,
         mode: ApprovalMode,
         environ: Mapping[str, str] = os.environ,
-        *,
-        folders: Iterable[Path] = (),
     ) -> None:
-        """`folders`: those beside the workspace that the person lets tools use."""
         self._policy, self.mode = policy, mode
         self._workspace = setup.workspace or Path("/")
         self._environ = environ
-        self._folders = tuple(resolved(each) for each in (self._workspace, *folders))
+        self._folders = tuple(
+            resolved(each) for each in (self._workspace, *setup.include_directories)
+        )
         self._settings = setup.settings
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
         """Whether another model may change what is written."""
-        self._asked = Engine(_for_all(policy), mode=mode, interactive=True, setup=setup)
+        self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
         self._unasked = Engine(policy, mode=mode, setup=setup)
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
         """Return the policy of a run, as the CLI will read it. Raises OSError, OptionError."""
-        environ, folder = {**environ, **request.environ}, Path(request.cwd)
-        named = [
-            Path(word.removeprefix("--policy="))
-            for word in request.argv
-            if word.startswith("--policy=") and Path(word).name != GATE
-        ]
-        found = effective_policy(named, alone=True, workspace=folder, environ=environ)
-        chosen = (request.about or {}).get("approval_mode")
-        mode = ApprovalMode(chosen) if chosen else usual_mode(environ, folder)
-        beside = [
-            folder / word.removeprefix(_BESIDE) for word in request.argv if word.startswith(_BESIDE)
-        ]
-        return cls(found.policy, found.setup, mode, environ, folders=beside)
+        found, mode = policy_of_run(request, environ)
+        return cls(found.policy, found.setup, mode, {**environ, **request.environ})
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return what is to be done with a call that has this effect.
@@ -181,7 +166,7 @@ class GatePolicy:
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
         """What is done with a call that nobody need be asked about."""
-        own = place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
+        own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
         sealed = call.tool in SEALED and self.mode in _SEALING
         if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
             return Judgement(way=Way.PASS, rule=own)
@@ -271,16 +256,6 @@ def _sentence(clause: str) -> str:
 def _denied(message: str | None) -> Judgement:
     words = f" {message}" if message else ""
     return Judgement(way=Way.REFUSE, why=f"Tool execution denied by policy.{words}")
-
-
-def _for_all(policy: Policy) -> Policy:
-    """The rules of this run's own options count where somebody can be asked, too."""
-    ours = (DENIES, ALLOWS)
-    rules = tuple(
-        replace(rule, interactive=None) if Path(rule.source).name in ours else rule
-        for rule in policy.rules
-    )
-    return replace(policy, rules=rules)
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:

@@ -13,7 +13,8 @@ import orjson
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.jsonfile import read_object
-from gemtui.runs.outcome import RunProgress, Status
+from gemtui.runs.ending import Status
+from gemtui.runs.outcome import RunProgress
 
 _FILE = "outcome.json"
 _RULES = 1

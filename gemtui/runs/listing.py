@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,9 @@ from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, is_there, open_regular
 from gemtui.kept.run_copies import LastCopy, is_damaged, last_copies
 from gemtui.paths import state_dir
+from gemtui.runs.ending import RunState, Status, status_of
 from gemtui.runs.follow_up import settle
 from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
-from gemtui.runs.outcome import Status
 from gemtui.sessions.summary import iso
 from gemtui.text import counted
 from gemtui.transcript.model import excerpt
@@ -51,34 +50,6 @@ _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The name of a folder that was made for a run."""
 _EDGE = 64 * 1024
 """Bytes at either end of a run's output that are read for its first and its last object."""
-_LIMITS = {"timeout": Limit.TIMEOUT, "idle": Limit.IDLE, "turns": Limit.TURNS}
-
-_ENDS = {
-    DoneStatus.SUCCESS: Status.OK,
-    DoneStatus.ERROR: Status.FAILED,
-    DoneStatus.INTERRUPTED: Status.INTERRUPTED,
-    DoneStatus.MAX_TURNS: Status.TURN_LIMIT,
-}
-_WORDS = {
-    Status.OK: "success",
-    Status.INCOMPLETE: "incomplete",
-    Status.FAILED: "error",
-    Status.INTERRUPTED: "interrupted",
-    Status.TURN_LIMIT: "max turns",
-    Status.TIMEOUT: "timeout",
-}
-
-
-class RunState(StrEnum):
-    """Whether a run goes on, and whether its supervisor does."""
-
-    RUNNING = "running"
-    """Its supervisor is alive: one can attach to it."""
-    ENDED = "ended"
-    LOST = "lost"
-    """Its supervisor was killed before it could write how the run ended."""
-    ORPHANED = "orphaned"
-    """Processes of the run go on that its supervisor could not end, or that outlived it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +96,8 @@ class Run:
         """How it ended; as long as its outcome is not read, as far as its exit tells."""
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
-        if self.exit is not None and self.exit.limit in ("timeout", "idle"):
-            return Status.TIMEOUT
-        if self.status is DoneStatus.SUCCESS and not self.complete:
-            return Status.INCOMPLETE
-        return _ENDS[self.status]
+        late = self.exit is not None and self.exit.limit in ("timeout", "idle")
+        return status_of(self.status, complete=bool(self.complete), timed_out=late)
 
     @property
     def word(self) -> str:
@@ -143,7 +111,7 @@ class Run:
             return f"done, {failed} failed" if failed else "done, a warning"
         if self.asks:
             return "asks"
-        return self.state.value if self.end is None else _WORDS[self.end]
+        return self.state.value if self.end is None else self.end.words
 
     def to_dict(self) -> dict[str, Any]:
         """One entry of `gemtui runs --json`; null = unknown."""
@@ -469,7 +437,7 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
     ending = Ending(
         code=ended.code,
         aborted=ended.aborted,
-        limit=_LIMITS.get(ended.limit or ""),
+        limit=Limit.of(ended.limit),
         problem=ended.problem,
     )
     *_, done = stream.finish(ending)

@@ -11,9 +11,9 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,15 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
+from gemtui.agent.run_folder import Request
 from gemtui.agent.stderr import told
 from gemtui.agent.stream import Limit
-from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.errors import GemtuiError
+from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of
+from gemtui.runs.ending import Status
 from gemtui.runs.landed import landed
+from gemtui.runs.run_policy import RunPolicy
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
@@ -44,22 +48,6 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 _KEPT = 20
 _DETAIL = 600
-
-
-class Status(StrEnum):
-    """How a run ended, in more detail than the CLI tells."""
-
-    OK = "ok"
-    WARNING = "warning"
-    """It succeeded, but something in it went wrong."""
-    REFUSED = "refused"
-    """It succeeded, but tools were not permitted."""
-    INCOMPLETE = "incomplete"
-    """It ended without a result: what is there may not be all."""
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    TURN_LIMIT = "turn_limit"
-    TIMEOUT = "timeout"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +65,13 @@ class RunOutcome:
 
 
 class RunProgress:
-    """Collects from a run's events how it goes: `add` all of them, then ask for `outcome`."""
+    """Collects from a run's events how it goes: `add` all of them, then ask for `outcome`.
 
-    def __init__(self) -> None:
+    `request`: of the run, which says what its rules hide; None = not known.
+    """
+
+    def __init__(self, request: Request | None = None) -> None:
+        self.request = request
         self.done: Done | None = None
         self.exit_code: int | None = None
         self.complete = False
@@ -94,6 +86,10 @@ class RunProgress:
         """(tool, why) -> how often."""
         self.denied: list[Mapping[str, str]] = []
         """The calls that were refused: `toolUseId`, `toolName` and `reason`, in their order."""
+        self.by_rule: dict[str, str] = {}
+        """Why a call was refused -> the rule of a person's policy that denies it."""
+        self.missing: dict[str, None] = {}
+        """Tools that were called and do not exist."""
         self.errors: list[ErrorSaid] = []
         """The last few."""
         self.answered = False
@@ -101,6 +97,8 @@ class RunProgress:
         """The calls that have not ended."""
         self._landed: dict[str, bool] = {}
         """Whether a call that has not ended wrote its file, where the disk told."""
+        self._denied: list[tuple[ToolCall, str]] = []
+        """The calls that a policy denied, each with why as far as the CLI told."""
 
     @property
     def unsettled(self) -> int:
@@ -132,14 +130,38 @@ class RunProgress:
             self.complete = metadata.get("complete") is True
 
     def settle(self, folder: Path, ended: datetime | None = None) -> None:
-        """Ask the disk what came of writes that got no result.
+        """Ask the disk what came of writes that got no result, and by which rule calls were denied.
 
         `folder`: the run's. `ended`: when it did, None = just now.
         """
+        self._name_rules(ended)
         for call in self._open.values():
             path = _to_write(call)
             if path and (found := landed(call, folder / path, ended=ended)) is not None:
                 self._landed[call.id] = found
+
+    def _name_rules(self, ended: datetime | None) -> None:
+        """Name the rules that denied calls; not where their files were changed since."""
+        if self.request is None or not self._denied:
+            return
+        with suppress(GemtuiError, OSError):
+            policy = RunPolicy.of(self.request)
+            if ended is None or policy.is_older_than(ended):
+                for call, why in self._denied:
+                    self._by_rule(call, why, policy.denying(Call(call.name, call.args)))
+        self._denied = []
+
+    def _by_rule(self, call: ToolCall, why: str, rule: str) -> None:
+        """Tell of a refusal by which rule of a person's it came; "" = by none."""
+        if not rule:
+            return
+        said = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
+        named = f"denied by {rule}{said}"
+        for key, by in (((call.name, why), -1), ((call.name, named), 1)):
+            self.refused[key] = self.refused.get(key, 0) + by
+            if not self.refused[key]:
+                del self.refused[key]
+        self.by_rule[named] = rule
 
     @property
     def settled(self) -> Mapping[str, bool]:
@@ -151,14 +173,31 @@ class RunProgress:
         if path and result.status is ResultStatus.SUCCESS:
             self.written[path] = None
         if result.status is ResultStatus.DENIED:
-            key = (result.tool_name, refusal_words(string(result.output), result.tool_name))
-            self.refused[key] = self.refused.get(key, 0) + 1
-            id, (tool, why) = result.tool_use_id, key
-            self.denied.append({"toolUseId": id, "toolName": tool, "reason": why})
+            self._refuse(result, call)
         elif found := _HOOK.match(string(result.output)):
             self.stopped_by = found[1]
         elif result.status is ResultStatus.ERROR:
             self.failed[result.tool_name] += 1
+            if _NOT_FOUND.match(string(result.output)) and self._is_told(result.tool_name):
+                self.missing[result.tool_name] = None
+
+    def _is_told(self, tool: str) -> bool:
+        """Whether it is known that a tool is not hidden; of an MCP server's only by the policy."""
+        if not tool.startswith("mcp_"):
+            return True
+        return self.request is not None and "hidden" in (self.request.about or {})
+
+    def _refuse(self, result: ToolResult, call: ToolCall | None) -> None:
+        why, tool = refusal_words(string(result.output)), result.tool_name
+        self.refused[tool, why] = self.refused.get((tool, why), 0) + 1
+        self.denied.append({"toolUseId": result.tool_use_id, "toolName": tool, "reason": why})
+        if call is None:
+            return
+        if why.startswith(_DENIED):
+            self._denied.append((call, why))
+        elif self.request is not None and why == _NOT_PERMITTED:
+            with suppress(KeyError):
+                self._by_rule(call, why, self.request.hides(tool) or "")
 
     def outcome(self, stderr: str = "") -> RunOutcome | None:
         """Return how the run ended; None while it goes on.
@@ -168,7 +207,7 @@ class RunProgress:
         if self.done is None:
             return None
         outcome = _ended(self, self.done.status, stderr)
-        if outcome.status not in _ENDED_WELL:
+        if not outcome.status.is_done:
             detail = "\n".join(filter(None, (outcome.detail, *_open_lines(self))))
             outcome = replace(outcome, detail=detail)
         outcome = _with_policy(outcome, stderr)
@@ -184,9 +223,6 @@ class RunProgress:
             return False
         failed = self.done.status is DoneStatus.ERROR and self.complete
         return self.answered or self.calls > 0 or not failed
-
-
-_ENDED_WELL = (Status.OK, Status.WARNING, Status.REFUSED)
 
 
 def _to_write(call: ToolCall) -> str:
@@ -228,17 +264,18 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
 
 _BY_TOOL = "refused by the tool itself: a command substitution"
 _SAID_NO = "you said no"
-_NO_TOOL = "not found: current versions of Gemini CLI have no such tool"
+_DENIED = "denied by a policy"
+_NOT_PERMITTED = "not permitted in this mode"
+_NOT_FOUND = re.compile(r'Tool "[^"]*" not found')
 _BY_PERSON = re.compile(rf"Tool execution blocked: {SAID_NO}(?:: |\.)(.*)", re.DOTALL)
 _BY_HOOK = re.compile(r"Tool execution blocked: (.*)", re.DOTALL)
 _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
-def refusal_words(output: str, tool: str = "") -> str:
-    """Return why a tool was refused, for a person; `tool`: its name, "" = unknown.
+def refusal_words(output: str) -> str:
+    """Return why a tool was refused, for a person, as far as the CLI tells.
 
-    "Not found" means that a tool which exists is not permitted, else that the model made a mistake
-    (assets/gemini-cli.md#refusals).
+    "Not found" means that a tool which exists is not permitted (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
@@ -246,15 +283,13 @@ def refusal_words(output: str, tool: str = "") -> str:
         return "would have needed a confirmation, which a headless run can't ask for"
     if found := _BY_POLICY.search(output):
         why = " ".join(found[1].split())
-        return f"denied by a policy: {why}" if why else "denied by a policy"
+        return f"{_DENIED}: {why}" if why else _DENIED
     if found := _BY_PERSON.search(output):
         why = " ".join(found[1].split())
         return f"{_SAID_NO}: {why}" if why else _SAID_NO
     if found := _BY_HOOK.search(output):
         return " ".join(found[1].split())
-    if "not found" in output and tool and known_tool(tool) is None:
-        return _NO_TOOL
-    return "not permitted in this mode"
+    return _NOT_PERMITTED
 
 
 def _refused_lines(progress: RunProgress) -> Iterator[str]:
@@ -270,12 +305,14 @@ _ALLOW = (
 )
 
 
-def _ways_to_allow(reasons: set[str]) -> tuple[str, ...]:
-    """What can be done about refusals; nothing about a person's own and tools that don't exist."""
-    others = {why for why in reasons if why != _NO_TOOL and not why.startswith(_SAID_NO)}
-    if not others:
-        return ()
-    return _ALLOW if others != {_BY_TOOL} else (_REWORD,)
+def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
+    """What can be done about refusals: nothing about a person's own, a rule's by changing that."""
+    reasons = {why for _, why in progress.refused}
+    for rule in dict.fromkeys(progress.by_rule.values()):
+        yield f"change {rule} if the call should have been made"
+    others = {why for why in reasons - set(progress.by_rule) if not why.startswith(_SAID_NO)}
+    if others:
+        yield from _ALLOW if others != {_BY_TOOL} else (_REWORD,)
 
 
 # --- one ending each -----------------------------------------------------------------------------
@@ -371,7 +408,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
             status=Status.REFUSED,
             headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} refused",
             detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
-            ways_out=_ways_to_allow({why for _, why in progress.refused}),
+            ways_out=tuple(_ways_to_allow(progress)),
         )
     retries = list(_retries(stderr))
     if not warnings:
@@ -400,8 +437,13 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
         yield f"settings are wrong: {found[1]}", "repair that file"
     for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
         yield f"a policy names a tool that is not there: {tool}", "correct the name in that policy"
-    if failed := progress.failed.total():
-        yield f"{_calls(failed)} failed: {', '.join(progress.failed)}", ""
+    for tool in progress.missing:
+        yield f"there is no tool {tool}: the model called it by mistake", ""
+    failed = {
+        tool: count for tool, count in progress.failed.items() if tool not in progress.missing
+    }
+    if failed:
+        yield f"{_calls(sum(failed.values()))} failed: {', '.join(failed)}", ""
 
 
 _NO_SUCH_TOOL = re.compile(r'Unrecognized tool name "([^"]+)"')

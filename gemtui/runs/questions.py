@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Settled
+from gemtui.agent.approval import ApprovalRequest, HookedCall, PassedCall, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import forget_always
-from gemtui.transcript.model import Beyond
+from gemtui.transcript.model import Beyond, Consent
 from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
@@ -38,6 +38,11 @@ class Question:
         return self.request.number
 
     @property
+    def consent(self) -> Consent:
+        """What became of it; it waits until that is known."""
+        return Consent.WAITS if self.settled is None else self.settled.consent
+
+    @property
     def about(self) -> str:
         """The command, the file, or the first argument of the call, shortened."""
         args = self.request.arguments
@@ -45,14 +50,13 @@ class Question:
         return str(args.get("command") or asked_path(dict(args)) or first)[:200]
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry of `gemtui runs show --json`; `fate`: `waits` while nothing has come of it."""
-        settled = self.settled
+        """One entry of `gemtui runs show --json`."""
         return {
             "tool": self.request.tool_name,
             "about": self.about,
             "subagent": self.request.subagent,
-            "fate": "waits" if settled is None else settled.fate.value,
-            "reason": "" if settled is None else settled.reason,
+            "consent": self.consent.value,
+            "reason": "" if self.settled is None else self.settled.reason,
         }
 
     @property
@@ -66,6 +70,17 @@ class Question:
         return self.beyond in (Beyond.RUN, Beyond.ALWAYS)
 
 
+@dataclass(frozen=True, slots=True)
+class UnaskedCalls:
+    """What a gate wrote down of calls beside its questions.
+
+    `passed`: made by a rule of the person's own. `hooked`: changed by another hook afterwards.
+    """
+
+    passed: tuple[PassedCall, ...] = ()
+    hooked: tuple[HookedCall, ...] = ()
+
+
 class Questions:
     """Reads the questions of a run; each file once."""
 
@@ -73,6 +88,9 @@ class Questions:
         self._gate = gate
         self._known: dict[int, Question] = {}
         self.all: tuple[Question, ...] = ()
+        self._passed: dict[int, PassedCall] = {}
+        self._hooked: dict[int, HookedCall] = {}
+        self.unasked = UnaskedCalls()
 
     def stay(self, gone: Event) -> None:
         """Say to the run, until `gone` is set, that somebody is there to answer."""
@@ -104,11 +122,15 @@ class Questions:
         found = tuple(self._known[number] for number in sorted(self._known))
         if found != self.all:
             self.all = found
+        self._look_at_unasked()
         return self.all
 
-    def answer(self, number: int, approval: Approval) -> bool:
-        """Answer a question; False where somebody else has answered. Raises OSError."""
-        return self._gate.answer(number, approval)
+    def _look_at_unasked(self) -> None:
+        passed, hooked = self._gate.passed(self._passed), self._gate.hooked(self._hooked)
+        if passed or hooked:
+            self._passed |= passed
+            self._hooked |= hooked
+            self.unasked = UnaskedCalls(tuple(self._passed.values()), tuple(self._hooked.values()))
 
     def _beyond(self, number: int) -> Beyond | None:
         answer = self._gate.answer_to(number)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
+from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.file_tracker import FileTracker
-from gemtui.runs.listing import Run, RunState
+from gemtui.runs.listing import Run
 from gemtui.transcript.writes import FileWrite
 
 

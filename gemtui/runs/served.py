@@ -19,7 +19,8 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.calls.effect import Effect
 from gemtui.runs.cautions import cautions
 from gemtui.runs.conversation import Asked, Conversation
-from gemtui.runs.listing import Run, RunState
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16

@@ -12,7 +12,8 @@ from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.run_folder import Exit
 from gemtui.kept.resume_guard import ResumeGuard
-from gemtui.runs.listing import Run, RunState
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run
 
 GRACE = 3.0
 """Seconds between SIGTERM and SIGKILL for processes without a supervisor."""

@@ -26,8 +26,9 @@ from gemtui.errors import UndoError
 from gemtui.files import resolved
 from gemtui.paths import gemini_home
 from gemtui.runs.checkpointing import may_write, name_in, project_of
+from gemtui.runs.ending import RunState
 from gemtui.runs.fork import fork_session
-from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary

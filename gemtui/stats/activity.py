@@ -46,7 +46,7 @@ class Answers(Struct, frozen=True, array_like=True):
     usage: Usage
 
 
-class Calls(Struct, frozen=True, array_like=True):
+class ToolCallCount(Struct, frozen=True, array_like=True):
     """Tool calls within a slot that ended the same way: a value of ToolStatus, or EXIT_CODE."""
 
     slot: int
@@ -55,20 +55,20 @@ class Calls(Struct, frozen=True, array_like=True):
     count: int
 
 
-class Activity(Struct, frozen=True, array_like=True):
+class FileActivity(Struct, frozen=True, array_like=True):
     """What happened in one file. `prompts`: (slot, number). `writes`: (slot, path)."""
 
     prompts: tuple[tuple[int, int], ...] = ()
     answers: tuple[Answers, ...] = ()
-    calls: tuple[Calls, ...] = ()
+    calls: tuple[ToolCallCount, ...] = ()
     writes: tuple[tuple[int, str], ...] = ()
 
 
-ACTIVITIES: Rows[Activity] = Rows(
+ACTIVITIES: Rows[FileActivity] = Rows(
     file="activity.sqlite3",
     version=2,
     application=0x67656E00,
-    decode=msgspec.msgpack.Decoder(Activity).decode,
+    decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )
 
 
@@ -79,7 +79,7 @@ def activities(
     cache: Path | None,
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[Summary, Activity | Problem]]:
+) -> Iterator[tuple[Summary, FileActivity | Problem]]:
     """Yield what happened in each session; only files that changed since the last time are read.
 
     `home`, `cache`, `progress`, `cancelled`: as `read_cached` takes them.
@@ -95,7 +95,7 @@ def activities(
     )
 
 
-def activity_of(log: SessionLog, otherwise: datetime) -> Activity:
+def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
     """Return what happened in a session. `otherwise`: the time of what has none of its own.
 
     What a fork has of the session that it was made from happened there.
@@ -117,10 +117,10 @@ def activity_of(log: SessionLog, otherwise: datetime) -> Activity:
         calls[slot, string(raw.get("name")) or UNKNOWN_TOOL, ended] += 1
         if path := written_path(raw, status):
             writes[slot, path] = None
-    return Activity(
+    return FileActivity(
         prompts=tuple(prompts.items()),
         answers=tuple(_answers((*outlines, *log.dropped), otherwise)),
-        calls=tuple(Calls(*key, count) for key, count in calls.items()),
+        calls=tuple(ToolCallCount(*key, count) for key, count in calls.items()),
         writes=tuple(writes),
     )
 

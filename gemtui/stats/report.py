@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.stats.activity import EXIT_CODE, SLOT, Activity, Answers
+from gemtui.stats.activity import EXIT_CODE, SLOT, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.stats.repositories import repository_of
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
@@ -101,7 +101,7 @@ class Stats:
         self._first = 0 if since is None else int(-(-since.timestamp() // SLOT))
         self._times: dict[int, tuple[date, int]] = {}
 
-    def add(self, session: Summary, activity: Activity) -> None:
+    def add(self, session: Summary, activity: FileActivity) -> None:
         """Count what happened in a session."""
         project = project_of(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent

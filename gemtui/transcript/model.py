@@ -157,17 +157,20 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Consent(StrEnum):
-    """What became of the question whether a call may be made."""
+    """The answer to the question whether a call may be made.
+
+    A person allows, denies or stops; the gate writes down what became of it.
+    """
 
     WAITS = "waits"
     ALLOWED = "allowed"
     CHANGED = "changed"
-    """It was made with other arguments."""
+    """Allowed with other arguments."""
     DENIED = "denied"
     STOPPED = "stopped"
-    """It was denied, and the run ended."""
+    """Denied, and the run is ended."""
     ABANDONED = "abandoned"
-    """Nobody answered, and it was not made."""
+    """Nobody answered before the run ended, or while nobody was there; it was not made."""
 
 
 class Beyond(StrEnum):
@@ -201,7 +204,9 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     what the CLI showed the user. `time`: when the result was recorded. `duration`: measured in a
     run; in a stored session the time from the answer that asked for the call to the recorded
     result, waiting for the user's approval included. `agent_id`: session id of the subagent that
-    did the work. `answer`: what a person said of it in a run that asks.
+    did the work. `answer`: what a person said of it in a run that asks. `rule`: the rule of the
+    person's own, in words, by which it was made unasked there. `hooked`: another hook changed its
+    arguments, which are those with which it was made.
     """
 
     id: str
@@ -219,6 +224,8 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     exit_code: int | None = None
     answer: Answer | None = None
+    rule: str = ""
+    hooked: bool = False
 
     @property
     def failed(self) -> bool:

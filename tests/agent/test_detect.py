@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.detect import Answer, Cli, FoundBy, find_cli, usual_places, version_of
+from gemtui.agent.detect import Cli, CliAnswer, FoundBy, find_cli, usual_places, version_of
 
 
 def script(path: Path, body: str) -> Path:
@@ -64,7 +64,7 @@ def test_without_a_home_folder_nothing_breaks(tmp_path: Path) -> None:
 
 def test_version_is_the_last_line_that_looks_like_one(tmp_path: Path) -> None:
     cli = script(tmp_path / "gemini", "echo a warning 1.2.3; echo 0.61.0")
-    assert version_of(cli, cache=None) == Answer(text="0.61.0")
+    assert version_of(cli, cache=None) == CliAnswer(text="0.61.0")
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_what_goes_wrong_is_said(tmp_path: Path, body: str, words: str) -> None:
 def test_a_cli_that_computes_is_waited_for_longer(tmp_path: Path) -> None:
     busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; echo 0.61.0"
     cli = script(tmp_path / "gemini", busy)
-    assert version_of(cli, cache=None, limit=0.2) == Answer(text="0.61.0")
+    assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
 
 
 def test_children_that_end_meanwhile_have_computed(tmp_path: Path) -> None:
     count = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
     first, second = count.format(600_000), count.format(600_000)
     cli = script(tmp_path / "gemini", f"( {first} ); ( {second} ); echo 0.61.0")
-    assert version_of(cli, cache=None, limit=0.2) == Answer(text="0.61.0")
+    assert version_of(cli, cache=None, limit=0.2) == CliAnswer(text="0.61.0")
 
 
 def test_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,20 +125,20 @@ def test_version_is_asked_once_per_change_of_the_file(tmp_path: Path) -> None:
     cli = script(tmp_path / "gemini", f"echo x >> {asked}; echo 0.61.0")
     cache = tmp_path / "cache"
     for _ in range(2):
-        assert version_of(cli, cache=cache) == Answer(text="0.61.0")
+        assert version_of(cli, cache=cache) == CliAnswer(text="0.61.0")
     assert asked.read_text() == "x\n"
     assert (cache / "cli-version.json").stat().st_mode & 0o777 == 0o600
     script(cli, f"echo x >> {asked}; echo 0.62.0-preview.1 ")
-    assert version_of(cli, cache=cache) == Answer(text="0.62.0-preview.1")
+    assert version_of(cli, cache=cache) == CliAnswer(text="0.62.0-preview.1")
 
 
 def test_a_damaged_or_unwritable_cache_is_no_obstacle(tmp_path: Path) -> None:
     cli = script(tmp_path / "gemini", "echo 0.61.0")
     (tmp_path / "cli-version.json").write_text("[1, {")
-    assert version_of(cli, cache=tmp_path) == Answer(text="0.61.0")
+    assert version_of(cli, cache=tmp_path) == CliAnswer(text="0.61.0")
     in_the_way = tmp_path / "file"
     in_the_way.touch()
-    assert version_of(cli, cache=in_the_way) == Answer(text="0.61.0")
+    assert version_of(cli, cache=in_the_way) == CliAnswer(text="0.61.0")
 
 
 def test_version_call_gets_a_home_of_its_own_and_the_node_beside_it(tmp_path: Path) -> None:
@@ -146,5 +146,5 @@ def test_version_call_gets_a_home_of_its_own_and_the_node_beside_it(tmp_path: Pa
     seen = tmp_path / "seen"
     cli = script(tmp_path / "gemini", f'echo "$GEMINI_CLI_HOME" > {seen}; node')
     environ = {"PATH": "/usr/bin:/bin", "GEMINI_CLI_HOME": str(tmp_path)}
-    assert version_of(cli, cache=None, environ=environ) == Answer(text="1.2.3")
+    assert version_of(cli, cache=None, environ=environ) == CliAnswer(text="1.2.3")
     assert seen.read_text().strip() != str(tmp_path)

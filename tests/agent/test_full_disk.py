@@ -18,7 +18,8 @@ from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.listing import RunState, list_runs
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import list_runs
 from gemtui.runs.outcome import RunOutcome, RunProgress
 from tests.fake_cli import CHILD, HELP, INIT
 from tests.patience import PATIENCE

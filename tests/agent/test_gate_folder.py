@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate, Settled, Verdict
+from gemtui.agent.approval import Approval, ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
+from gemtui.transcript.model import Consent
 
 
 @pytest.fixture
@@ -36,13 +37,13 @@ def test_the_first_answer_counts(gate: GateFolder) -> None:
     assert gate.answer_to(1) is None
     assert gate.answer(1, Approval.deny("not there"))
     assert not gate.answer(1, Approval.allow())
-    assert gate.answer_to(1) == Approval(verdict=Verdict.DENY, reason="not there")
+    assert gate.answer_to(1) == Approval(consent=Consent.DENIED, reason="not there")
 
 
 def test_a_question_is_open_until_it_is_settled(gate: GateFolder) -> None:
     gate.ask(question(1))
     assert gate.settled(1) is None
-    gate.settle(1, Settled(fate=Fate.CHANGED, arguments={"file_path": "b"}, at=7))
+    gate.settle(1, Settled(consent=Consent.CHANGED, arguments={"file_path": "b"}, at=7))
     settled = gate.settled(1)
     assert settled is not None
     assert settled.arguments == {"file_path": "b"}
@@ -55,7 +56,7 @@ def test_files_that_are_none_of_it_are_no_questions_and_no_answers(gate: GateFol
     (gate.path / "question-4.json").write_text(
         '{"tool_name": "ls", "arguments": {}, "asked": 1000000000000000000}'
     )
-    (gate.path / "answer-1.json").write_text('{"verdict": "maybe"}')
+    (gate.path / "answer-1.json").write_text('{"consent": "maybe"}')
     assert gate.numbers() == [1, 3, 4]
     assert [gate.question(each) for each in (1, 3, 4)] == [question(1), None, None]
     assert gate.answer_to(1) is None

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import line_again
 from gemtui.agent.events import (
     AgentEvent,
@@ -32,7 +33,7 @@ from gemtui.agent.events import (
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import KILLED, RUN_TAG, RunFolder
-from gemtui.agent.settings import settings_unread, usual_mode
+from gemtui.agent.settings import settings_unread
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.outcome import RunProgress
@@ -134,7 +135,8 @@ async def test_a_run_that_names_no_mode_has_that_of_the_settings(gemini: GeminiC
         with ModelServer([answer(text("Hi."))]) as model:
             cli = adapter(gemini, model)
             await collect(cli.run("go", options(gemini, approval_mode=mode)))
-            usual = usual_mode(gemini.environment(model.url), gemini.project)
+            environ = gemini.environment(model.url)
+            usual = CliSettings.read(environ, gemini.project).usual_mode
             assert usual is ApprovalMode.AUTO_EDIT
             assert ('"write_file"' in json.dumps(model.asked[0].body["tools"])) is writes
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, run_options
+from gemtui.agent.run_option import OptionKind
 from gemtui.errors import OptionError
-from gemtui.policy.file.levels import check_tools
+from gemtui.policy.file.levels import CAPABILITIES, check_tools
 
 
 @pytest.mark.parametrize("field", ["only_tools", "approved_tools", "disallowed_tools"])
@@ -67,3 +71,20 @@ def test_a_value_of_another_kind_names_its_option(given: dict[str, Any], words: 
 def test_what_is_near_enough_is_taken() -> None:
     taken = AgentOptions(cwd="~", policies=["p.toml"], approval_mode="yolo", timeout=5)
     assert (taken.cwd, taken.policies) == (Path.home(), (Path("p.toml"),))
+
+
+def test_every_option_is_declared_and_may_be_given_to_a_checked_program() -> None:
+    declared = {each.name for each in run_options()} - set(CAPABILITIES) | {"permissions"}
+    assert declared == {each.name for each in fields(AgentOptions)}
+    module = ast.parse(Path(inspect.getfile(AgentOptions)).read_text())
+    made = next(
+        each
+        for each in ast.walk(module)
+        if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
+    assert {each.arg for each in made.args.kwonlyargs} == declared
+    flags = [flag for each in run_options() for flag in each.flags]
+    assert len(flags) == len(set(flags))
+    for each in run_options():
+        if each.kind is OptionKind.CHOICE and each.label:
+            assert set(each.choices) - {""} == set(each.values)

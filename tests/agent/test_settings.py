@@ -10,20 +10,23 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.capabilities import Capabilities
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.settings import (
     SETTINGS_VARIABLE,
     settings_unread,
     system_settings,
-    user_policies,
-    usual_mode,
 )
 from gemtui.policy.model.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
 FOLDER = Path("/runs/r1")
 DEEP = '{"x": ' * 1000 + "0" + "}" * 1000
+
+
+def user_policies(environ: dict[str, str], cwd: Path) -> tuple[Path, ...]:
+    return CliSettings.read(environ, cwd).user_policies(cwd)
 
 
 def machine(unread: str | None = None) -> Machine:
@@ -148,14 +151,16 @@ def test_the_usual_mode_is_that_of_the_settings(
         folder.mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps({"general": general}))
     environ = {"GEMINI_CLI_HOME": str(tmp_path / "home")}
-    assert usual_mode(environ, tmp_path / "project") == mode
+    assert CliSettings.read(environ, tmp_path / "project").usual_mode == mode
 
 
 def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:
     (tmp_path / ".gemini").mkdir()
     paths = ["$PLACE/a", "${PLACE}/b", "${NONE:-/srv}/c", "${PLACE:-x}/d", "/$NONE/e", "/$é/${}/f"]
     (tmp_path / ".gemini/settings.json").write_text(json.dumps({"policyPaths": paths}))
-    found = user_policies({"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path)
+    found = CliSettings.read(
+        {"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path
+    ).user_policies(tmp_path)
     assert [*map(str, found)] == ["/p/a", "/p/b", "/srv/c", "/p/d", "/$NONE/e", "/$é/${}/f"]
 
 
@@ -182,5 +187,7 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
     (tmp_path / ".gemini").mkdir()
     (tmp_path / ".gemini/settings.json").write_text(settings)
-    found = user_policies({"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project")
+    found = CliSettings.read(
+        {"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project"
+    ).user_policies(tmp_path / "project")
     assert found == (tmp_path / ".gemini/policies",)

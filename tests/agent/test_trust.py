@@ -61,6 +61,20 @@ def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, 
     assert not must_ask(home, environ)
 
 
+def test_a_machine_may_switch_the_question_off_and_a_project_may_not(
+    home: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.agent.settings.settings_unread", lambda *_, **__: None)
+    off = '{"security": {"folderTrust": {"enabled": false}}}'
+    project = home.parent / "p"
+    (project / ".gemini").mkdir(parents=True)
+    (project / ".gemini/settings.json").write_text(off)
+    assert must_ask(project, environ)
+    system = home.parent / "system.json"
+    system.write_text(off)
+    assert not must_ask(project, {**environ, "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(system)})
+
+
 def test_what_the_person_said_is_remembered(tmp_path: Path) -> None:
     assert not remembered(tmp_path)
     remember(tmp_path)

@@ -129,6 +129,30 @@ def write(path: str) -> dict[str, Any]:
 # --- explain -------------------------------------------------------------------------------------
 
 
+def test_folders_that_a_run_includes_are_no_longer_outside(gemtui: Gemtui, tmp_path: Path) -> None:
+    for name in ("lib", "more", "here"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "more")
+
+    def refused(path: Path, *words: object) -> str | None:
+        args = json.dumps({"file_path": str(path)})
+        start = ("policy", "explain", "--tool", "read_file", "--args", args, "--json")
+        found: str | None = gemtui(*start, *words).json["tool_refuses"]
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path / "here")
+        inside, other = tmp_path / "lib" / "a.txt", tmp_path / "more" / "a.txt"
+        included = ("--include-directory", "../lib")
+        assert refused(inside) is not None
+        assert refused(inside, *included) is None
+        assert refused(other, *included) is not None
+        assert refused(other, *included, "--include-directory", "link") is None
+        assert refused(tmp_path / "lib" / ".git" / "config", *included) is not None
+        answer = gemtui("policy", "explain", "--tool", "x", "--include-directory", "../none")
+        assert (answer.code, "../none is no folder" in answer.err) == (2, True)
+
+
 def test_explain_says_what_happens_and_why(home: Path, gemtui: Gemtui, work: Path) -> None:
     answer = gemtui("policy", "explain", "--policy", work, *PUSH, "--json")
     assert (answer.code, answer.err) == (0, "")

@@ -233,10 +233,10 @@ def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
     assert (answer.code, answer.err) == (0, "")
     assert [" ".join(line.split()) for line in answer.out.splitlines()] == [
         "RULE PRIORITY DECISION WHAT",
-        "2 300 deny *; headless",
-        '1 200 allow run_shell_command "pytest", "ruff check"; in default, autoEdit; '
-        "with redirection",
-        "off 1 ask_user web_fetch",
+        "2 300 deny any tool, headless only",
+        '1 200 allow run_shell_command, prefix "pytest" or "ruff check", mode default or autoEdit, '
+        "redirection too",
+        "off 1 ask web_fetch",
     ]
 
 

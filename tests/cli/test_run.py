@@ -21,7 +21,8 @@ from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.trust import remember
-from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui, start
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
@@ -552,7 +553,7 @@ def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert "incomplete" in new
     assert new.endswith("First line")
     assert old.startswith("11111111  ")
-    assert "success" in old
+    assert "done" in old
     newest = gemtui("runs", "--json").json["runs"][0]
     assert (newest["state"], newest["status"], newest["complete"]) == ("ended", "success", False)
     assert (newest["session"], newest["cwd"]) == ("s1", str(Path.cwd()))

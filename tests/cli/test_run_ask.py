@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest, Verdict
+from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
+from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.runs.proposal import proposal_of
+from gemtui.runs.questions import Question
+from gemtui.transcript.model import Consent
 from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
@@ -169,8 +171,9 @@ def test_without_a_terminal_nothing_is_started(
     ],
 )
 def test_no_argument_is_left_out(tool: str, args: dict[str, str], tmp_path: Path) -> None:
-    request = ApprovalRequest(tool_name=tool, arguments=args)
-    lines = list(question_lines(request, proposal_of(request, tmp_path), tmp_path))
+    question = Question(request=ApprovalRequest(tool_name=tool, arguments=args))
+    asked = Conversation(GateFolder(tmp_path), tmp_path).asked(question)
+    lines = list(question_lines(asked, tmp_path))
     assert any("beside" in line for line in lines)
     assert ("  Gemini says: Lists" in lines) is ("description" in args)
 
@@ -182,8 +185,10 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: P
     gate = GateFolder(tmp_path / "gate")
     gate.create()
     command = "\n".join(f"echo {number}" for number in range(40)) + "\nrm -rf /"
-    request = ApprovalRequest(tool_name="run_shell_command", arguments={"command": command})
-    asking = TerminalQuestions(AskingTerminal(theirs, theirs), gate, tmp_path)
+    arguments = {"command": command}
+    gate.ask(ApprovalRequest(tool_name="run_shell_command", arguments=arguments, number=1))
+    talk = Conversation(gate, tmp_path)
+    asking = TerminalQuestions(AskingTerminal(theirs, theirs), talk)
     shown = ""
 
     async def printed(*words: str) -> None:
@@ -192,7 +197,7 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: P
             while not all(word in shown for word in words):
                 shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
 
-    answer = asyncio.ensure_future(asking.approve(request))
+    answer = asyncio.ensure_future(asking.ask(talk.look()[0]))
     await printed("! rm -rf /: it can delete", "more lines: y prints the rest", "x stop run:")
     assert shown.index("! rm -rf /") < shown.index("$ echo 0")
     assert "echo 39" not in shown
@@ -202,6 +207,9 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: P
     await printed("$ echo 39", "$ rm -rf /", "Not answered yet", "x stop run:")
     assert not answer.done()
     os.write(ours, b"y\n")
-    assert (await answer).verdict is Verdict.ALLOW
+    await answer
+    written = gate.answer_to(1)
+    assert written is not None
+    assert written.consent is Consent.ALLOWED
     for each in (ours, theirs):
         os.close(each)

@@ -94,7 +94,7 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
     assert now["changed"]
     assert now["id"] != shown["id"]
     answer = gemtui("runs", "answer", "run", now["id"], "allow", "--json")
-    assert (answer.code, answer.json["counted"], answer.json["fate"]) == (0, True, "allowed")
+    assert (answer.code, answer.json["counted"], answer.json["consent"]) == (0, True, "allowed")
     assert list(answer.json) == names(SHAPES["runs answer"])
     assert waiting.result() is not None
 
@@ -218,10 +218,10 @@ def test_a_run_of_the_real_cli_is_served_from_another_terminal(
         (first,) = served("runs", "questions")["questions"]
         until(lambda: told.exists() or None)
         assert served("runs", "say", first["run"], "hurry up")["message"] == 1
-        assert served("runs", "answer", first["run"], first["id"], "allow")["fate"] == "allowed"
+        assert served("runs", "answer", first["run"], first["id"], "allow")["consent"] == "allowed"
         terminal.shows("Answered in another gemtui.", "? Gemini asks: write_file b.txt")
         denied = served("runs", "answer", first["run"], "2", "deny", "--because", "b is taken")
-        assert denied["fate"] == "denied"
+        assert denied["consent"] == "denied"
         terminal.shows("All done.")
         assert terminal.wait() == 0
         said = str([each.body for each in model.requests])

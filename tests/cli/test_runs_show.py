@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest, Fate, Settled
+from gemtui.agent.approval import ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import Steering
 from gemtui.commands.runs import clear, list_all, show
 from gemtui.runs.listing import runs_dir
+from gemtui.transcript.model import Consent
 from tests.runs.test_listing import add_run
 
 
@@ -23,14 +24,14 @@ def test_what_a_run_asked_is_told(
     hostile = {"command": "git push \x1b]0;x\x07"}
     gate.ask(ApprovalRequest(tool_name="run_shell_command", arguments=hostile, number=1))
     gate.ask(ApprovalRequest(tool_name="write_file", arguments={"file_path": "a.txt"}, number=2))
-    gate.settle(1, Settled(fate=Fate.DENIED, reason="not yet"))
+    gate.settle(1, Settled(consent=Consent.DENIED, reason="not yet"))
     show(run.id, as_json=False)
     told = capsysbinary.readouterr().out.decode()
     assert "asked    denied: run_shell_command git push \u241b]0;x\u2407 (not yet)" in told
     assert "asked    waits: write_file a.txt" in told
     show(run.id, as_json=True)
     questions = json.loads(capsysbinary.readouterr().out)["run"]["questions"]
-    assert [each["fate"] for each in questions] == ["denied", "waits"]
+    assert [each["consent"] for each in questions] == ["denied", "waits"]
 
 
 def test_what_waits_is_named_listed_and_said_where_it_goes(

@@ -58,7 +58,7 @@ def main(run: str, journal: str, seed: str) -> None:
                 answer, may = answered(request, random.Random(f"{seed} {number}"))
                 name, _ = content(request.arguments)
                 entry = {"number": number, "name": name, "may": may}
-                entry["verdict"] = "changed" if answer.arguments else answer.verdict.value
+                entry["verdict"] = "changed" if answer.arguments else answer.consent.value
                 stream.write(json.dumps(entry) + "\n")
                 stream.flush()
                 time.sleep(chance.random() ** 2 * LONGEST)

@@ -7,11 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate, Settled
+from gemtui.agent.approval import (
+    Approval,
+    ApprovalRequest,
+    HookedCall,
+    PassedCall,
+    Settled,
+)
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.answered_calls import AnsweredCalls
-from gemtui.runs.questions import Question, Questions
+from gemtui.runs.questions import Question, Questions, UnaskedCalls
 from gemtui.transcript.model import Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
 
 
@@ -31,7 +37,7 @@ def at(second: int) -> datetime:
 
 
 def question(
-    number: int, args: Mapping[str, Any], fate: Fate | None = None, **more: Any
+    number: int, args: Mapping[str, Any], consent: Consent | None = None, **more: Any
 ) -> Question:
     settled_keys = {key: more.pop(key) for key in ("arguments", "reason") if key in more}
     request = ApprovalRequest(
@@ -41,7 +47,7 @@ def question(
         asked=20_000,
         **more,
     )
-    settled = None if fate is None else Settled(fate=fate, **settled_keys)
+    settled = None if consent is None else Settled(consent=consent, **settled_keys)
     return Question(request=request, settled=settled, answered=settled is not None)
 
 
@@ -54,7 +60,7 @@ def test_a_question_belongs_to_the_call_with_its_arguments() -> None:
     answered = AnsweredCalls()
     found = answered.told(transcript(*calls), [question(1, {"file_path": "2"})])
     assert told(found) == [("a", ""), ("b", Consent.WAITS), ("c", "")]
-    more = [question(1, {"file_path": "2"}, Fate.ALLOWED), question(2, {"file_path": "2"})]
+    more = [question(1, {"file_path": "2"}, Consent.ALLOWED), question(2, {"file_path": "2"})]
     found = answered.told(transcript(*calls), more)
     assert told(found) == [("a", ""), ("b", Consent.ALLOWED), ("c", Consent.WAITS)]
 
@@ -70,7 +76,9 @@ def test_a_question_that_names_its_call_belongs_to_no_other() -> None:
 
 
 def test_a_changed_call_tells_both() -> None:
-    changed = question(1, {"command": "git push"}, Fate.CHANGED, arguments={"command": "git log"})
+    changed = question(
+        1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"}
+    )
     found = AnsweredCalls().told(transcript(call("a", command="git push")), [changed])
     (made,) = found.calls()
     assert made.args == {"command": "git log"}
@@ -79,15 +87,15 @@ def test_a_changed_call_tells_both() -> None:
 
 
 def test_a_call_that_was_denied_does_not_run_until_the_others_of_its_turn_end() -> None:
-    denied = question(1, {"file_path": "1"}, Fate.DENIED, tool_use_id="a")
-    allowed = question(2, {"file_path": "1"}, Fate.ALLOWED, tool_use_id="b")
+    denied = question(1, {"file_path": "1"}, Consent.DENIED, tool_use_id="a")
+    allowed = question(2, {"file_path": "1"}, Consent.ALLOWED, tool_use_id="b")
     calls = call("a", file_path="1"), call("b", file_path="1")
     found = AnsweredCalls().told(transcript(*calls), [denied, allowed])
     assert [each.status for each in found.calls()] == [ToolStatus.DENIED, ToolStatus.RUNNING]
 
 
 def test_a_sub_agents_question_has_a_card_of_its_own_in_its_place() -> None:
-    asked = question(1, {"file_path": "9"}, Fate.DENIED, reason="not now", subagent=True)
+    asked = question(1, {"file_path": "9"}, Consent.DENIED, reason="not now", subagent=True)
     found = AnsweredCalls().told(transcript(call("a", file_path="9")), [asked])
     assert [each.id for each in found.outlines] == ["m0", "m1", "question-1", "m2"]
     own = found.calls()[1]
@@ -117,15 +125,15 @@ def test_questions_are_followed_as_files(tmp_path: Path) -> None:
     seen = questions.look()
     assert [each.number for each in seen if each.waits] == [1, 2]
     assert questions.look() is seen
-    assert questions.answer(1, Approval.allow())
-    assert not Questions(gate).answer(1, Approval.deny())
+    assert gate.answer(1, Approval.allow())
+    assert not gate.answer(1, Approval.deny())
     assert [each.number for each in questions.look() if each.waits] == [2]
     assert questions.all[0].settled is None
-    gate.settle(1, Settled(fate=Fate.ALLOWED))
-    gate.settle(2, Settled(fate=Fate.ABANDONED))
-    assert [each.settled and each.settled.fate for each in questions.look()] == [
-        Fate.ALLOWED,
-        Fate.ABANDONED,
+    gate.settle(1, Settled(consent=Consent.ALLOWED))
+    gate.settle(2, Settled(consent=Consent.ABANDONED))
+    assert [each.settled and each.settled.consent for each in questions.look()] == [
+        Consent.ALLOWED,
+        Consent.ABANDONED,
     ]
     assert gate.waiting() == []
 
@@ -142,10 +150,37 @@ def test_calls_that_are_not_made_before_an_answer_are_queued() -> None:
     running, queued = ToolStatus.RUNNING, ToolStatus.QUEUED
     assert [each.status for each in first.calls()] == [running, running, queued, queued, queued]
     both = [
-        question(1, {"command": "b"}, Fate.ALLOWED, tool="run_shell_command"),
+        question(1, {"command": "b"}, Consent.ALLOWED, tool="run_shell_command"),
         question(2, {"command": "c"}, tool="run_shell_command"),
     ]
     second = AnsweredCalls().told(transcript(*calls), both)
     assert [each.status for each in second.calls()] == [running] * 3 + [queued, running]
-    over = AnsweredCalls().told(transcript(*calls), [question(1, {"file_path": "1"}, Fate.ALLOWED)])
+    over = AnsweredCalls().told(
+        transcript(*calls), [question(1, {"file_path": "1"}, Consent.ALLOWED)]
+    )
     assert {each.status for each in over.calls()} == {running}
+
+
+def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> None:
+    """Of two alike, the one whose id the gate wrote down; a hook's arguments are what ran."""
+    calls = call("a", "glob", pattern="*"), call("b", "glob", pattern="*"), call("c", file_path="1")
+    rule = "rule 2 of work.toml"
+    passed = PassedCall(tool_name="glob", arguments={"pattern": "*"}, rule=rule, tool_use_id="b")
+    granted = PassedCall(
+        tool_name="write_file",
+        arguments={"file_path": "1"},
+        rule="a rule",
+        answer=3,
+        tool_use_id="c",
+    )
+    hooked = HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="a")
+    answered = AnsweredCalls()
+    found = answered.told(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
+    assert [(each.rule, each.hooked, dict(each.args)) for each in found.calls()] == [
+        ("", True, {"pattern": "/etc/*"}),
+        (rule, False, {"pattern": "*"}),
+        ("your answer to question 3", False, {"file_path": "1"}),
+    ]
+    asked = question(1, {"file_path": "2"}, Consent.ALLOWED, tool_use_id="c", hooked=True)
+    (_, _, last) = answered.told(transcript(*calls), [asked]).calls()
+    assert (last.hooked, dict(last.args)) == (True, {"file_path": "2"})

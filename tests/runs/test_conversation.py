@@ -36,11 +36,11 @@ def talk(gate: GateFolder, project: Path, **call: Any) -> tuple[Conversation, As
 @pytest.mark.parametrize(
     ("answer", "kept"),
     [
-        (Conversation.allow, ("allow", False)),
-        (Conversation.allow_similar, ("allow", True)),
-        (Conversation.always, ("allow", True)),
-        (Conversation.deny, ("deny", False)),
-        (Conversation.stop, ("stop", False)),
+        (Conversation.allow, ("allowed", False)),
+        (Conversation.allow_similar, ("allowed", True)),
+        (Conversation.always, ("allowed", True)),
+        (Conversation.deny, ("denied", False)),
+        (Conversation.stop, ("stopped", False)),
     ],
 )
 def test_the_first_answer_counts_and_a_second_says_so(
@@ -53,7 +53,7 @@ def test_the_first_answer_counts_and_a_second_says_so(
     assert answer(talking, asked).counted is Counted.FIRST
     written = gate.answer_to(1)
     assert written is not None
-    assert (written.verdict.value, bool(written.rules)) == kept
+    assert (written.consent.value, bool(written.rules)) == kept
     second = answer(talking, asked)
     assert second.counted is Counted.SECOND
     assert not second

@@ -30,6 +30,10 @@ def settings(path: Path, **values: Any) -> Path:
     return path
 
 
+def read(found: EffectivePolicy) -> tuple[Path, ...]:
+    return tuple(file.path for file in found.settings.files)
+
+
 def sources(found: EffectivePolicy) -> list[str]:
     return [Path(each.source).name for each in found.policy.rules]
 
@@ -78,7 +82,7 @@ def test_a_broken_settings_file_of_a_project_stops_the_cli_and_every_decision(
 
 def test_no_folder_no_rules(gemini: Path) -> None:
     found = effective_policy()
-    assert (found.policy.rules, found.files, found.admin, found.settings) == ((), (), (), ())
+    assert (found.policy.rules, found.files, found.admin, read(found)) == ((), (), (), ())
 
 
 def test_the_users_files_come_before_those_of_the_run(gemini: Path, tmp_path: Path) -> None:
@@ -102,7 +106,7 @@ def test_settings_name_other_files(gemini: Path, tmp_path: Path) -> None:
     found = effective_policy()
     assert sources(found) == ["named.toml", "admin.toml"]
     assert found.policy.rules[1].tier is Tier.ADMIN
-    assert (found.admin, found.settings) == ((admin,), (path,))
+    assert (found.admin, read(found)) == ((admin,), (path,))
     assert fetches(found) is Decision.DENY
     other = rule(tmp_path / "other.toml", "allow", 1)
     assert effective_policy(admin=[other]).admin == (other,)
@@ -160,7 +164,7 @@ def test_settings_of_the_machine_that_anybody_may_write_are_passed_over(
         monkeypatch.setenv(f"GEMINI_CLI_SYSTEM_{name}_PATH", str(path))
     found = effective_policy()
     assert found.setup.settings == {"tools": {"exclude": ["glob"]}}
-    assert found.settings == (users,)
+    assert read(found) == (users,)
 
 
 def test_a_settings_file_in_their_place(gemini: Path, tmp_path: Path) -> None:
@@ -168,7 +172,7 @@ def test_a_settings_file_in_their_place(gemini: Path, tmp_path: Path) -> None:
     only = settings(tmp_path / "only.json", tools={"allowed": ["${NO_SUCH_TOOL:-web_fetch}"]})
     found = effective_policy(settings=only)
     assert found.setup.settings == {"tools": {"allowed": ["web_fetch"]}}
-    assert found.settings == (only,)
+    assert read(found) == (only,)
     assert fetches(found) is Decision.ALLOW
     with pytest.raises(OptionError, match=r"none\.json"):
         effective_policy(settings=tmp_path / "none.json")

@@ -20,7 +20,7 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.written_files import recorded_writes
-from gemtui.stats.activity import Activity, activities
+from gemtui.stats.activity import FileActivity, activities
 from gemtui.transcript.model import Text, ToolCall
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, marker, only, read, session, talk, uuid
@@ -150,7 +150,7 @@ def test_what_a_fork_has_of_another_session_is_counted_there_alone(tmp_path: Pat
     counts = []
     for each in (original, forked):
         activity = found[each]
-        assert isinstance(activity, Activity)
+        assert isinstance(activity, FileActivity)
         counts.append((sum(n for _, n in activity.prompts), [path for _, path in activity.writes]))
     assert counts == [(2, [str(tmp_path / "a.py")]), (1, [str(tmp_path / "b.py")])]
     writes = recorded_writes([original, forked], home=tmp_path, cache=None)

@@ -26,7 +26,7 @@ from gemtui.agent.approval import (
     UNGATED,
     Approval,
     ApprovalRequest,
-    Fate,
+    HookedCall,
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
@@ -38,6 +38,7 @@ from gemtui.policy.model.rules import Call, Decision
 from gemtui.runs.approved_writes import PutBackError, put_back
 from gemtui.runs.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
 from gemtui.runs.user_commands import UserCommands
+from gemtui.transcript.model import Consent
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
 
@@ -305,7 +306,7 @@ def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None
     assert "No touching." in refused["reason"]
     settled = asker.files.settled(1)
     assert settled is not None
-    assert (settled.fate, settled.arguments) == (Fate.DENIED, {"command": "touch x"})
+    assert (settled.consent, settled.arguments) == (Consent.DENIED, {"command": "touch x"})
 
 
 FOR_AGENTS = """
@@ -481,7 +482,7 @@ def test_a_question_that_can_t_be_written_is_refused(asker: Asker) -> None:
 def test_an_answer_that_can_t_be_read_refuses(asker: Asker) -> None:
     answer = asker.later("write_file", file_path="a", content="")
     asker.question(1)
-    (asker.files.path / "answer-1.json").write_text('{"verdict": "allow", "arguments": 5}')
+    (asker.files.path / "answer-1.json").write_text('{"consent": "allowed", "arguments": 5}')
     assert answer.result() == {
         "decision": "deny",
         "reason": "The user said no: the answer could not be read",
@@ -522,7 +523,7 @@ def test_the_end_of_the_hook_ends_its_question(asker: Asker) -> None:
     asker.question(1)
     connection.close()
     settled = until(lambda: asker.files.settled(1))
-    assert settled.fate is Fate.ABANDONED
+    assert settled.consent is Consent.ABANDONED
     assert asker.files.answer(1, Approval.allow())
     until(lambda: not asker.gate.waiting)
 
@@ -532,8 +533,8 @@ def test_the_end_of_the_run_ends_all_questions(asker: Asker) -> None:
     asker.question(3)
     asker.gate.close()
     assert [each.result() for each in answers] == [None] * 3
-    fates = [settled and settled.fate for settled in map(asker.files.settled, (1, 2, 3))]
-    assert fates == [Fate.ABANDONED] * 3
+    fates = [settled and settled.consent for settled in map(asker.files.settled, (1, 2, 3))]
+    assert fates == [Consent.ABANDONED] * 3
 
 
 def test_a_hundred_at_once_each_get_their_own_answer(asker: Asker) -> None:
@@ -582,7 +583,7 @@ def test_a_yes_is_for_where_the_path_led_then(asker: Asker) -> None:
     assert (again.because, again.again) == (LED, 1)
     settled = asker.files.settled(1)
     assert settled is not None
-    assert (settled.fate, settled.again) == (Fate.ABANDONED, 2)
+    assert (settled.consent, settled.again) == (Consent.ABANDONED, 2)
     (asker.project / "link").unlink()
     (asker.project / "link").symlink_to("/etc")
     asker.files.answer(2, Approval.allow())
@@ -734,7 +735,7 @@ def test_a_call_that_a_granted_rule_lets_pass_says_so(asker: Asker) -> None:
     asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
     assert first.result()
     assert asker.call("run_shell_command", command="make test")
-    (passed,) = asker.files.passed()
+    (passed,) = asker.files.passed().values()
     assert (passed.arguments, passed.answer) == ({"command": "make test"}, 1)
 
 
@@ -761,7 +762,7 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
     asker.question(1)
     with pytest.raises(ValueError):
         asker.files.answer(1, Approval.allow({"count": float("inf")}))
-    given = '{"verdict": "allow", "arguments": {"count": 1e999}}'
+    given = '{"consent": "allowed", "arguments": {"count": 1e999}}'
     (asker.files.path / "answer-1.json").write_text(given)
     assert answer.result() == {"decision": "deny", "reason": TROUBLE}
 
@@ -904,3 +905,22 @@ def test_a_socket_that_can_t_be_made_keeps_the_run_from_starting(tmp_path: Path)
     (tmp_path / "gate").touch()
     with pytest.raises(OSError, match="in use"):
         Asker(tmp_path)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_call_that_another_hook_changed_says_so(asker: Asker, when: str) -> None:
+    """The question is no sub-agent's; a read that is changed later is written down."""
+    asker.hook("SessionStart")
+    given = {"file_path": "a", "content": "1"}
+    use = {"type": "tool_use", "tool_id": "1", "tool_name": "write_file", "parameters": given}
+    if when == "before":
+        asker.says(use)
+        asker.later("write_file", **{**given, "content": "other"})
+        request = asker.question(1)
+        assert (request.hooked, request.subagent) == (True, False)
+        return
+    asker.says({**use, "tool_name": "glob", "parameters": {"pattern": "*"}})
+    asker.call("glob", pattern="*")
+    asker.hook("AfterTool", tool_name="glob", tool_input={"pattern": "/etc/*"}, tool_response={})
+    (found,) = asker.files.hooked().values()
+    assert found == HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="1")

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import ALTERED, MOVED, UNGATED, Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import ALTERED, MOVED, UNGATED, Approval, ApprovalRequest
 from gemtui.agent.events import AgentEvent, PermissionRequest
 from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.gemini import GeminiRun
@@ -30,6 +30,7 @@ from gemtui.extension.content import NAME
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import extension_dir
 from gemtui.runs.adapter import GeminiAdapter
+from gemtui.transcript.model import Consent
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
@@ -164,7 +165,7 @@ async def test_the_supervisor_is_killed_while_it_asks(gated: GeminiCli) -> None:
     assert ended.problem == KILLED
     assert process_tree.tagged(run.folder.id) == set()
     settled = await until(lambda: run.gate.settled(1))  # the guardian says so
-    assert settled.fate is Fate.ABANDONED
+    assert settled.consent is Consent.ABANDONED
     assert files(gated) == {}
 
 

@@ -191,3 +191,20 @@ def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> 
     policy = GatePolicy.of(request, os.environ)
     ways = [policy.judge(call).way for call in CALLS]
     assert ways == [Way.ASK, Way.REFUSE, Way.PASS]
+
+
+def test_a_folder_that_the_run_includes_is_asked_about_not_refused(tmp_path: Path) -> None:
+    work, more = tmp_path / "work", tmp_path / "more"
+    work.mkdir()
+    more.mkdir()
+    write = Call("write_file", {"file_path": str(more / "a.txt"), "content": "x"})
+    for included, way in (((), Way.REFUSE), ((more,), Way.ASK)):
+        asks = command(tmp_path, ask=True, include_directories=included)
+        request = Request(
+            id="run",
+            argv=asks.argv,
+            cwd=str(work),
+            environ={},
+            about={"ask": True, "approval_mode": "default"},
+        )
+        assert GatePolicy.of(request, os.environ).judge(write).way is way

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Fate
+from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -26,7 +26,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
 from gemtui.runs.gate import NOBODY
 from gemtui.runs.outcome import RunProgress
-from gemtui.transcript.model import Text, ToolCall
+from gemtui.transcript.model import Consent, Text, ToolCall
 from tests.gated import asked, asking, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
@@ -102,7 +102,11 @@ async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     assert [each.tool_use_id for each in requests] == uses
     gate = GateFolder.of(run_of(gated))
     settled = [gate.settled(number) for number in gate.numbers()]
-    assert [each and each.fate for each in settled] == [Fate.ALLOWED, Fate.DENIED, Fate.CHANGED]
+    assert [each and each.consent for each in settled] == [
+        Consent.ALLOWED,
+        Consent.DENIED,
+        Consent.CHANGED,
+    ]
     assert settled[2] is not None
     assert settled[2].arguments == changed
 

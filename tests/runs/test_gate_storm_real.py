@@ -25,8 +25,9 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import ALTERED, PASSED, Fate, Verdict
+from gemtui.agent.approval import ALTERED, PASSED
 from gemtui.agent.gemini import GeminiRun
+from gemtui.transcript.model import Consent
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE
@@ -292,7 +293,7 @@ def test_what_is_there_was_allowed_as_it_is(gated: GeminiCli, seed: int) -> None
 def approved(run: GeminiRun) -> set[int]:
     """The questions that were answered with yes, as asked or changed."""
     answers = {number: run.gate.answer_to(number) for number in run.gate.numbers()}
-    return {number for number, each in answers.items() if each and each.verdict is Verdict.ALLOW}
+    return {number for number, each in answers.items() if each and each.consent is Consent.ALLOWED}
 
 
 def allowed(run: GeminiRun, journal: Path) -> dict[str, str]:
@@ -306,4 +307,4 @@ def allowed(run: GeminiRun, journal: Path) -> dict[str, str]:
 def counted(run: GeminiRun) -> Counter[str]:
     """How often each thing became of a question."""
     found = (run.gate.settled(number) for number in run.gate.numbers())
-    return Counter("open" if each is None else Fate(each.fate).value for each in found)
+    return Counter("open" if each is None else Consent(each.consent).value for each in found)

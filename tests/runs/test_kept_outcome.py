@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.run_folder import Exit, RunFolder
+from gemtui.runs.ending import Status
 from gemtui.runs.listing import Run, list_runs, with_outcome
-from gemtui.runs.outcome import Status
 from tests.runs.test_listing import add_run, unended
 from tests.runs.test_outcome import ENDINGS, NAMES, STREAMS
 

@@ -19,7 +19,8 @@ from gemtui.agent.events import DoneStatus
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
-from gemtui.runs.listing import RunState, broken_runs, clear, list_runs, prune, usage
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
 SAID = '{"type":"message","role":"assistant","content":"Yes.","delta":true}\n'

@@ -18,7 +18,8 @@ from gemtui.agent import process_tree
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
-from gemtui.runs.listing import RunState, clear, list_runs, prune, usage
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import clear, list_runs, prune, usage
 from gemtui.runs.stop import stop
 from tests.fake_cli import INIT, FakeCli
 from tests.runs.test_listing import add_run

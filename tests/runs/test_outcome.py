@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
@@ -12,15 +14,11 @@ import pytest
 from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
 from gemtui.agent.fold import Fold
 from gemtui.agent.ndjson import NdjsonReader
+from gemtui.agent.run_folder import About, Request
 from gemtui.agent.stream import Ending, Limit, Stream
-from gemtui.runs.outcome import (
-    RunOutcome,
-    RunProgress,
-    Status,
-    plain_message,
-    refusal_words,
-    retry_words,
-)
+from gemtui.runs.ending import Status
+from gemtui.runs.outcome import RunOutcome, RunProgress, plain_message, refusal_words, retry_words
+from gemtui.runs.run_policy import RunPolicy
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
 
@@ -38,7 +36,7 @@ NO_SANDBOX = "The sandbox can't be used"
 LOOP = "Done, but Gemini repeated itself and was stopped"
 NOTHING = "Done, but there is no answer"
 MISSED = "Done, but 1 tool call failed: replace"
-UNKNOWN_TOOL = "Done, but 1 tool call failed: frobnicate"
+UNKNOWN_TOOL = "Done, but there is no tool frobnicate: the model called it by mistake"
 DENIED = "Gemini denies access (403)"
 REFUSED_2 = "Done, but 2 tool calls were refused"
 TURNS = "The run reached its turn limit"
@@ -226,23 +224,82 @@ def test_refused_tools_say_why() -> None:
     assert refusal_words("Tool execution denied by policy.") == "denied by a policy"
 
 
+NOT_FOUND = "tool_not_registered", 'Tool "{}" not found.'
+VIOLATION = "policy_violation", "Tool execution denied by policy. Not {} here."
+RULES = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "git push"
+decision = "deny"
+priority = 500
+denyMessage = "Not run_shell_command here."
+
+[[rule]]
+toolName = ["web_fetch", "mcp_srv_drop"]
+decision = "deny"
+priority = 500
+"""
+
+
 @pytest.mark.parametrize(
-    ("tool", "words", "freer"),
+    ("tool", "args", "error", "status", "words", "ways"),
     [
-        ("write_file", "not permitted in this mode", True),
-        ("delegate_to_agent", "not found: current versions of Gemini CLI have no such tool", False),
+        ("write_file", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
+        ("web_fetch", {}, NOT_FOUND, Status.REFUSED, "denied by rule 2 of work.toml (", "change"),
+        ("mcp_srv_drop", {}, NOT_FOUND, Status.REFUSED, "denied by rule 2 of work.", "change"),
+        ("mcp_srv_get", {}, NOT_FOUND, Status.REFUSED, "not permitted in this mode", "yolo"),
+        ("delegate_to_agent", {}, NOT_FOUND, Status.WARNING, "", ""),
+        ("glob", {}, NOT_FOUND, Status.WARNING, "", ""),
+        (
+            "run_shell_command",
+            {"command": "git push"},
+            VIOLATION,
+            Status.REFUSED,
+            "denied by rule 1 of work.toml (",
+            "change rule 1 of work.toml (",
+        ),
     ],
 )
-def test_only_a_tool_that_exists_is_said_to_be_allowed_by_another_mode(
-    tool: str, words: str, freer: bool
+def test_the_policy_of_a_run_says_why_a_call_was_refused(
+    tmp_path: Path,
+    tool: str,
+    args: dict[str, str],
+    error: tuple[str, str],
+    status: Status,
+    words: str,
+    ways: str,
 ) -> None:
-    message = f'"Tool \\"{tool}\\" not found."'
-    error = f'{{"type":"tool_not_registered","message":{message}}}'
-    use = f'{{"type":"tool_use","tool_name":"{tool}","tool_id":"1","parameters":{{}}}}'
-    result = f'{{"type":"tool_result","tool_id":"1","status":"error","error":{error}}}'
-    found = said(INIT, use, result, HELLO, OK)
-    assert (found.status, found.detail) == (Status.REFUSED, f"{tool}: {words}")
-    assert ("yolo" in " ".join(found.ways_out)) == freer
+    """A tool that does not exist is an error that names it; no advice lifts a person's own rule."""
+    (policy := tmp_path / "work.toml").write_text(RULES)
+    home = {"GEMINI_CLI_HOME": str(tmp_path)}
+    argv = ("gemini", f"--policy={policy}")
+    about: About = {"ask": error is VIOLATION}
+    request = Request(id="r", argv=argv, cwd=str(tmp_path), environ=home, about=about)
+    request = replace(request, about={**about, "hidden": RunPolicy.of(request).hidden()})
+    stream = Stream(cwd="/p", hides=lambda name: request.hides(name) is not None)
+    failed = {"type": error[0], "message": error[1].format(tool)}
+    lines = (
+        INIT,
+        json.dumps({"type": "tool_use", "tool_name": tool, "tool_id": "1", "parameters": args}),
+        json.dumps({"type": "tool_result", "tool_id": "1", "status": "error", "error": failed}),
+        HELLO,
+        OK,
+    )
+    progress, read = RunProgress(request), NdjsonReader().feed("\n".join((*lines, "")).encode())
+    events = [each for line in read for each in stream.feed(line)]
+    for each in (*events, *stream.finish(Ending(code=0))):
+        progress.add(each)
+    progress.settle(tmp_path)
+    found = progress.outcome()
+    assert found is not None
+    assert found.status is status
+    assert words in found.detail
+    assert ways in " ".join(found.ways_out)
+    assert ("yolo" in " ".join(found.ways_out)) is (ways == "yolo")
+    if status is Status.WARNING:
+        assert found.headline.startswith(f"Done, but there is no tool {tool}:")
+    policy.write_text(RULES.replace("deny", "allow"))
+    assert not RunPolicy.of(request).is_older_than(datetime.fromtimestamp(0, UTC))
 
 
 def test_a_broken_policy_file_is_a_failure() -> None:

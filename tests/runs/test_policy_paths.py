@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.settings import user_policies
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.runs.effective_policy import effective_policy
 
@@ -39,8 +39,8 @@ def test_everybody_reads_policy_paths_alike(
     wanted = [home / name[2:] if name.startswith("~/") else work / name for name in names]
     for path in wanted:
         path.write_text("")
-    run = user_policies(dict(os.environ), work)
+    run = CliSettings.read(os.environ, work).user_policies(work)
     simulated = effective_policy(workspace=work)
-    editor = list_policies(simulated.setup.settings)
+    editor = list_policies(simulated.settings.policy_paths(work))
     assert list(run) == list(simulated.files) == (wanted or [home / ".gemini" / "policies"])
     assert [each.path for each in editor if each.origin is Origin.SETTINGS] == wanted

@@ -14,7 +14,7 @@ from gemtui.errors import ConfigError
 from gemtui.sessions import read_cached
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
-from gemtui.stats.activity import Activity, activities
+from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import Stats
 from gemtui.stats.repositories import repository_of
@@ -30,7 +30,7 @@ def stats_of(
 ) -> Stats:
     stats = Stats(PRICES, since=since, zone=zone)
     for summary, found in activities(read(home).sessions, home=home, cache=cache):
-        assert isinstance(found, Activity)
+        assert isinstance(found, FileActivity)
         stats.add(summary, found)
     return stats
 

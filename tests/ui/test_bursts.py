@@ -14,7 +14,8 @@ from textual.widgets import Input, TextArea
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import Run, RunState, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.text import Clean
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.files import (
@@ -26,7 +25,7 @@ from gemtui.files import (
     write_whole,
 )
 from gemtui.own_folders import make_own_folder
-from gemtui.paths import current_folder, gemini_home, setting_paths
+from gemtui.paths import gemini_home
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.named_policies import ENDING, find_policy, path_of, policies_dir
 from gemtui.policy.file.policy import LARGEST
@@ -88,18 +87,18 @@ class Opened:
 # --- which there are -----------------------------------------------------------------------------
 
 
-def list_policies(settings: Mapping[str, Any] | None = None) -> tuple[PolicyFile, ...]:
-    """List the policy files: gemtui's own, the CLI's, then those named by `settings`.
+def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tuple[PolicyFile, ...]:
+    """List the policy files: gemtui's own, the CLI's, then those that its settings name.
 
-    `settings`: the CLI's settings as parsed from JSON. Each group is sorted by name. A path in the
-    settings that does not exist is listed as well, with the reason in `read_only`.
+    `named`: files and folders in `policyPaths`; `admin`: in `adminPolicyPaths`. Each group is
+    sorted by name. A path that does not exist is listed as well, with the reason in `read_only`.
     """
     found: dict[Path, PolicyFile] = {}
     for folder, origin in ((policies_dir(), Origin.OURS), (_users_dir(), Origin.USER)):
         for path in _files_in(folder):
             found.setdefault(path.absolute(), _file(path, origin))
-    for key, origin in (("policyPaths", Origin.SETTINGS), ("adminPolicyPaths", Origin.ADMIN)):
-        for path in setting_paths((settings or {}).get(key), gemini_home(), current_folder()):
+    for paths, origin in ((named, Origin.SETTINGS), (admin, Origin.ADMIN)):
+        for path in paths:
             for file in _files_in(path) if is_there(path) and is_folder(path) else (path,):
                 found.setdefault(file.absolute(), _file(file, origin))
     return tuple(found.values())

@@ -21,7 +21,7 @@ from gemtui.policy.match.matching import (
     AGENT_TOOL,
     SHELL,
     CompiledRule,
-    RuleRow,
+    RuleSequence,
     Subject,
     compile_rules,
     mismatch,
@@ -58,7 +58,7 @@ class ToolContext:
 
     availability: ToolAvailability
     subject: Subject
-    rules: RuleRow
+    rules: RuleSequence
     edits: bool
     checkers: tuple[CompiledChecker, ...]
     settled: Outcome | None
@@ -174,7 +174,7 @@ class Evaluator:
         return ToolContext(
             availability=availability,
             subject=subject,
-            rules=RuleRow(rules),
+            rules=RuleSequence(rules),
             edits=edits,
             checkers=checkers,
             settled=settled,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import PurePath
 
 from gemtui.policy.engine.evaluator import Evaluator, ToolContext
 from gemtui.policy.engine.own_refusals import tool_refuses
@@ -15,10 +14,8 @@ from gemtui.policy.match.patterns import PatternTimeout
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import nearest
 from gemtui.policy.model.tool_catalog import tool as known_tool
+from gemtui.policy.words import condition_result, rule_place
 from gemtui.text import visible_line
-
-SHOWN = 4
-"""Prefixes of one rule that a reason names."""
 
 _DOES = {
     Decision.ALLOW: "allows it",
@@ -40,7 +37,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
     because = _because(call, evaluator, evaluation)
     for rule in _hanging(evaluator.context(call), evaluation):
-        because += f" {_upper(place(rule))} has a pattern that Gemini CLI may hang on."
+        because += f" {_upper(rule_place(rule))} has a pattern that Gemini CLI may hang on."
     if refuses is not None:
         because += f" {call.tool} itself refuses the call, whatever the policy says: {refuses}."
     return Explanation(
@@ -78,17 +75,6 @@ def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | 
     return evaluation.ready.rule.deny_message if evaluation.ready else None
 
 
-def place(rule: Rule) -> str:
-    """Return where a rule comes from, as words within a sentence."""
-    if rule.index:
-        return f"rule {rule.index} of {PurePath(rule.source).name or 'the policy'}"
-    if rule.tier is Tier.BUILTIN:
-        return "a rule that Gemini CLI brings along"
-    if rule.source.startswith("-"):
-        return f"the option {rule.source}"
-    return f"the setting {rule.source}" if rule.source else "a rule"
-
-
 def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
     if evaluator.stopped:
         return f"Gemini CLI does not start: {evaluator.stopped}."
@@ -118,7 +104,7 @@ def _hidden(rule: Rule | None) -> str:
     end = "so the model is not told of the tool and a call of it fails as not found."
     if rule is None:
         return f"No rule is for it, which headless means deny, {end}"
-    return _upper(f"{place(rule)} denies it whatever the arguments, {end}")
+    return _upper(f"{rule_place(rule)} denies it whatever the arguments, {end}")
 
 
 def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
@@ -127,16 +113,16 @@ def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
     does = _DOES[evaluation.decision]
     if not evaluation.note:
         if evaluation.ready:
-            return _upper(f"{place(evaluation.ready.rule)} {does}.")
+            return _upper(f"{rule_place(evaluation.ready.rule)} {does}.")
         return _default(evaluator, evaluation.decision)
     first = evaluation.matched or evaluation.ready
     if first is None:
         return f"No rule matches, and Gemini CLI {does}: {evaluation.note}."
     if first.decision is evaluation.decision and first is evaluation.ready:
-        return _upper(f"{place(first.rule)} {does}: {evaluation.note}.")
-    matched = f"{place(first.rule)} matches and would {_would(first.decision)}"
+        return _upper(f"{rule_place(first.rule)} {does}: {evaluation.note}.")
+    matched = f"{rule_place(first.rule)} matches and would {_would(first.decision)}"
     other = evaluation.ready if evaluation.ready is not first else None
-    by = place(other.rule) if other else "Gemini CLI"
+    by = rule_place(other.rule) if other else "Gemini CLI"
     return _upper(f"{matched}, but {by} {does}: {evaluation.note}.")
 
 
@@ -178,7 +164,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
             continue
         matches, why = _looked_at(fit, call, context)
         if decided is not None:
-            matches, why = False, f"it comes after {place(decided)}, which decided already"
+            matches, why = False, f"it comes after {rule_place(decided)}, which decided already"
         elif matches:
             decided = rule
             why = _deciding(rule, evaluation, why)
@@ -204,18 +190,7 @@ def _looked_at(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) 
         matches = any(one.finds(text) for one in fit)
     except PatternTimeout:
         return False, "its pattern does not end on these arguments"
-    return matches, _condition(fit[0].rule, matches)
-
-
-def _condition(rule: Rule, matches: bool) -> str:
-    if rule.prefix_list or any(rule.command_prefixes):
-        shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:SHOWN]]
-        if len(rule.command_prefixes) > SHOWN:
-            shown.append(f"one of {len(rule.command_prefixes) - SHOWN} more")
-        does = "begins" if matches else "does not begin"
-        return f"the command {does} with {' or '.join(shown)}"
-    what = "commandRegex" if rule.command_regex else "argsPattern"
-    return f"its {what} {'is' if matches else 'is not'} found in the arguments"
+    return matches, condition_result(fit[0].rule, matches)
 
 
 def _deciding(rule: Rule, evaluation: Evaluation, why: str) -> str:

@@ -70,12 +70,15 @@ def tool_refuses(
 
 
 def roots_of(setup: Setup) -> tuple[Path, ...]:
-    """Return the folders that tools may use: the workspace, and those that the settings add."""
+    """Return the folders that tools may use: the workspace, then those that the settings and the
+    options of the run add.
+    """
     if setup.workspace is None:
         return ()
     more = names(setup.settings, "context", "includeDirectories") or ()
     home = gemini_home()
-    return (setup.workspace, *(setup.workspace / settings_path(each, home) for each in more))
+    added = (*(settings_path(each, home) for each in more), *setup.include_directories)
+    return (setup.workspace, *(setup.workspace / each for each in added))
 
 
 def own_path(tool: str) -> str:

@@ -27,13 +27,15 @@ class Setup:
     `settings`: the merged settings. `allowed_tools`: as `--allowed-tools`. `mcp_tools`: the
     servers' tools, as far as known; a name `mcp_<server>_<tool>` that is not among them is split by
     the servers that the settings name. `workspace`: the run's folder; None = paths in commands are
-    not resolved. `stopped`: why the CLI does not start on this machine; None = it does.
+    not resolved. `include_directories`: as `--include-directories`. `stopped`: why the CLI does not
+    start on this machine; None = it does.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     allowed_tools: tuple[str, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()
     workspace: Path | None = None
+    include_directories: tuple[Path, ...] = ()
     stopped: str | None = None
 
 

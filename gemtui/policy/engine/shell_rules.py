@@ -14,7 +14,7 @@ from typing import Any
 from gemtui.calls.shell.command_safety import Judgement, judge
 from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
 from gemtui.policy.engine.results import Evaluation
-from gemtui.policy.match.matching import CompiledRule, RuleRow
+from gemtui.policy.match.matching import CompiledRule, RuleSequence
 from gemtui.policy.model.rules import ApprovalMode, Decision
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
@@ -29,7 +29,7 @@ class ShellRules:
         self.mode, self.default, self.workspace = mode, default, workspace
         self.yolo = mode is ApprovalMode.YOLO
 
-    def check(self, rules: RuleRow, args: Mapping[str, Any]) -> Evaluation:
+    def check(self, rules: RuleSequence, args: Mapping[str, Any]) -> Evaluation:
         """Return the decision on a call with these raw arguments.
 
         `rules`: those that apply to the shell tool, sorted.
@@ -84,7 +84,7 @@ class _State:
 class _Command:
     """One call's command; what was found of its parts is kept, for they hold one another."""
 
-    def __init__(self, shell: ShellRules, rules: RuleRow, dir_path: str | None) -> None:
+    def __init__(self, shell: ShellRules, rules: RuleSequence, dir_path: str | None) -> None:
         self._shell, self._rules, self._dir_path = shell, rules, dir_path
         self._seen: dict[str, Evaluation] = {}
 

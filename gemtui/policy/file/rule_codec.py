@@ -15,7 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from gemtui.errors import PolicyError
-from gemtui.policy.file.toml_dialect import Moment
+from gemtui.policy.file.toml_dialect import TomlDate
 from gemtui.policy.model.rules import Decision, Rule, SafetyChecker
 
 KEYS = (
@@ -165,7 +165,7 @@ def value_text(value: Any) -> str:
             return _quoted(value)
         case int() | float():
             return repr(value)
-        case Moment():
+        case TomlDate():
             return f"{value.text}  "  # its reader takes what is behind it, or minds it
         case Mapping():
             inner = ", ".join(

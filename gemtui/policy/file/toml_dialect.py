@@ -26,7 +26,7 @@ class TomlError(GemtuiError):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TomlDate:
     """A date or a time, as it is written."""
 
     text: str
@@ -245,7 +245,7 @@ class _Reader:
         for pattern in (_DATE, _TIME):
             if (found := pattern.match(text, start)) and _exists(found):
                 self._at = found.end()
-                return _Value("date or time", Moment(found[0].strip()))
+                return _Value("date or time", TomlDate(found[0].strip()))
         if found := _WORD.match(text, start):
             self._at = found.end()
             if found[0] in ("true", "false"):

@@ -74,7 +74,7 @@ class Scanner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class TomlField:
     """A `key = value` of a rule, or a table header within it.
 
     `key`: the first part of a dotted key: `toolAnnotations` for `toolAnnotations.readOnlyHint`.
@@ -93,10 +93,10 @@ _KEY = re.compile(rf"\s*({_NAME})\s*(\.|=)\s*")
 _PART = re.compile(rf"\s*\[+\s*{_NAME}\s*\.\s*({_NAME})")
 
 
-def fields_of(text: str) -> list[Field]:
+def fields_of(text: str) -> list[TomlField]:
     """Return the fields of a rule's text in order, without the `[[rule]]` line."""
     scanner = Scanner()
-    found: list[Field] = []
+    found: list[TomlField] = []
     part: str | None = None
     at = 0
     for line in lines_of(text):
@@ -108,18 +108,18 @@ def fields_of(text: str) -> list[Field]:
             header = _PART.match(line)
             part = _name(header[1]) if header else None
             if part is not None:
-                found.append(Field(key=part, start=start, end=at, value=None))
+                found.append(TomlField(key=part, start=start, end=at, value=None))
         elif part is not None and line.strip() and not line.lstrip().startswith("#"):
             scanner.feed(line)
             found[-1] = _longer(found[-1], at, at)
         elif key := _KEY.match(line):
             end = start + scanner.feed(line)
             value = (start + key.end(), end) if key[2] == "=" else None
-            found.append(Field(key=_name(key[1]), start=start, end=at, value=value))
+            found.append(TomlField(key=_name(key[1]), start=start, end=at, value=value))
     return found
 
 
-def _longer(field: Field, end: int, value_end: int) -> Field:
+def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
     value = None if field.value is None else (field.value[0], value_end)
     return replace(field, end=end, value=value)
 

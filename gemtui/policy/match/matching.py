@@ -203,7 +203,7 @@ def _said(rule: Rule) -> str:
     return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
 
 
-class RuleRow:
+class RuleSequence:
     """The rules that apply to calls of one tool, in the engine's order: looked through for many.
 
     Few rules match a call. What every match of a pattern begins with is looked for first, for all

@@ -145,6 +145,11 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
 _BY_NAME = {each.name: each for each in TOOLS}
 
 
+def is_known(name: str) -> bool:
+    """Whether the CLI has a tool of this name, or of this older name."""
+    return tool(name) is not None
+
+
 def tool(name: str) -> Tool | None:
     """Return the tool of this name, or of an alias that rules know; None = the CLI has none."""
     return _BY_NAME.get(ALIASES.get(name, name))

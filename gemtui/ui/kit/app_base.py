@@ -129,9 +129,12 @@ class AppBase(App[None]):
         del session
         return False
 
-    def tabs(self, current: str) -> Sequence[Content]:
-        """The first words of a screen: the modes, each with the sign of what goes on there."""
-        return tabs(current, self.signs())
+    def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
+        """The first words of a screen: the modes, each with the sign of what goes on there.
+
+        `first`: the key that has to be pressed before that of a mode; "" = none.
+        """
+        return tabs(current, self.signs(), first=first)
 
     # --- screens that come and go --------------------------------------------------------------
 

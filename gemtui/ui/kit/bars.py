@@ -161,19 +161,22 @@ def _rank(key: Key) -> int:
 _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies", "3 Policy"))
 
 
-def tabs(current: str, signs: Mapping[str, str]) -> Sequence[Content]:
+def tabs(current: str, signs: Mapping[str, str], *, first: str = "") -> Sequence[Content]:
     """The name, then the modes with the current one (by its key's id) in brackets.
 
     `signs`: the one that stands at a mode, by the id of its key. A click on a mode is its key.
+    `first`: the key that has to be pressed before that of a mode, where a text takes the keys.
     """
-    return (Content.styled("gemtui", "bold $text-accent"), *_modes(current, signs))
+    return (Content.styled("gemtui", "bold $text-accent"), *_modes(current, signs, first))
 
 
-def _modes(current: str, signs: Mapping[str, str]) -> Sequence[Content]:
+def _modes(current: str, signs: Mapping[str, str], first: str) -> Sequence[Content]:
     words = []
     for id, label in _MODES:
         text = f"{label} {signs.get(id, '')}".rstrip()
         here = id == current
+        if first and not here:
+            text = f"{first} {text}"
         word = Content.styled(f"[{text}]" if here else f" {text} ", "bold" if here else "dim")
         words.append(word.stylize(Style.from_meta({"key": id})))
     return (Content("").join(words),)

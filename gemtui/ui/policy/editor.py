@@ -15,7 +15,7 @@ from gemtui.ui.policy import files
 from gemtui.ui.policy.command_preview import CommandPreview, command_preview
 from gemtui.ui.policy.edits import Edit, Make
 from gemtui.ui.policy.files import watch_file
-from gemtui.ui.policy.files_dialog import FileAction, FileChoice, FilesScreen
+from gemtui.ui.policy.files_dialog import FileAction, FileChoice, PolicyFilesScreen
 from gemtui.ui.rules.draft import Draft
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class PolicyEditor:
         """Let the user choose another policy, or make, rename or delete one."""
         opened = self.draft.opened
         here = None if opened is None else opened.file.path
-        screen = FilesScreen(await self._files(), here)
+        screen = PolicyFilesScreen(await self._files(), here)
         wanted = await self._app.push_screen_wait(screen)
         if wanted is not None:
             await self._do(wanted, here)

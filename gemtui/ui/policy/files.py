@@ -34,7 +34,8 @@ SUGGESTED = "work"
 
 def listed(folder: Path) -> tuple[PolicyFile, ...]:
     """Return all policy files that matter to a run in `folder`, ours first. Reads the disk."""
-    return store.list_policies(effective_policy(workspace=folder).setup.settings)
+    found = effective_policy(workspace=folder).settings
+    return store.list_policies(found.policy_paths(folder), found.admin_policies(folder))
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:

@@ -42,7 +42,7 @@ class FileChoice(NamedTuple):
     file: PolicyFile | None = None
 
 
-class FilesScreen(DialogScreen[FileChoice]):
+class PolicyFilesScreen(DialogScreen[FileChoice]):
     """Closes with a `FileChoice`, or with None. `current`: the file that is being edited."""
 
     BINDINGS = bindings(Where.POLICY_FILES)

@@ -12,13 +12,14 @@ from textual.widget import Widget
 
 from gemtui.policy.edit.document import RuleEntry
 from gemtui.policy.model.rules import Finding, Rule, Severity
+from gemtui.policy.words import LONG, condition_words, decision_word, tools_words
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import GUTTER, RowList
 from gemtui.ui.rules.draft import Draft, order
-from gemtui.ui.rules.draw import LONG, column, decided, tools, when, word
+from gemtui.ui.rules.draw import column, decided, summary
 
 _DECISION = 5
 """Cells of a decision's word."""
@@ -57,8 +58,7 @@ def _row(place: int, entry: RuleEntry, problems: Sequence[Finding]) -> RuleRow:
 
 
 def _searched(entry: RuleEntry) -> str:
-    rule = entry.rule
-    said = "" if rule is None else f"{word(rule.decision)} {tools(rule)} {when(rule)}"
+    said = "" if entry.rule is None else summary(entry.rule)
     return f"{said} {entry.text}{'' if entry.enabled else ' off'}".lower()
 
 
@@ -89,7 +89,7 @@ def draw(row: RuleRow, look: Look) -> Pieces:
         Piece(own(f"{rule.priority:>4g}  "), style),
         *_decision(row.entry, rule, look),
         Piece(own("  "), style),
-        column(tools(rule), _room(look.width) - 1, style, look),
+        column(tools_words(rule), _room(look.width) - 1, style, look),
         Piece(own("  "), style),
         Piece(own(", ".join(_conditions(row.entry, rule))), style),
     )
@@ -106,14 +106,14 @@ def _sign(row: RuleRow, look: Look) -> Piece:
 def _decision(entry: RuleEntry, rule: Rule, look: Look) -> Pieces:
     if entry.enabled:
         return decided(rule.decision, look, room=_DECISION)
-    said = f"{look.glyphs.interrupted} {word(rule.decision):<{_DECISION}}"
+    said = f"{look.glyphs.interrupted} {decision_word(rule.decision):<{_DECISION}}"
     return (Piece(own(said), look[Role.MUTED]),)
 
 
 def _conditions(entry: RuleEntry, rule: Rule) -> Iterator[str]:
     if not entry.enabled:
         yield "off"
-    if said := when(rule):
+    if said := condition_words(rule):
         yield said
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from pathlib import PurePath
 
 from rich.style import Style
 
 from gemtui.policy.engine.decide import Considered, Explanation, Outcome
-from gemtui.policy.match.path_pattern_text import files_of
-from gemtui.policy.model.rules import Call, Decision, Rule, Tier
-from gemtui.text import Clean, command_line, ellipsis, visible_line
+from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
+from gemtui.text import Clean, command_line, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 from gemtui.ui.draw.lines import (
@@ -31,11 +30,6 @@ from gemtui.ui.draw.lines import (
 )
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
-LONG = 400
-"""Characters of a foreign text that are considered for one line."""
-_NAMED = 3
-"""Tool names shown of a rule; the number of the others is given."""
-_WORDS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
 _ROLES = {
     Decision.ALLOW: Role.SUCCESS,
     Decision.ASK_USER: Role.WARNING,
@@ -45,11 +39,6 @@ NOT_OFFERED = "not offered"
 
 
 # --- words -----------------------------------------------------------------------------------
-
-
-def word(decision: Decision) -> Clean:
-    """Return the decision in one word: allow, ask, deny."""
-    return own(_WORDS[decision])
 
 
 def sign(decision: Decision, look: Look) -> Clean:
@@ -66,7 +55,7 @@ def sign(decision: Decision, look: Look) -> Clean:
 def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
     """Return the sign and word for a decision; the word is padded to `room` cells."""
     style = look[_ROLES[decision]]
-    return (Piece(own(f"{sign(decision, look)} {word(decision):<{room}}"), style),)
+    return (Piece(own(f"{sign(decision, look)} {decision_word(decision):<{room}}"), style),)
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
@@ -82,54 +71,6 @@ def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
     return decided(found.decision, look, room=room)
 
 
-def _quoted(text: str) -> str:
-    return f'"{visible_line(text[:LONG])}"'
-
-
-def tools(rule: Rule) -> Clean:
-    """Return the tools that a rule is for: "write_file, replace", "any tool of github"."""
-    names = visible_line(", ".join(rule.tools[:_NAMED])[:LONG]) or "any tool"
-    if "*" in rule.tools:
-        names = own("any tool")
-    elif len(rule.tools) > _NAMED:
-        names = own(f"{names} and {len(rule.tools) - _NAMED:,} more")
-    return own(f"{names} of {visible_line(rule.mcp_name[:LONG])}") if rule.mcp_name else own(names)
-
-
-def when(rule: Rule) -> Clean:
-    """Return the conditions of a rule, except for its tools; "" = none."""
-    return own(", ".join(_conditions(rule)))
-
-
-def _conditions(rule: Rule) -> Iterator[str]:
-    if rule.command_prefixes:
-        yield "prefix " + " or ".join(map(_quoted, rule.command_prefixes[:LONG]))
-    if rule.command_regex is not None:
-        yield f"command matches {visible_line(rule.command_regex[:LONG])}"
-    if rule.args_pattern is not None:
-        files = files_of(rule.args_pattern)
-        yield visible_line((files or f"arguments match {rule.args_pattern}")[:LONG])
-    if rule.annotations:
-        named = (f"{key}={value}" for key, value in rule.annotations.items())
-        yield f"marked {visible_line(' '.join(named)[:LONG])}"
-    if rule.subagent is not None:
-        yield f"subagent {visible_line(rule.subagent[:LONG])}"
-    if rule.modes:
-        yield f"mode {flat(' or '.join(rule.modes)[:LONG])}"
-    if rule.interactive is not None:
-        yield "interactive only" if rule.interactive else "headless only"
-    if rule.allow_redirection:
-        yield "redirection too"
-
-
-def source(rule: Rule) -> Clean:
-    """Return where a rule comes from: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
-    if rule.tier is Tier.BUILTIN:
-        return own("built-in")
-    name = flat(PurePath(rule.source).name[:LONG]) or own("the policy")
-    return own(f"rule {rule.index} of {name}") if rule.index else name
-
-
 def rank(rule: Rule) -> Clean:
     """Return the number that the engine sorts by, with three decimals: 4.100."""
     return own(f"{rule.effective:.3f}")
@@ -137,9 +78,9 @@ def rank(rule: Rule) -> Clean:
 
 def summary(rule: Rule) -> Clean:
     """Return a rule in one line: its decision, its tools, its conditions."""
-    conditions = when(rule)
+    conditions = condition_words(rule)
     end = f"  {conditions}" if conditions else ""
-    return own(f"{word(rule.decision)}  {tools(rule)}{end}")
+    return own(f"{decision_word(rule.decision)}  {tools_words(rule)}{end}")
 
 
 def asked(call: Call) -> Clean:
@@ -177,7 +118,7 @@ def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = (
 
 def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     rule = found.rule
-    by = "no rule applies" if rule is None else f"by {source(rule)}, {rank(rule)}"
+    by = "no rule applies" if rule is None else f"by {rule_source(rule)}, {rank(rule)}"
     first = Outcome(decision=found.decision, offered=found.offered, rule=rule)
     head = (*outcome(first, look), Piece(own(f"  {by}"), look[Role.TEXT]))
     yield from wrap(head, look.width)
@@ -236,7 +177,7 @@ def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Line:
             Piece(own(mark), look[Role.CURSOR]),
             Piece(own(f" {rank(each.rule)}  {said:<8}"), style + BOLD if here else style),
             *decided(each.rule.decision, look, room=5),
-            Piece(own(f" {tools(each.rule)}  {when(each.rule)}"), style),
-            Piece(own(f"  {source(each.rule)}"), look[Role.MUTED]),
+            Piece(own(f" {tools_words(each.rule)}  {condition_words(each.rule)}"), style),
+            Piece(own(f"  {rule_source(each.rule)}"), look[Role.MUTED]),
         )
     )

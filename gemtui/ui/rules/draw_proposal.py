@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gemtui.policy.model.recorded_call import Reference
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
+from gemtui.policy.words import LONG, condition_words, tools_words
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, command_line, counted, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, prefixed, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.rules.draw import LONG, cut, decided, rank, tools, when
+from gemtui.ui.rules.draw import cut, decided, rank
 from gemtui.ui.rules.draw_rows import call_row
 
 Find = Callable[[str], Summary | None]
@@ -21,9 +22,9 @@ _NAME = 11
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     """Draw a proposed rule: the rule, its evidence, what else it allows, examples."""
     rule = found.rule
-    name = Piece(own(f"  {tools(rule)}"), look[Role.TEXT] + BOLD)
+    name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
     lines = [*wrap((*decided(rule.decision, look), name), look.width)]
-    if conditions := when(rule):
+    if conditions := condition_words(rule):
         lines += _named("when", conditions, look)
     lines += _named("priority", own(f"{rule.priority:g}  ({rank(rule)})"), look)
     seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"

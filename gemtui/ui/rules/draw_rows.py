@@ -9,21 +9,12 @@ from gemtui.policy.model.recorded_call import CallStatus, Reference
 from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
+from gemtui.policy.words import LONG, condition_words, rule_source, tools_words
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, command_line, counted, relative, visible_line
 from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, fit, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.rules.draw import (
-    LONG,
-    column,
-    decided,
-    hidden,
-    outcome,
-    rank,
-    source,
-    tools,
-    when,
-)
+from gemtui.ui.rules.draw import column, decided, hidden, outcome, rank
 
 _ROOMY = 100
 """Cells from which on a row names the source of a rule in full."""
@@ -32,7 +23,7 @@ VERDICT = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class RowHeading:
     """A heading above rows, which the cursor skips."""
 
     text: Clean
@@ -56,18 +47,18 @@ class Missing:
     calls: int
 
 
-ReplayRow = Heading | Total | RuleCount | Missing
+ReplayRow = RowHeading | Total | RuleCount | Missing
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposalRow:
     """A proposed rule, and whether it is chosen."""
 
     suggestion: Suggestion
     chosen: bool
 
 
-SuggestRow = Heading | Proposal | LeftOut
+SuggestRow = RowHeading | ProposalRow | LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +90,7 @@ def _muted(text: str, look: Look) -> Piece:
     return Piece(own(text), look[Role.MUTED])
 
 
-def heading(row: Heading, look: Look) -> Pieces:
+def heading(row: RowHeading, look: Look) -> Pieces:
     """Draw a heading with its addition."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
@@ -181,11 +172,11 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
         counts[ReplayDecision.TOOL_REFUSES] = found.tool_refuses
     rows: list[ReplayRow] = [Total(each, calls, found.calls) for each, calls in counts.items()]
     if found.by_rule:
-        rows += [Heading(Clean("")), Heading(Clean("By rule"), Clean("most calls first"))]
+        rows += [RowHeading(Clean("")), RowHeading(Clean("By rule"), Clean("most calls first"))]
         rows += found.by_rule
     if found.unknown:
         more = Clean("not in this Gemini CLI; also counted above")
-        rows += [Heading(Clean("")), Heading(Clean("Tools of other versions"), more)]
+        rows += [RowHeading(Clean("")), RowHeading(Clean("Tools of other versions"), more)]
         rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
     return rows
 
@@ -193,7 +184,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
 def replay_row(row: ReplayRow, look: Look) -> Pieces:
     """Draw one row of a replay."""
     match row:
-        case Heading():
+        case RowHeading():
             return heading(row, look)
         case Total():
             return _total(row, look)
@@ -226,7 +217,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
         return (*front, _muted("no rule: the approval mode decides", look))
     left = (
         *front,
-        Piece(own(f"{tools(rule)}  {when(rule)}"), look[Role.TEXT]),
+        Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]),
     )
     return _both(left, (_muted(_place(rule, look), look),), look)
 
@@ -234,9 +225,9 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 def _place(rule: Rule, look: Look) -> str:
     """The source and priority of a rule, or only a short form of it in a narrow window."""
     if look.width >= _ROOMY:
-        return f"{source(rule)}  {rank(rule)}"
+        return f"{rule_source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
-    return f"rule {rule.index}" if of_file else source(rule)
+    return f"rule {rule.index}" if of_file else rule_source(rule)
 
 
 # --- suggestions -------------------------------------------------------------------------------
@@ -245,9 +236,9 @@ def _place(rule: Rule, look: Look) -> str:
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
     """Draw a proposed rule with its checkbox, or what was left out."""
     match row:
-        case Heading():
+        case RowHeading():
             return heading(row, look)
-        case Proposal():
+        case ProposalRow():
             return _proposal(row, look)
         case _:
             left = (
@@ -260,10 +251,10 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
             return _both(left, (_muted(counted(row.calls, "call"), look),), look)
 
 
-def _proposal(row: Proposal, look: Look) -> Pieces:
+def _proposal(row: ProposalRow, look: Look) -> Pieces:
     rule, found = row.suggestion.rule, row.suggestion
     box = own("[x] " if row.chosen else "[ ] ")
-    words = own(f"{tools(rule)}  {when(replace(rule, modes=()))}")
+    words = own(f"{tools_words(rule)}  {condition_words(replace(rule, modes=()))}")
     left = (
         Piece(box, look[Role.ACCENT if row.chosen else Role.MUTED]),
         Piece(words, look[Role.TEXT] + BOLD if row.chosen else look[Role.TEXT]),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.agent import remembered, trust
+from gemtui.agent import folder_options, trust
 from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions, seconds_text
 from gemtui.errors import GateError, GemtuiError
@@ -20,12 +20,13 @@ from gemtui.kept.run_copies import last_copies
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
 from gemtui.runs import follow_up
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import Report, told_before
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
-from gemtui.text import Clean, clean, clean_line, ellipsis
+from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.kit.put_back import put_back_of_run
+from gemtui.ui.kit.text_screen import RawScreen
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
 
@@ -46,47 +47,82 @@ MOST_STDERR = 1_000_000
 
 
 async def trusted(
-    app: AppBase, folder: Path, environ: Mapping[str, str] = os.environ
+    app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
     """Whether a run must be told to trust its folder; None = the user refused.
 
     Asks once per folder, and only where Gemini CLI would refuse to work.
     """
+    folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
         return False
     if await asyncio.to_thread(trust.remembered, folder, environ):
         return True
-    told = await asyncio.to_thread(told_before, AgentOptions(cwd=folder), environ)
-    lines = [clean_line(line) for words in told.lines() for line in textwrap.wrap(words, 70)]
-    rest = len(lines) - MOST_TOLD
-    more = Choice("show", Clean("Show all of it"), Clean(f"{rest} more lines"))
-    question = ChooseScreen(
-        Clean("Trust this folder?"),
-        (
-            clean_line(str(folder)),
-            Clean(""),
-            Clean("Gemini CLI does not know this folder and will not work in it."),
-            Clean("Trusting it also switches on the settings, hooks and MCP servers"),
-            Clean("that it brings along."),
-            *lines[:MOST_TOLD],
-        ),
-        (
-            Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
-            Choice("yes", Clean("Trust and run"), Clean("remembered by gemtui")),
-            *((more,) if rest > 0 else ()),
-        ),
+    report = await asyncio.to_thread(told_before, options, environ)
+    about = (
+        clean_line(str(folder)),
+        Clean(""),
+        Clean("Gemini CLI does not know this folder and will not work in it."),
+        Clean("Trusting it also switches on the settings, hooks and MCP servers"),
+        Clean("that it brings along."),
     )
-    answer = await app.push_screen_wait(question)
-    if answer == "show":
-        app.show_text("What this folder changes without asking", "\n".join(lines), what="the list")
-        return None
-    if answer != "yes":
+    yes = Choice("yes", Clean("Trust and run"), Clean("remembered by gemtui"))
+    if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):
         return None
     try:
         await asyncio.to_thread(trust.remember, folder)
     except (GemtuiError, OSError) as error:
         app.say(f"You will be asked again: {error}", problem=True)
     return True
+
+
+async def _told(app: AppBase, options: AgentOptions) -> bool:
+    """Say what a run does that nobody is asked about, where that is news; False = no run."""
+    report = await asyncio.to_thread(told_before, options)
+    if report.is_news:
+        title = Clean("Before this run")
+        about = (
+            clean_line(str(report.folder)),
+            Clean(""),
+            Clean("Nobody is asked about this:"),
+        )
+        yes = Choice("yes", Clean("Run"), Clean("say it again only when it changes"))
+        return await _agreed(app, title, about, yes, report)
+    if report.changed:
+        app.say("; ".join(report.lines()))
+        await _remember(app, report)
+    return True
+
+
+async def _agreed(
+    app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
+) -> bool:
+    """Ask whether to run after all that is said before; a yes has seen it."""
+    lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
+    rest = len(lines) - MOST_TOLD
+    choices = [Choice("no", Clean("Don't run"), Clean("the prompt is kept")), yes]
+    if rest > 0:
+        choices.append(Choice("show", Clean("Show all of it"), Clean(f"{rest} more lines")))
+    while True:
+        asked = ChooseScreen(title, (*about, *lines[:MOST_TOLD]), choices)
+        answer = await app.push_screen_wait(asked)
+        if answer != "show":
+            break
+        whole = visible("\n".join(report.lines()))
+        heading = Clean("What this folder changes without asking")
+        await app.push_screen_wait(
+            RawScreen(heading, whole, what="the list", ascii=app.config.ascii)
+        )
+    if answer == "yes":
+        await _remember(app, report)
+    return answer == "yes"
+
+
+async def _remember(app: AppBase, report: Report) -> None:
+    try:
+        await asyncio.to_thread(report.remember)
+    except OSError as error:
+        app.say(f"This will be said again: {error}", problem=True)
 
 
 async def show_trusted(app: AppBase) -> None:
@@ -186,11 +222,11 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
         return None
     try:
         if chosen.remember:
-            await asyncio.to_thread(remembered.remember, chosen.options)
-            but = ", ".join(remembered.left_out(chosen.options))
+            await asyncio.to_thread(folder_options.remember, chosen.options)
+            but = ", ".join(folder_options.left_out(chosen.options))
             app.say(f"Remembered for this folder{f', but not {but}' if but else ''}.")
         elif kept and chosen.options.cwd == folder:
-            await asyncio.to_thread(remembered.forget, folder)
+            await asyncio.to_thread(folder_options.forget, folder)
             app.say("Cleared: no options are remembered for this folder.")
     except OSError as error:
         app.say(
@@ -202,7 +238,7 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     """The options that a folder keeps; None, after a word, where they can't be read."""
     try:
-        return await asyncio.to_thread(remembered.remembered, folder)
+        return await asyncio.to_thread(folder_options.remembered, folder)
     except OSError as error:
         words = f"The options remembered for this folder can't be used: {error.strerror}"
         app.say(f"{words} ({error.filename}); ctrl+o sets them again", problem=True)
@@ -308,10 +344,12 @@ async def start(
 
     None, after saying why, if it was not started. The person says what to do where it can't ask.
     """
-    trust = options.trust or await trusted(app, options.cwd or current_folder())
+    trust = options.trust or await trusted(app, options)
     if trust is None:
         return None
     wanted = replace(options, trust=trust)
+    if not await _told(app, wanted):
+        return None
     while True:
         try:
             return await registry.start(prompt, wanted, before=before, id=id)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from textual.content import Content
 
-from gemtui.agent.approval import Away
 from gemtui.agent.detect import Detected
-from gemtui.agent.options import AgentOptions, seconds_text
+from gemtui.agent.options import AgentOptions, option_value, run_options, seconds_text
+from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.notify import Notice
 from gemtui.paths import current_folder
-from gemtui.policy.file.levels import Level
 from gemtui.policy.model.rules import ApprovalMode, Call
-from gemtui.runs.outcome import Status
+from gemtui.runs.ending import Status
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
 from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
@@ -50,17 +49,16 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-ENDS = {
-    Status.OK: ("done", "success"),
-    Status.WARNING: ("done, with a warning", "warning"),
-    Status.REFUSED: ("done, tools were denied", "warning"),
-    Status.INCOMPLETE: ("incomplete", "warning"),
-    Status.FAILED: ("failed", "error"),
-    Status.INTERRUPTED: ("interrupted", "warning"),
-    Status.TURN_LIMIT: ("turn limit", "warning"),
-    Status.TIMEOUT: ("timed out", "error"),
+END_COLOURS = {
+    Status.OK: "success",
+    Status.WARNING: "warning",
+    Status.REFUSED: "warning",
+    Status.INCOMPLETE: "warning",
+    Status.FAILED: "error",
+    Status.INTERRUPTED: "warning",
+    Status.TURN_LIMIT: "warning",
+    Status.TIMEOUT: "error",
 }
-"""The word for an end, and its colour."""
 
 
 _NAMED = 60
@@ -101,13 +99,15 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
         )
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
-    word, role = ("running", "accent") if run.outcome is None else ENDS[run.outcome.status]
+    word, role = "running", "accent"
+    if run.outcome is not None:
+        word, role = run.outcome.status.words, END_COLOURS[run.outcome.status]
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
 
 
 def end_notice(run: LiveRun) -> Notice:
     """Return what tells somebody who looks elsewhere that a run has ended, and how."""
-    how = "done" if run.outcome is None else ENDS[run.outcome.status][0]
+    how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
@@ -155,7 +155,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
-    _, role = ENDS[outcome.status]
+    role = END_COLOURS[outcome.status]
     heading = f"{clean_line(outcome.headline)} ({counted(run.answers(), 'turn')})"
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
@@ -280,41 +280,31 @@ _LOUD = "bold $text-warning"
 
 def loud_words(options: AgentOptions) -> Iterator[str]:
     """Yield what lets commands run unasked, or trusts what nobody has trusted."""
-    if options.trust:
-        yield "trust"
-    if options.permissions is not None and options.permissions.shell_execute == Level.ALLOW:
-        yield "shell allow"
-    if options.approved_tools:
-        yield f"{counted(len(options.approved_tools), 'tool')} allowed"
+    for option in run_options():
+        if option.brief and option.dangerous(value := option_value(options, option.name)):
+            yield _brief(option, value)
 
 
 def unusual(options: AgentOptions) -> Iterator[str]:
     """Yield what else differs from the defaults, but for model, mode and folder."""
-    if options.ask:
-        yield "asks me" if options.away is Away.WAIT else "asks me, denies while I am away"
-    if options.sandbox:
-        yield "sandbox"
-    if (levels := options.permissions) is not None:
-        named = {
-            "write": levels.file_write,
-            "shell": levels.shell_execute if levels.shell_execute != Level.ALLOW else None,
-            "net": levels.network_access,
-        }
-        yield from (f"{name} {level}" for name, level in named.items() if level is not None)
-    if options.only_tools is not None:
-        yield f"only {counted(len(options.only_tools), 'tool')}"
-    if options.disallowed_tools:
-        yield f"{counted(len(options.disallowed_tools), 'tool')} denied"
-    if options.max_turns is not None:
-        yield counted(options.max_turns, "turn")
-    if options.timeout is not None:
-        yield f"timeout {seconds_text(options.timeout)}"
-    if options.idle_timeout is not None:
-        yield f"silence {seconds_text(options.idle_timeout)}"
-    if options.policies:
-        yield f"policy {', '.join(path.stem for path in options.policies)}"
-    if options.include_directories:
-        yield f"{counted(len(options.include_directories), 'more folder')}"
+    for option in run_options():
+        value = option_value(options, option.name)
+        means = not option.needs or option_value(options, option.needs)
+        if option.brief and means and value != option.default and not option.dangerous(value):
+            yield _brief(option, value)
+
+
+def _brief(option: RunOption, value: Any) -> str:
+    """A value in the words of its option."""
+    if option.unit:
+        words = counted(value if isinstance(value, int) else len(value), option.unit)
+    elif option.kind is OptionKind.SECONDS:
+        words = seconds_text(value)
+    elif option.kind is OptionKind.PATHS:
+        words = ", ".join(path.stem for path in value)
+    else:
+        words = str(value)
+    return option.brief.format(words)
 
 
 def refused(block: Block | None) -> Call | None:

@@ -12,7 +12,8 @@ from textual import on, work
 from textual.app import ComposeResult
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.listing import Run, RunState, with_outcome
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run, with_outcome
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
@@ -21,7 +22,7 @@ from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.filtering import SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.run.labels import ENDS, sign
+from gemtui.ui.run.labels import END_COLOURS, sign
 
 _WORD = 16
 """Cells for how a run ended."""
@@ -154,4 +155,4 @@ def _sign(run: Run, look: Look) -> tuple[str, Role]:
         return look.glyphs.running, Role.ACCENT
     if run.end is None:
         return look.glyphs.ask, Role.WARNING
-    return sign(run.end, look.glyphs), Role(ENDS[run.end][1])
+    return sign(run.end, look.glyphs), Role(END_COLOURS[run.end])

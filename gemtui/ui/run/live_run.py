@@ -17,7 +17,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from gemtui.agent.approval import Approval, Away, Difference
+from gemtui.agent.approval import Away, Difference
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -34,9 +34,10 @@ from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
 from gemtui.agent.stored_options import from_dict, to_dict
 from gemtui.runs.answered_calls import AnsweredCalls
+from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.outcome import RunOutcome, RunProgress, Status, retry_words
-from gemtui.runs.questions import Question, Questions
+from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
+from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.runs.steered import Steered, look, with_words
 from gemtui.transcript.model import (
     Author,
@@ -123,7 +124,7 @@ class LiveRun:
         self.told: Transcript | None = None
         """The whole of it with what the CLI has stored, once it has ended."""
         self.before = Transcript.of(()) if before is None else before
-        self.progress = RunProgress()
+        self.progress = RunProgress(run.request)
         self.questions: tuple[Question, ...] = ()
         self.differing: Sequence[Difference] = ()
         """The files that were not as approved; known once it has ended."""
@@ -131,7 +132,8 @@ class LiveRun:
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called when it asks, and when a question has been answered."""
-        self._questions, self._answered = Questions(run.gate), AnsweredCalls()
+        self._unasked = UnaskedCalls()
+        self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.steered = Steered()
         """What was said to it in its midst, and what is sent next."""
@@ -212,7 +214,7 @@ class LiveRun:
         finally:
             for task in tasks:
                 task.cancel()
-        await self._look_at_questions()
+        await self.look_at_questions()
         self.differing = await asyncio.to_thread(self.run.gate.differences)
         self.exit = self.run.exit()
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
@@ -255,18 +257,22 @@ class LiveRun:
     async def _follow_questions(self) -> None:
         """Look for questions; an editor that has the terminal leaves somebody there to answer."""
         gone = threading.Event()
-        threading.Thread(target=self._questions.stay, args=(gone,), daemon=True).start()
+        threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
         try:
             while True:
-                await self._look_at_questions()
+                await self.look_at_questions()
                 await asyncio.sleep(LOOK)
         finally:
             gone.set()
 
-    async def _look_at_questions(self) -> None:
+    async def look_at_questions(self) -> None:
+        """Read what it asks, and what has become of that."""
         async with self._reading:
-            found = await asyncio.to_thread(self._questions.look)
+            found = await asyncio.to_thread(self.conversation.look)
         await self.look_at_steering()
+        if (unasked := self.conversation.questions.unasked) is not self._unasked:
+            self._unasked = unasked
+            self._asked += 1
         if found is not self.questions:
             self.questions, self._waiting = found, self._in_order(found)
             self._asked += 1
@@ -287,21 +293,6 @@ class LiveRun:
             return calls.get(question.request.tool_use_id or "", len(calls)), question.number
 
         return tuple(sorted((each for each in questions if each.waits), key=place))
-
-    async def answer(self, number: int, approval: Approval) -> bool:
-        """Answer a question; False where somebody else has answered. Raises OSError."""
-        first = await asyncio.to_thread(self._questions.answer, number, approval)
-        await self._look_at_questions()
-        return first
-
-    async def take_back(self) -> Question | None:
-        """Ask again about all like the newest call of which all like it were allowed.
-
-        Return its question; None where there is none. Raises PolicyError and OSError.
-        """
-        question = await asyncio.to_thread(self._questions.take_back)
-        await self._look_at_questions()
-        return question
 
     @property
     def hears(self) -> bool:
@@ -348,7 +339,7 @@ class LiveRun:
     @property
     def sends_next(self) -> bool:
         """Whether it ended so that what waits behind it is sent by itself."""
-        well = self.outcome is not None and self.outcome.status in _WELL
+        well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_go_on and not self.past
 
     # --- its stderr ----------------------------------------------------------------------------
@@ -378,7 +369,7 @@ class LiveRun:
     def own(self) -> Transcript:
         """Return what this run said, without the conversation before it."""
         said = self.streamed if self.told is None else self.told
-        told = self._answered.told(said, self.questions)
+        told = self._answered.told(said, self.questions, self._unasked)
         return with_words(told, self.steered, self._words)
 
     def transcript(self) -> Transcript:
@@ -441,10 +432,6 @@ class LiveRun:
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
-
-
-_WELL = (Status.OK, Status.WARNING, Status.REFUSED)
-"""A run is done: its last turn came to its end."""
 
 
 def _size(path: Path) -> int:

@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.options import AgentOptions, seconds, seconds_text
+from gemtui.agent.options import (
+    AgentOptions,
+    option_value,
+    run_options,
+    seconds,
+    seconds_text,
+    with_values,
+)
+from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, typed_path
 from gemtui.text import Clean, short_path, visible_line
 from gemtui.ui.rules.form_fields import names
 
 
+def is_typed(option: RunOption) -> bool:
+    """Whether the dialog has a field for it in which text is typed."""
+    chosen = option.kind in (OptionKind.SWITCH, OptionKind.CHOICE) or option.name == "policies"
+    return bool(option.label) and not chosen
+
+
 def texts_of(options: AgentOptions) -> dict[str, Clean]:
     """Return what stands in the fields, by the names of the options."""
-    texts = {
-        "model": options.model or "",
-        "cwd": short_path(options.cwd or current_folder()),
-        "include_directories": ", ".join(map(short_path, options.include_directories)),
-        "resume": options.resume or "",
-        "only_tools": ", ".join(options.only_tools or ()),
-        "approved_tools": ", ".join(options.approved_tools),
-        "disallowed_tools": ", ".join(options.disallowed_tools),
-        "max_turns": "" if options.max_turns is None else str(options.max_turns),
-        "timeout": _time(options.timeout),
-        "idle_timeout": _time(options.idle_timeout),
+    return {
+        each.name: visible_line(_text(each, option_value(options, each.name)).strip())
+        for each in filter(is_typed, run_options())
     }
-    return {name: visible_line(text.strip()) for name, text in texts.items()}
+
+
+def _text(option: RunOption, value: Any) -> str:
+    if option.name == "cwd":
+        return short_path(value or current_folder())
+    match option.kind:
+        case _ if value is None:
+            return ""
+        case OptionKind.NAMES:
+            return ", ".join(value)
+        case OptionKind.PATHS:
+            return ", ".join(map(short_path, value))
+        case OptionKind.SECONDS:
+            return seconds_text(value)
+    return str(value)
 
 
 def options_of(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
@@ -44,40 +63,29 @@ def options_of(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
     if "cwd" in changed:
         folder = current_folder() / typed_path(changed.pop("cwd"))
     made: dict[str, Any] = {"cwd": folder}
-    for name, text in changed.items():
-        try:
-            made[name] = _READERS[name](text, folder) if text else _NOTHING.get(name)
-        except OptionError as error:
-            raise OptionError(str(error), option=name) from None
-    return replace(base, **made)
+    for option in run_options():
+        if (text := changed.get(option.name)) is not None:
+            try:
+                made[option.name] = _value(option, text, folder) if text else option.default
+            except OptionError as error:
+                raise OptionError(str(error), option=option.name) from None
+    return with_values(base, made)
 
 
-_NOTHING = {"include_directories": (), "approved_tools": (), "disallowed_tools": ()}
-"""What an empty field means; None for all others."""
+def _value(option: RunOption, text: str, folder: Path) -> Any:
+    match option.kind:
+        case OptionKind.NUMBER:
+            return _number(text)
+        case OptionKind.SECONDS:
+            return seconds(text)
+        case OptionKind.NAMES:
+            return names(text)
+        case OptionKind.PATHS:
+            return tuple(folder / typed_path(name) for name in names(text))
+    return text
 
 
-def _time(limit: float | None) -> str:
-    return "" if limit is None else seconds_text(limit)
-
-
-def _number(text: str, _folder: Path) -> int:
+def _number(text: str) -> int:
     if not re.fullmatch("-?[0-9]+", text, re.ASCII):
         raise OptionError(f"{text} is not a whole number")
     return int(text)
-
-
-def _folders(text: str, folder: Path) -> tuple[Path, ...]:
-    return tuple(folder / typed_path(name) for name in names(text))
-
-
-_READERS: Mapping[str, Callable[[str, Path], Any]] = {
-    "model": lambda text, _: text,
-    "resume": lambda text, _: text,
-    "include_directories": _folders,
-    "only_tools": lambda text, _: names(text),
-    "approved_tools": lambda text, _: names(text),
-    "disallowed_tools": lambda text, _: names(text),
-    "max_turns": _number,
-    "timeout": lambda text, _: seconds(text),
-    "idle_timeout": lambda text, _: seconds(text),
-}

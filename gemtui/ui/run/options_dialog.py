@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.widget import Widget
 
-from gemtui.agent.approval import Away
-from gemtui.agent.options import AgentOptions
+from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
+from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.errors import OptionError
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, check_tools
-from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.file.levels import check_tools
 from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
@@ -33,87 +34,10 @@ from gemtui.ui.run.option_fields import options_of, texts_of
 
 AS_IT_IS = ""
 """The choice that says nothing: the CLI's own way."""
-_MODES = {
-    AS_IT_IS: "Gemini CLI's default",
-    ApprovalMode.DEFAULT: "default: writes and commands need a yes",
-    ApprovalMode.AUTO_EDIT: "auto_edit: files may be written",
-    ApprovalMode.PLAN: "plan: look, change nothing",
-    ApprovalMode.YOLO: "yolo: everything is allowed",
-}
-_LEVELS = {
-    AS_IT_IS: "set by the mode (ask if none)",
-    Level.ALLOW: "allow",
-    Level.ASK: "ask (denied unless “Ask me” is on)",
-    Level.DENY: "deny",
-}
-_AWAY: Mapping[str, str] = {
-    Away.WAIT: "the question waits, for days if needed",
-    Away.REFUSE: "the call is denied",
-}
-_TICKS = {
-    "ask": "before each call that needs approval",
-    "sandbox": "in Gemini CLI's own sandbox",
-    "trust": "this folder, for one run",
-    "remember": "these options for this folder",
-}
-_GROUPS: Mapping[str, Mapping[str, str]] = {
-    "": {
-        "model": "Model",
-        "cwd": "Folder",
-        "include_directories": "More folders",
-        "resume": "Session",
-    },
-    "What it may do": {
-        "approval_mode": "Mode",
-        "ask": "Ask me",
-        "away": "When I am away",
-        "file_write": "Write files",
-        "shell_execute": "Run commands",
-        "network_access": "Use the network",
-        "policies": "Policy",
-        "only_tools": "Only tools",
-        "approved_tools": "Allowed tools",
-        "disallowed_tools": "Denied tools",
-        "sandbox": "Sandbox",
-        "trust": "Trust",
-    },
-    "Limits": {
-        "max_turns": "Max turns",
-        "timeout": "Time limit",
-        "idle_timeout": "Silence limit",
-    },
-}
-_EMPTY = {
-    "model": "Gemini CLI's own choice",
-    "include_directories": "only the working folder",
-    "resume": "new session",
-    "only_tools": "every tool",
-    "approved_tools": "set by mode and policy",
-    "disallowed_tools": "none",
-    "max_turns": "no limit",
-    "timeout": "no limit",
-    "idle_timeout": "no limit",
-}
-"""What an empty field means."""
-_TOOLS = ("only_tools", "approved_tools", "disallowed_tools")
-_HINTS = {
-    "model": "auto, pro, flash, or a full name",
-    "cwd": "where the run works",
-    "include_directories": "more folders for the tools, separated by commas",
-    "resume": "full id of the session to continue",
-    "approval_mode": "what tools may do without asking; the rest is denied or asked about",
-    "ask": "needs gemtui's extension; deny rules still apply; weaker for MCP tools",
-    "away": "what happens to questions while gemtui is closed",
-    "policies": "policy files; pane 3 edits them",
-    "only_tools": "the only tools available; separated by commas",
-    "approved_tools": "allowed without confirmation; separated by commas",
-    "disallowed_tools": "denied; separated by commas",
-    "sandbox": "needs docker, podman or sandbox-exec",
-    "trust": "turns on this folder's settings, hooks and MCP servers",
-    "max_turns": "the run stops after this many model turns",
-    "timeout": "seconds, or 90s, 10m, 2h; then the run is stopped",
-    "idle_timeout": "seconds, or 90s, 10m, without output; then the run is stopped",
-    "remember": "except yolo, trust and allowed tools; `gemtui run` ignores them",
+_OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
+_REMEMBER = "remember"
+_HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
+    _REMEMBER: "except yolo, trust and allowed tools; `gemtui run` ignores them"
 }
 
 
@@ -142,7 +66,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self._options, self._remembers = options, remembers
         self._texts = texts_of(options)
         self._policies = {
-            AS_IT_IS: "only Gemini CLI's own policies",
+            AS_IT_IS: _OPTIONS["policies"].empty,
             **{str(file.path): clean_line(file.name) for file in policies},
         }
         if options.policies:
@@ -154,47 +78,68 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         keys = own("tab next   ctrl+s apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
-                for title, fields in _GROUPS.items():
+                with VerticalScroll(id="told-before"):
+                    yield Static(id="told-lines")
+                for title, options in groupby(_OPTIONS.values(), lambda each: each.group):
                     if title:
                         yield Static(own(title), classes="group")
-                    for name, label in fields.items():
-                        yield from self._row(name, label)
-            yield from self._row("remember", "Remember")
+                    for option in options:
+                        yield from self._row(option.name, option.label, self._field(option))
+            yield Static(id="told-summary")
+            tick = Tick(own("these options for this folder"), self._remembers, id=_REMEMBER)
+            yield from self._row(_REMEMBER, "Remember", tick)
             yield Static(id="hint")
             yield from self.buttons()
 
-    def _row(self, name: str, label: str) -> Iterator[Widget]:
-        yield Horizontal(Label(own(label)), self._field(name), classes="row")
+    def _row(self, name: str, label: str, field: Widget) -> Iterator[Widget]:
+        yield Horizontal(Label(own(label)), field, classes="row")
         yield Static(id=f"{name}-problem", classes="problem")
 
-    def _field(self, name: str) -> Widget:
-        options = self._options
-        if name in _TICKS:
-            ticked = self._remembers if name == "remember" else getattr(options, name)
-            return Tick(own(_TICKS[name]), ticked, id=name)
-        if name == "approval_mode":
-            return _select(name, _MODES, options.approval_mode)
-        if name == "away":
-            return _select(name, _AWAY, options.away)
-        if name in CAPABILITIES:
-            return _select(name, _LEVELS, getattr(options.permissions, name, None))
+    def _field(self, option: RunOption) -> Widget:
+        name, value = option.name, option_value(self._options, option.name)
+        if option.kind is OptionKind.SWITCH:
+            return Tick(own(option.tick), value, id=name)
+        if option.kind is OptionKind.CHOICE:
+            return _select(name, option.choices, value)
         if name == "policies":
-            return _select(name, self._policies, _paths(options.policies))
-        suggester = NameSuggester([tool.name for tool in TOOLS]) if name in _TOOLS else None
+            return _select(name, self._policies, _paths(value))
+        tools = option.kind is OptionKind.NAMES
         return Input(
             self._texts[name],
-            placeholder=own(_EMPTY.get(name, "")),
+            placeholder=own(option.empty),
             id=name,
-            suggester=suggester,
+            suggester=NameSuggester([tool.name for tool in TOOLS]) if tools else None,
         )
 
     def on_mount(self) -> None:
         """Fields that mean nothing yet take no keys."""
-        self._say_away()
+        self._say_needs()
+        self._tell_before()
 
-    @on(Tick.Changed, "#ask")
-    def _say_away(self) -> None:
-        self.query_one("#away", Select).disabled = not self._ticked("ask")
+    @on(Tick.Changed)
+    def _say_needs(self) -> None:
+        for option in _OPTIONS.values():
+            if option.needs:
+                self.query_one(f"#{option.name}").disabled = not self._ticked(option.needs)
+
+    # --- what a run does that nobody is asked about ---------------------------------------------
+
+    @on(Select.Changed, "#approval_mode")
+    @on(Input.Blurred, "#cwd")
+    @work(exclusive=True, group="told")
+    async def _tell_before(self) -> None:
+        """Say it of the folder and the mode that stand here, above all fields and in one line."""
+        try:
+            report = await asyncio.to_thread(told_before, self._wanted())
+        except OptionError:
+            return
+        lines = [clean_line(words) for words in report.lines()]
+        self.query_one("#told-before").display = bool(lines)
+        self.query_one("#told-lines", Static).update(Content("\n").join(map(Content, lines)))
+        summary = self.query_one("#told-summary", Static)
+        summary.display = bool(lines)
+        mark = look_of(self.app, 1).glyphs.warning
+        summary.update(clean_line(f"{mark} {report.summary() or 'settings changed'}: see above"))
 
     # --- hints ---------------------------------------------------------------------------------
 
@@ -209,7 +154,8 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         field = self.focused
         name = "" if field is None else field.id or ""
         words: Words = own(_HINTS.get(name, ""))
-        if name in _TOOLS and isinstance(field, Input) and field.value.strip():
+        tools = name in _OPTIONS and _OPTIONS[name].kind is OptionKind.NAMES
+        if tools and isinstance(field, Input) and field.value.strip():
             words = tool_hint(field.value)
         self.query_one("#hint", Static).update(words)
 
@@ -235,23 +181,17 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         except OptionError as error:
             self._say_problem(error)
         else:
-            self.dismiss(ChosenOptions(options, self._ticked("remember")))
+            self.dismiss(ChosenOptions(options, self._ticked(_REMEMBER)))
 
     def _wanted(self) -> AgentOptions:
-        levels = {name: Level(level) for name in CAPABILITIES if (level := self._chosen(name))}
-        mode = self._chosen("approval_mode")
-        chosen = replace(
-            self._options,
-            approval_mode=ApprovalMode(mode) if mode else None,
-            permissions=PermissionPolicy(**levels) if levels else None,
-            policies=self._chosen_policies(),
-            ask=self._ticked("ask"),
-            away=Away(self._chosen("away")),
-            sandbox=self._ticked("sandbox"),
-            trust=self._ticked("trust"),
-        )
+        chosen: dict[str, Any] = {"policies": self._chosen_policies()}
+        for name, option in _OPTIONS.items():
+            if option.kind is OptionKind.SWITCH:
+                chosen[name] = self._ticked(name)
+            elif option.kind is OptionKind.CHOICE:
+                chosen[name] = self._chosen(name) or None
         texts = {name: self.query_one(f"#{name}", Input).value for name in self._texts}
-        return options_of(texts, chosen)
+        return options_of(texts, with_values(self._options, chosen))
 
     def _chosen_policies(self) -> tuple[Path, ...]:
         chosen = self._chosen("policies")

@@ -7,11 +7,8 @@ question was drawn are not for it, and a yes scrolls on until the end of the cal
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -22,10 +19,9 @@ from textual.errors import NoWidget
 from textual.message import Message
 from textual.style import Style
 
-from gemtui.runs.cautions import Caution, cautions
-from gemtui.runs.conversation import similar_to
+from gemtui.runs.conversation import Asked, Conversation
 from gemtui.runs.like_this import LikeThis
-from gemtui.runs.proposal import Form, Proposal, proposal_of
+from gemtui.runs.proposal import Form
 from gemtui.runs.questions import Question
 from gemtui.text import Clean, counted, visible_line
 from gemtui.ui.draw.lines import Line
@@ -47,20 +43,10 @@ _AROUND = 12
 """Rows of the screen that are neither transcript nor call while a run asks."""
 
 
-class Said(StrEnum):
-    """What a person does with a question."""
-
-    YES = "yes"
-    ALL_RUN = "all_run"
-    ALWAYS = "always"
-    NO = "no"
-    BECAUSE = "no_because"
-    CHANGE = "change"
-    STOP = "stop_run"
-
-
-YES = frozenset((Said.YES, Said.ALL_RUN, Said.ALWAYS))
-"""The answers that let a call run."""
+YES = frozenset(("yes", "all_run", "always"))
+"""The actions that let a call run."""
+_SIMILAR = ("all_run", "always")
+_TYPED_BEHIND = frozenset(BY_ID[f"question.{action}"].keys for action in ("no_because", "change"))
 _ANSWERS = [f"question.{each}" for each in ("yes", "no", "change", "all_run", "always")]
 _ANSWERS += ["question.no_because", "question.stop_run", "question.whole"]
 """The keys that stand below a question, the most useful first."""
@@ -74,7 +60,7 @@ class QuestionView(LineView, inherit_bindings=False):
     class Keyed(Message):
         """A key was pressed for this action, when this was drawn."""
 
-        def __init__(self, action: str, shown: Shown | None) -> None:
+        def __init__(self, action: str, shown: Asked | None) -> None:
             super().__init__()
             self.action, self.shown = action, shown
 
@@ -185,37 +171,37 @@ class QuestionView(LineView, inherit_bindings=False):
     def _keyed(self, action: str) -> None:
         self.post_message(self.Keyed(action, self._pane.shown))
 
-    def _answer(self, said: Said) -> None:
+    def _answer(self, action: str) -> None:
         """A key acts some messages after it came: it is no answer to what was drawn meanwhile."""
-        self._keyed(said if self.armed else "too_soon")
+        self._keyed(action if self.armed else "too_soon")
 
     def action_yes(self) -> None:
         """Allow it."""
-        self._answer(Said.YES)
+        self._answer("yes")
 
     def action_all_run(self) -> None:
         """Allow it and similar calls in this run."""
-        self._answer(Said.ALL_RUN)
+        self._answer("all_run")
 
     def action_always(self) -> None:
         """Allow it and similar calls in every run that asks."""
-        self._answer(Said.ALWAYS)
+        self._answer("always")
 
     def action_no(self) -> None:
         """Deny it."""
-        self._answer(Said.NO)
+        self._answer("no")
 
     def action_no_because(self) -> None:
         """Deny it with a reason."""
-        self._answer(Said.BECAUSE)
+        self._answer("no_because")
 
     def action_change(self) -> None:
         """Edit what is to run."""
-        self._answer(Said.CHANGE)
+        self._answer("change")
 
     def action_stop_run(self) -> None:
         """Deny it and stop the run."""
-        self._answer(Said.STOP)
+        self._answer("stop_run")
 
     def action_whole(self) -> None:
         """All of it, over the whole screen."""
@@ -242,43 +228,20 @@ _ANSWERING = frozenset(
 )
 
 
-_TYPED_BEHIND = frozenset(BY_ID[f"question.{said}"].keys for said in (Said.BECAUSE, Said.CHANGE))
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The question that is drawn; `changed`: what the person would have run in its place."""
-
-    question: Question
-    proposal: Proposal
-    like: LikeThis
-    changed: Proposal | None = None
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """What to say above the call."""
-        return cautions(self.question.request, self.runs)
-
-    @property
-    def runs(self) -> Proposal:
-        """What a yes lets run."""
-        return self.changed or self.proposal
-
-
 class QuestionPane(Vertical):
     """The questions of one run that wait, one of them drawn."""
 
     class Answered(Message):
-        """The person has pressed a key for an answer."""
+        """The person has pressed the key of an action that answers."""
 
-        def __init__(self, said: Said, shown: Shown) -> None:
+        def __init__(self, action: str, shown: Asked) -> None:
             super().__init__()
-            self.said, self.shown = said, shown
+            self.action, self.shown = action, shown
 
     class WholeRequested(Message):
         """Show all of this."""
 
-        def __init__(self, shown: Shown) -> None:
+        def __init__(self, shown: Asked) -> None:
             super().__init__()
             self.shown = shown
 
@@ -295,10 +258,10 @@ class QuestionPane(Vertical):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="question")
         self._glyphs = glyphs
-        self._cwd = Path()
+        self._conversation: Conversation | None = None
         self.waiting: tuple[Question, ...] = ()
         self._number: int | None = None
-        self.shown: Shown | None = None
+        self.shown: Asked | None = None
         self._left_out = ""
 
     def compose(self) -> ComposeResult:
@@ -325,18 +288,18 @@ class QuestionPane(Vertical):
         """Whether a key does something now."""
         if action in ("next", "previous"):
             return len(self.waiting) > 1
-        if action in ("all_run", "always"):
+        if action in _SIMILAR:
             return self.shown is not None and self.shown.changed is None
         return self.shown is not None or action == "leave"
 
     # --- what is shown -------------------------------------------------------------------------
 
-    def show(self, waiting: Sequence[Question], cwd: Path) -> None:
-        """These questions wait now."""
+    def show(self, waiting: Sequence[Question], conversation: Conversation | None = None) -> None:
+        """Show that these questions of a conversation wait now."""
         if tuple(waiting) == self.waiting:
             return
         before = [each.number for each in self.waiting]
-        self.waiting, self._cwd = tuple(waiting), cwd
+        self.waiting, self._conversation = tuple(waiting), conversation
         numbers = [each.number for each in waiting]
         if self._number not in numbers:
             behind = before[before.index(self._number) + 1 :] if self._number in before else numbers
@@ -349,47 +312,21 @@ class QuestionPane(Vertical):
         self.view.show(lambda _look: ())
         self.view.begin()
         question = next((each for each in self.waiting if each.number == number), None)
-        if question is not None:
-            self._look_at(question)
+        if question is not None and self._conversation is not None:
+            self._look_at(question, self._conversation)
 
     @work(exclusive=True, group="proposal")
-    async def _look_at(self, question: Question) -> None:
-        proposal = await asyncio.to_thread(proposal_of, question.request, self._cwd)
-        like = await asyncio.to_thread(similar_to, question.request, self._cwd)
-        if question.number == self._number:
-            self._draw(Shown(question, proposal, like))
+    async def _look_at(self, question: Question, conversation: Conversation) -> None:
+        asked = await asyncio.to_thread(conversation.asked, question)
+        if question.number == self._number and conversation is self._conversation:
+            self._draw(asked)
 
-    async def is_as_shown(self, shown: Shown) -> bool:
-        """Whether the call would still do what is drawn; else what it would do now is drawn."""
-        now = await asyncio.to_thread(self._now, shown)
-        if now is not None and self.shown is shown:
+    def redraw(self, shown: Asked, now: Asked) -> None:
+        """Draw what a call would do now, in place of what was shown of it."""
+        if self.shown is shown:
             self._draw(now)
-        return now is None
 
-    def _now(self, shown: Shown) -> Shown | None:
-        """What the call would do now; None = as is shown."""
-        request, changed = shown.question.request, shown.changed
-        if changed is not None:
-            changed = proposal_of(request, self._cwd, changed.arguments)
-        now = replace(shown, proposal=proposal_of(request, self._cwd), changed=changed)
-        return None if now == shown else now
-
-    async def change(
-        self, shown: Shown, arguments: Mapping[str, Any], text: str | None = None
-    ) -> None:
-        """Show what would run in the place of what was asked; a yes runs it.
-
-        `text`: what the person wrote. Raises ValueError where just that can't be made.
-        """
-        changed, request = None, shown.question.request
-        if arguments != shown.proposal.arguments:
-            changed = await asyncio.to_thread(proposal_of, request, self._cwd, arguments)
-            if (why := changed.refusal(text)) is not None:
-                raise ValueError(why)
-        if self.shown is not None and self.shown.question.number == shown.question.number:
-            self._draw(replace(shown, changed=changed))
-
-    def _draw(self, shown: Shown) -> None:
+    def _draw(self, shown: Asked) -> None:
         self.shown = shown
         self.view.begin()
         self.view.show(self._lines)
@@ -397,13 +334,14 @@ class QuestionPane(Vertical):
         self.screen.refresh_bindings()
 
     def _lines(self, look: Look) -> Sequence[Line]:
-        if self.shown is None:
+        if self.shown is None or self._conversation is None:
             return ()
-        drawing = draw_proposal(self.shown.runs, self.shown.cautions, self._cwd, look)
+        project = self._conversation.cwd
+        drawing = draw_proposal(self.shown.runs, self.shown.cautions, project, look)
         self._left_out = drawing.left_out
         return drawing.lines
 
-    def was_read(self, shown: Shown) -> None:
+    def was_read(self, shown: Asked) -> None:
         """The end of the whole text of a call has been in sight."""
         if self.shown is shown:
             self._left_out = ""
@@ -492,16 +430,17 @@ class QuestionPane(Vertical):
         if shown.changed is not None:
             lines.append(self._asked(shown))
         else:
-            lines.append(self._like(shown.like))
+            lines.append(self._similar(shown.similar))
         words.update(Content("\n").join(lines))
 
-    def _like(self, like: LikeThis) -> Content:
-        keys = "/".join(BY_ID[f"question.{each}"].footer() for each in ("all_run", "always"))
-        if like.rule is None:
-            return Content.styled(visible_line(f"{keys} not available: {like.words}"), "dim")
-        return Content.assemble((keys, "bold $text-accent"), f" allow {visible_line(like.words)}")
+    def _similar(self, similar: LikeThis) -> Content:
+        keys = "/".join(BY_ID[f"question.{each}"].footer() for each in _SIMILAR)
+        if similar.rule is None:
+            return Content.styled(visible_line(f"{keys} not available: {similar.words}"), "dim")
+        words = f" allow {visible_line(similar.words)}"
+        return Content.assemble((keys, "bold $text-accent"), words)
 
-    def _asked(self, shown: Shown) -> Content:
+    def _asked(self, shown: Asked) -> Content:
         """What was asked, where something else would run."""
         asked = shown.proposal
         what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} as Gemini has it"
@@ -524,8 +463,8 @@ class QuestionPane(Vertical):
         line.say(hints)
 
     def _acts(self, action: str) -> bool:
-        narrow = self.shown is not None and self.shown.like.rule is not None
-        return self.can(action) and (narrow or action not in ("all_run", "always"))
+        similar = self.shown is not None and self.shown.has_similar
+        return self.can(action) and (similar or action not in _SIMILAR)
 
     def on_resize(self) -> None:
         """As much of the call as there is room for."""
@@ -558,12 +497,12 @@ class QuestionPane(Vertical):
             return
         elif action == "whole":
             self.post_message(self.WholeRequested(shown))
-        elif action in (Said.ALL_RUN, Said.ALWAYS) and shown.like.rule is None:
-            self._tell(f"No rule for similar calls: {shown.like.words}. y allows this one.")
+        elif action in _SIMILAR and not shown.has_similar:
+            self._tell(f"No rule for similar calls: {shown.similar.words}. y allows this one.")
         elif action in YES and not self._is_read:
             self._read_on()
         else:
-            self.post_message(self.Answered(Said(action), shown))
+            self.post_message(self.Answered(action, shown))
 
     @property
     def _is_read(self) -> bool:

@@ -16,9 +16,11 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
+from gemtui.runs.before_run import told_before
+from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.follow_up import send_next, settle, went_on
-from gemtui.runs.listing import Run, RunState, list_runs, prune
+from gemtui.runs.listing import Run, list_runs, prune
 from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 
@@ -171,15 +173,20 @@ class RunRegistry:
             return
 
         async def begin(text: str, id: str) -> LiveRun:
-            wanted = await asyncio.to_thread(_trusting, options)
+            wanted = await asyncio.to_thread(_unattended, options)
             return await self.start(text, wanted, before=run.settled(), id=id)
 
         run.next = await send_next(run.run.folder, begin) or run.next
 
 
-def _trusting(options: AgentOptions) -> AgentOptions:
-    """The options of a run about which nobody is asked. Raises OptionError."""
+def _unattended(options: AgentOptions) -> AgentOptions:
+    """The options of a run about which nobody is asked. Raises OptionError.
+
+    What happens unasked must be what was said before the last run.
+    """
     assert options.cwd is not None
+    if told_before(options).is_news:
+        raise OptionError("settings or .env files changed, and you have not seen how", option="cwd")
     if options.trust or not trust.must_ask(options.cwd, os.environ):
         return options
     if not trust.remembered(options.cwd):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on, work
+from textual import events, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,10 +19,10 @@ from textual.message import Message
 from textual.signal import Signal
 from textual.worker import WorkerCancelled
 
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import usual_mode
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
@@ -189,7 +189,8 @@ class RunScreen(DialogGuardScreen[None]):
     async def _look_for_mode(self) -> None:
         """Which mode a run here has that names none."""
         folder = self.options.cwd or current_folder()
-        usual = await asyncio.to_thread(usual_mode, os.environ, folder)
+        settings = await asyncio.to_thread(CliSettings.read, os.environ, folder)
+        usual = settings.usual_mode
         if usual is not self._usual:
             self._usual = usual
             self._say_options()
@@ -199,7 +200,7 @@ class RunScreen(DialogGuardScreen[None]):
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
         self._pointed_at = None
-        self.question.show((), run.cwd)
+        self.question.show(())
         self._go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
@@ -211,7 +212,7 @@ class RunScreen(DialogGuardScreen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
-        self.question.show((), folder)
+        self.question.show(())
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
         self.query_one("#status", BarLine).say([])
@@ -270,7 +271,7 @@ class RunScreen(DialogGuardScreen[None]):
         """Show what waits; the keys go there once nothing else can be meant by them."""
         pane = self.question
         asked, had_focus = pane.asks, pane.view.has_focus
-        pane.show(run.waiting, run.cwd)
+        pane.show(run.waiting, run.conversation)
         if pane.asks != asked:
             self._say_options()
             self.refresh_bindings()
@@ -519,20 +520,23 @@ class RunScreen(DialogGuardScreen[None]):
     @on(QuestionPane.Answered)
     def _answered(self, event: QuestionPane.Answered) -> None:
         if not self.asking and event.shown is self.question.shown:
-            self._answered_by = BY_ID[f"question.{event.said}"].keys
+            self._answered_by = BY_ID[f"question.{event.action}"].keys
             self._settle(event)
 
     @work(exclusive=True, group=DIALOG)
     async def _settle(self, event: QuestionPane.Answered) -> None:
         if (run := self.run_shown) is not None:
-            await answers.answer(self.gemtui, self.question, run, event.said, event.shown)
+            talk = run.conversation
+            await answers.answer(self.gemtui, self.question, talk, event.action, event.shown)
+            await run.look_at_questions()
             self._tick()
 
     @work(exclusive=True, group=DIALOG)
     async def action_take_back(self) -> None:
         """Ask again about what was allowed for all like it."""
         if self.run_shown is not None:
-            await answers.take_back(self.gemtui, self.run_shown)
+            await answers.take_back(self.gemtui, self.run_shown.conversation)
+            await self.run_shown.look_at_questions()
             self._tick()
 
     @work(exclusive=True, group=DIALOG)
@@ -631,7 +635,13 @@ class RunScreen(DialogGuardScreen[None]):
     def _update_header(self) -> None:
         looking = Content.styled("looking for Gemini CLI", "dim")
         right = [looking if self._cli is None else cli_words(self._cli)]
-        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs"), right)
+        first = BY_ID["prompt.leave"].footer() if self.focused is self.prompt else ""
+        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs", first=first), right)
+
+    @on(events.DescendantFocus, "PromptArea")
+    @on(events.DescendantBlur, "PromptArea")
+    def _prompt_took_the_keys(self) -> None:
+        self.call_after_refresh(self._update_header)
 
     def _say_nothing_yet(self) -> None:
         self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)

@@ -16,7 +16,7 @@ from textual.content import Content
 from gemtui.errors import ConfigError
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.summary import Summary
-from gemtui.stats.activity import Activity, activities
+from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, counted_sessions
 from gemtui.text import Clean, clean_line, counted, short_path
@@ -101,7 +101,7 @@ class StatsScreen(AnsweringScreen[None]):
             sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=stopped.is_set
         )
         for done, (session, each) in enumerate(found, 1):
-            if isinstance(each, Activity):
+            if isinstance(each, FileActivity):
                 stats.add(session, each)
             unread += isinstance(each, Problem)
             if done % _STEP == 0:

@@ -12,13 +12,13 @@ from textual.widget import Widget
 
 from gemtui.policy.model.recorded_call import Reference
 from gemtui.policy.suggest.replay import ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
+from gemtui.policy.words import rule_source
 from gemtui.text import Clean
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.rules.draw import source
-from gemtui.ui.rules.draw_rows import Heading, Missing, ReplayRow, Total, replay_row, replay_rows
+from gemtui.ui.rules.draw_rows import Missing, ReplayRow, RowHeading, Total, replay_row, replay_rows
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
 from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
 from gemtui.ui.simulator.scan_screen import ScanScreen
@@ -119,7 +119,7 @@ def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
 
 
 def _stops(row: ReplayRow) -> bool:
-    return not isinstance(row, Heading | Missing)
+    return not isinstance(row, RowHeading | Missing)
 
 
 def _key(row: ReplayRow) -> object:
@@ -137,7 +137,7 @@ def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[
     """What the number counts, and the calls it counts."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
-        by = "by no rule" if row.rule is None else f"by {source(row.rule)}"
+        by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"
         return Clean(f"{said} {by}"), row.references
     shares = (each for each in counts.by_rule if each.decision is row.decision)
     return Clean(said), tuple(call for share in shares for call in share.references)

@@ -22,7 +22,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.rules.draw_proposal import draw_left_out, draw_suggestion
-from gemtui.ui.rules.draw_rows import Heading, Proposal, SuggestRow, suggest_row
+from gemtui.ui.rules.draw_rows import ProposalRow, RowHeading, SuggestRow, suggest_row
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
 from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
 from gemtui.ui.simulator.scan_screen import ScanScreen
@@ -92,7 +92,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         row, history = self._rows.chosen, self.history
         drawing = self.query_one(LineView)
         match row:
-            case Proposal():
+            case ProposalRow():
                 drawing.show(lambda look: draw_suggestion(row.suggestion, history.session, look))
             case LeftOut():
                 drawing.show(lambda look: draw_left_out(row, history.session, look))
@@ -127,7 +127,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     def action_check(self) -> None:
         """Choose the rule under the cursor, or leave it out."""
         row = self._rows.chosen
-        if isinstance(row, Proposal):
+        if isinstance(row, ProposalRow):
             self._choose(row.suggestion.rule, chosen=not row.chosen)
 
     def _choose(self, rule: Rule, *, chosen: bool) -> None:
@@ -156,10 +156,10 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     async def _opened(self) -> None:
         """The examples, to look at each."""
         row = self._rows.chosen
-        if row is None or isinstance(row, Heading):
+        if row is None or isinstance(row, RowHeading):
             return
-        found = row.suggestion if isinstance(row, Proposal) else row
-        what = "it would allow" if isinstance(row, Proposal) else "was left out"
+        found = row.suggestion if isinstance(row, ProposalRow) else row
+        what = "it would allow" if isinstance(row, ProposalRow) else "was left out"
         title = Clean(f"examples of what {what}")
         before = self.simulation.taken
         screen = MatchingCallsScreen(
@@ -194,18 +194,18 @@ def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
     more = f"of {counted(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
     if not found.suggestions:
         more = f"no suggestions: {more}; w chooses other calls"
-    yield Heading(Clean("Rules"), Clean(more))
+    yield RowHeading(Clean("Rules"), Clean(more))
     for each in found.suggestions:
-        yield Proposal(each, each.rule in chosen)
+        yield ProposalRow(each, each.rule in chosen)
     if found.left_out:
-        yield Heading(Clean(""))
-        yield Heading(Clean("Left out"), Clean("no rule is suggested for these"))
+        yield RowHeading(Clean(""))
+        yield RowHeading(Clean("Left out"), Clean("no rule is suggested for these"))
         yield from found.left_out
 
 
 def _stops(row: SuggestRow) -> bool:
-    return not isinstance(row, Heading)
+    return not isinstance(row, RowHeading)
 
 
 def _key(row: SuggestRow) -> object:
-    return row.suggestion.rule if isinstance(row, Proposal) else row
+    return row.suggestion.rule if isinstance(row, ProposalRow) else row

@@ -31,8 +31,13 @@ _LONG = 300
 """Characters of a reason that are shown."""
 
 
-def answer_words(answer: Answer | None) -> Clean:
-    """Return what was said, with the reason of a denial; "" where nobody was asked."""
+def allowed_words(call: ToolCall) -> Clean:
+    """Return what a person said of a call, with the reason of a denial, or which rule of theirs
+    allowed it unasked; "" where it was neither.
+    """
+    answer = call.answer
+    if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
+        return visible_line(f"allowed unasked by {call.rule[:_LONG]}")
     if answer is None:
         return own("")
     whose = "a sub-agent's call, " if answer.subagent else ""

@@ -34,7 +34,7 @@ from gemtui.ui.draw.lines import (
     wrap,
 )
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.transcript.answer import answer_words, draw_asked
+from gemtui.ui.transcript.answer import allowed_words, draw_asked
 from gemtui.ui.transcript.card_body import draw_body
 from gemtui.ui.transcript.head import draw_image
 
@@ -72,7 +72,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
 def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
     if args_hold_controls(call.args):
         yield _warning(HOLDS_CONTROLS, look)
-    if changed_by_hook(call.output or call.error or ""):
+    if call.hooked or changed_by_hook(call.output or call.error or ""):
         yield _warning(HOOKED, look)
 
 
@@ -236,7 +236,7 @@ def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: b
 
 
 def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Pieces:
-    said = [answer_words(call.answer), _unwritten(call), _rest(body) or body.note]
+    said = [allowed_words(call), _unwritten(call), _rest(body) or body.note]
     if folded and foldable and not said[2]:
         said[2] = _withheld(*_unsaid(call, body.facts, look), body.cut)
     words = own(f" {look.glyphs.dot} ".join(filter(None, said)))

@@ -22,7 +22,7 @@ LINES = 1 << 24
 """More lines than a message can have."""
 
 
-class Mark(NamedTuple):
+class StyledSpan(NamedTuple):
     """Characters `start` up to `end` (not included) of a line, to be shown in a style."""
 
     start: int
@@ -30,7 +30,7 @@ class Mark(NamedTuple):
     style: Style
 
 
-def marked(strip: Strip, marks: Sequence[Mark]) -> Strip:
+def marked(strip: Strip, marks: Sequence[StyledSpan]) -> Strip:
     """The strip with styles laid over parts of it; later marks over earlier ones."""
     if not marks:
         return strip
@@ -46,7 +46,7 @@ def marked(strip: Strip, marks: Sequence[Mark]) -> Strip:
     return Strip(segments, strip.cell_length)
 
 
-def _over(position: int, marks: Iterable[Mark]) -> Style | None:
+def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
     styles = [mark.style for mark in marks if mark.start <= position < mark.end]
     return Style.combine(styles) if styles else None
 
@@ -110,7 +110,7 @@ class RowFrame(Struct, frozen=True, kw_only=True):
     focused: bool
     selection: Selection | None
     selected: Style
-    marks: Callable[[LayoutLine, Look], Sequence[Mark]] | None
+    marks: Callable[[LayoutLine, Look], Sequence[StyledSpan]] | None
 
 
 def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
@@ -129,13 +129,13 @@ def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     return strip.apply_style(frame.base).crop_extend(0, frame.width, frame.base)
 
 
-def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[Mark]:
+def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[StyledSpan]:
     marks = [] if frame.marks is None else list(frame.marks(place, frame.look))
     if frame.selection is not None:
         selection = in_sight(page, frame.selection)
         row = row_of(place.message, place.line)
         start, end = selected_span(selection, row, place.drawn, place.line)
-        marks.append(Mark(start, end, frame.selected))
+        marks.append(StyledSpan(start, end, frame.selected))
     return marks
 
 

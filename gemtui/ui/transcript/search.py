@@ -13,7 +13,7 @@ from gemtui.transcript.search import Hit
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.drawing import Drawn, Part
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.row_strip import Mark
+from gemtui.ui.transcript.row_strip import StyledSpan
 
 MOST = 10_000
 """Number of hits that are kept of one search."""
@@ -179,11 +179,13 @@ class HitMarker:
         self._pattern = search.wanted
         self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}
 
-    def marks(self, place: LayoutLine, look: Look) -> list[Mark]:
+    def marks(self, place: LayoutLine, look: Look) -> list[StyledSpan]:
         """The marks on one line; the current hit stands out."""
         now = self.current(place.message, place.drawn)
         found = (
-            Mark(spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH])
+            StyledSpan(
+                spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH]
+            )
             for occurrences in self._spots(place.message, place.drawn).values()
             for spots in occurrences
             for spot in spots

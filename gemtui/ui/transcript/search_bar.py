@@ -28,7 +28,7 @@ from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.row_strip import Mark
+from gemtui.ui.transcript.row_strip import StyledSpan
 from gemtui.ui.transcript.search import MOST, NOTHING, HitMarker, Search, SearchState
 from gemtui.ui.transcript.viewport import Viewport
 
@@ -60,7 +60,7 @@ class Finder:
         self._moves = False
 
     @property
-    def marks(self) -> Callable[[LayoutLine, Look], Sequence[Mark]] | None:
+    def marks(self) -> Callable[[LayoutLine, Look], Sequence[StyledSpan]] | None:
         """What marks the hits on a line, None without a search."""
         return None if self._marker is None else self._marker.marks
 

@@ -43,15 +43,8 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
     (tmp_path / "one.toml").write_text(TEXT)
     (tmp_path / "admin.toml").write_text(TEXT)
     found = store.list_policies(
-        {
-            "policyPaths": [
-                f"{tmp_path}/folder",
-                f"{tmp_path}/one.toml",
-                3,
-                str(tmp_path / "gone"),
-            ],
-            "adminPolicyPaths": str(tmp_path / "admin.toml"),
-        }
+        [tmp_path / "folder", tmp_path / "one.toml", tmp_path / "gone"],
+        [tmp_path / "admin.toml"],
     )
     assert [(each.name, each.origin, each.read_only) for each in found] == [
         ("10", Origin.OURS, ""),
@@ -69,12 +62,11 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
 
 def test_no_folder_and_no_settings_is_an_empty_list(own_places: None) -> None:
     assert store.list_policies() == ()
-    assert store.list_policies({"policyPaths": 3, "adminPolicyPaths": ""}) == ()
 
 
 def test_a_file_that_the_settings_name_again_is_listed_once(users: Path) -> None:
     (users / "u.toml").write_text(TEXT)
-    (found,) = store.list_policies({"policyPaths": [str(users)]})
+    (found,) = store.list_policies([users])
     assert found.origin is Origin.USER
 
 
@@ -198,7 +190,7 @@ def test_a_read_only_file_says_so(users: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_administrators_policies_are_not_saved(tmp_path: Path) -> None:
     path = tmp_path / "admin.toml"
     path.write_text(TEXT)
-    (listed,) = store.list_policies({"adminPolicyPaths": [str(path)]})
+    (listed,) = store.list_policies(admin=[path])
     opened = store.open_policy(listed)
     with pytest.raises(PolicyError, match="administrator"):
         store.save(opened, opened.document.add(RULE), force=True)

@@ -546,7 +546,7 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
     assert [each.rule for each in ours] == list(rules)
     assert [each.matches for each in ours] == [False, False, True, False]
     assert [each.why for each in ours] == [
-        "its argsPattern is not found in the arguments",
+        "the arguments do not match secret",
         "it is for read_file",
         "it is for this tool, whatever the arguments",
         "it comes after rule 1 of a.toml, which decided already",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from gemtui.policy.file.toml_dialect import Moment, TomlError, parse_toml
+from gemtui.policy.file.toml_dialect import TomlDate, TomlError, parse_toml
 from tests.policy.file.cli_toml import CliToml
 
 
@@ -147,7 +147,7 @@ def cli_toml(gemini_program: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def _told(value: Any) -> Any:
     """A value as the CLI's side tells it."""
     match value:
-        case Moment():
+        case TomlDate():
             return {"moment": True}
         case bool() | str():
             return value

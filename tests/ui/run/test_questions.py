@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from textual.widgets import TextArea
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Difference, Fate, Settled, Verdict
+from gemtui.agent.approval import Approval, ApprovalRequest, Difference, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.calls.effect import digest
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import ALWAYS
+from gemtui.transcript.model import Consent
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
@@ -156,7 +157,7 @@ async def test_a_allows_similar_calls_in_this_run(
         await me.ready(1)
         await me.press("a")
         found = await me.answered(1)
-        assert found.verdict is Verdict.ALLOW
+        assert found.consent is Consent.ALLOWED
         assert Policy.parse(found.rules).rules[0].command_prefixes == ("git add",)
         assert not path_of(ALWAYS).exists()
 
@@ -183,7 +184,7 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
         await me.press(key)
         await me.answered(1)
         await me.until(lambda: any("esc u revokes that" in each for each in me.said))
-        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
+        me.gate.settle(1, Settled(consent=Consent.ALLOWED))
         await me.sees(f"allowed by you, and similar calls {said}")
         assert path_of(ALWAYS).exists() is (key == "A")
         await me.press("escape", "u")
@@ -263,7 +264,7 @@ async def test_a_yes_is_for_the_file_as_it_was_shown(
         assert me.gate.answer_to(1) is None
         await me.ready(1)
         await me.press(key)
-        assert (await me.answered(1)).verdict is Verdict.ALLOW
+        assert (await me.answered(1)).consent is Consent.ALLOWED
 
 
 async def test_arguments_are_changed_as_json(
@@ -406,7 +407,7 @@ async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
         await held.wait()
         type_at(me.app, "y")
         await turns_until(lambda: me.question.message_queue_size > 0)
-        me.gate.settle(1, Settled(fate=Fate.ABANDONED))
+        me.gate.settle(1, Settled(consent=Consent.ABANDONED))
         await turns_until(lambda: me.shown == 2)
         go_on.set()
         await me.until(lambda: any("too soon" in said for said in me.said))
@@ -508,7 +509,7 @@ async def test_one_that_is_settled_elsewhere_goes(
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
-        me.gate.settle(1, Settled(fate=Fate.ABANDONED))
+        me.gate.settle(1, Settled(consent=Consent.ABANDONED))
         await me.until(lambda: not me.question.asks)
         assert "? ask" not in me.text
 
@@ -575,8 +576,8 @@ async def test_the_card_tells_what_was_answered(
         await me.asked(1, "write_file", arguments={"file_path": "a.txt"})
         await me.asked(2, "write_file", arguments={"file_path": "b.txt"})
         await me.sees("? write_file a.txt ask", "? write_file b.txt ask")
-        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
-        me.gate.settle(2, Settled(fate=Fate.DENIED, reason="another name"))
+        me.gate.settle(1, Settled(consent=Consent.ALLOWED))
+        me.gate.settle(2, Settled(consent=Consent.DENIED, reason="another name"))
         await me.sees("allowed by you", "denied by you: another name")
 
 
@@ -586,7 +587,7 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, subagent=True, asked=5)
         await me.sees("a sub-agent's call, waits for your answer")
-        me.gate.settle(1, Settled(fate=Fate.DENIED, reason="no"))
+        me.gate.settle(1, Settled(consent=Consent.DENIED, reason="no"))
         await me.sees("a sub-agent's call, denied by you: no")
         await me.press("ctrl+c")
         await me.ended()
@@ -672,7 +673,7 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
         await me.sees("line 59", "End of 62 lines")
         await me.press("up")
         await me.press(key)
-        assert (await me.answered(1)).verdict is Verdict.ALLOW
+        assert (await me.answered(1)).consent is Consent.ALLOWED
 
 
 @SIZES
@@ -697,7 +698,7 @@ async def test_a_no_counts_at_once(home: Path, project: Path, fake_cli: FakeCli,
         await me.asked(1, arguments={"command": LONG_COMMAND})
         await me.ready(1)
         await me.press(key)
-        assert (await me.answered(1)).verdict is not Verdict.ALLOW
+        assert (await me.answered(1)).consent is not Consent.ALLOWED
 
 
 async def test_y_held_down_does_not_page_through_a_call_and_allow_it(
@@ -809,7 +810,7 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
     path.write_text("another text\n")
     async with somebody(home, project, fake_cli, NARROW) as me:
         await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": "new\n"})
-        me.gate.settle(1, Settled(fate=Fate.ALLOWED))
+        me.gate.settle(1, Settled(consent=Consent.ALLOWED))
         me.gate.keep_former(1, b"former\n")
         me.gate.differs(
             Difference(

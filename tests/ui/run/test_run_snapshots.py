@@ -14,9 +14,10 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
-from gemtui.agent.approval import ApprovalRequest, Fate, Settled
+from gemtui.agent.approval import ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.stream import Stream
+from gemtui.transcript.model import Consent
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import FakeCli
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
@@ -177,7 +178,9 @@ async def question_list(me: Person, cli: FakeCli) -> None:
 async def question_changed(me: Person, cli: FakeCli) -> None:
     pane = await asked(me, cli, ("replace", EDIT))
     assert pane.question.shown is not None
-    await pane.question.change(pane.question.shown, {**EDIT, "new_string": "lines, rest\n"})
+    assert pane.run_shown is not None
+    shown, change = pane.question.shown, pane.run_shown.conversation.change
+    pane.question.redraw(shown, change(shown, "lines, rest\n"))
     await me.sees("changed by you")
 
 
@@ -185,7 +188,7 @@ async def question_answered(me: Person, cli: FakeCli) -> None:
     pane = await asked(me, cli, ("run_shell_command", SHELL))
     assert pane.run_shown is not None
     gate = GateFolder.of(pane.run_shown.run.folder)
-    gate.settle(1, Settled(fate=Fate.CHANGED, arguments={"command": "pytest -q"}))
+    gate.settle(1, Settled(consent=Consent.CHANGED, arguments={"command": "pytest -q"}))
     await me.sees("changed by you", "ran", "enter queues it")
     await me.until(lambda: not pane.question.asks)
 

@@ -14,14 +14,15 @@ import pytest
 from textual.widgets import Checkbox, Input, OptionList, Select
 
 from gemtui.agent import process_tree
+from gemtui.agent.folder_options import remember as remember_options
 from gemtui.agent.gemini import GeminiAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.remembered import remember as remember_options
 from gemtui.agent.trust import remember, remembered
 from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import RunState, list_runs, runs_dir
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
@@ -471,7 +472,7 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, size) as me:
         await me.press("ctrl+l")
-        await me.sees("✓ Do it.", "success", "⊘ Do it.", "done, 2 refused")
+        await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 refused")
         await me.press("slash", *"refused")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("escape")
@@ -527,6 +528,72 @@ async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(
         request = record.folder.request()
         assert request is not None
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+async def test_the_header_shows_the_keys_that_lead_to_another_pane(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    """A digit is text in the prompt; esc leaves it first."""
+    fake_cli(START, END)
+    async with runner(home, project, NARROW) as me:
+        await me.press("1")
+        assert me.pane.prompt.text == "1"
+        await me.sees("esc 1 Sessions", "[2 Run]", "esc 3 Policy")
+        await me.press("escape")
+        await me.until(lambda: "esc 1" not in me.text)
+        pane = me.pane
+        await me.press("1")
+        await me.until(lambda: me.app.screen is not pane)
+
+
+def allowed(project: Path, *tools: str) -> None:
+    """The project's own settings take questions away."""
+    (project / ".gemini").mkdir(exist_ok=True)
+    servers = {f"s{number}": {"command": "serve"} for number in range(9)}
+    found = {"tools": {"allowed": list(tools)}, "mcpServers": servers}
+    (project / ".gemini/settings.json").write_text(json.dumps(found))
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it_changes(
+    home: Path, project: Path, fake_cli: FakeCli, *, trusted: bool
+) -> None:
+    if not trusted:
+        (home / ".gemini/trustedFolders.json").unlink()
+    fake_cli(START, says("Hello."), END)
+    allowed(project, "write_file")
+    async with runner(home, project) as me:
+        await me.ask("hi")
+        await me.sees("Before this run" if trusted else "Trust this folder?", "tools.allowed")
+        await me.sees("more lines")
+        await me.press("down", "down", "enter")
+        await me.sees("What this folder changes without asking", "mcpServers.s8")
+        await me.press("escape")
+        await me.sees("Show all of it")
+        await me.press("down", "enter")
+        await me.ended()
+        await me.ask("again")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        allowed(project, "run_shell_command")
+        await me.ask("once more")
+        await me.sees("Before this run", "changed since the last run: tools.allowed")
+        await me.press("enter")
+        assert len(list_runs(runs_dir())) == 2
+        assert me.pane.prompt.text == "once more"
+
+
+async def test_the_options_say_what_nobody_is_asked_about(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    """One line of it stays in sight in 80x24."""
+    fake_cli(START, END)
+    allowed(project, "write_file")
+    async with runner(home, project, NARROW) as me:
+        await me.press("ctrl+o")
+        await me.sees("1 setting takes questions away, 9 other notices: see above")
+        await me.press("shift+tab")
+        await me.sees("tools.allowed in")
 
 
 async def test_a_folder_that_is_not_utf8_is_refused_in_words(
@@ -753,7 +820,7 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         tools = {"only_tools": "read_file, glob", "disallowed_tools": "glob"}
         limits = {"timeout": "10m", "idle_timeout": "90", "max_turns": "7"}
         await into(me, include_directories="lib", sandbox=True, trust=True, **tools, **limits)
-        await me.sees("trust  sandbox  only 2 tools  1 tool denied  7 turns  timeout 10m")
+        await me.sees("trust  1 more folder  only 2 tools  1 tool denied  sandbox  7 turns")
         await me.press("ctrl+t")
         await me.sees("# gemtui ends it after 10m", "silent for 90s", "--sandbox")
         await me.sees("GEMINI_CLI_TRUST_WORKSPACE=true", f"--include-directories={project / 'lib'}")
@@ -768,7 +835,7 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         assert (request.timeout, request.idle_timeout) == (600, 90)
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
         assert 'toolName = "glob"' in (run.folder.path / "policy-first.toml").read_text()
-        await me.sees("model auto  mode default  sandbox")  # trust was for one run
+        await me.sees("model auto  mode default  1 more folder")  # trust was for one run
 
 
 async def test_a_folder_keeps_its_options_and_forgets_them(
@@ -833,7 +900,7 @@ async def test_a_policy_to_run_with_goes_before_what_the_folder_keeps(
     async with person(home / ".gemini", project=project) as me:
         policies = (tmp_path / "work.toml",)
         await me.app.runs.show_with(policies, ApprovalMode.AUTO_EDIT)
-        await me.sees("mode auto_edit  timeout 10m  policy work")
+        await me.sees("mode auto_edit  policy work  timeout 10m")
         pane = Runner(me.app, me.pilot).pane
         assert pane.options == replace(
             kept, policies=policies, approval_mode=ApprovalMode.AUTO_EDIT

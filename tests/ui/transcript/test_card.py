@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from gemtui.transcript.display_model import (
     DiffDisplay,
@@ -351,3 +352,11 @@ def test_a_change_by_a_hook_is_told_unless_it_was_the_mark_of_a_run_that_asks(ou
     reply = {"functionResponse": {"response": {"output": f"Output: a{notice}"}}}
     raw = {"name": "run_shell_command", "args": given, "result": [reply], "status": "success"}
     assert (HOOKED in "\n".join(body(drawn(tool_call(raw), width=120)))) != ours
+
+
+def test_a_card_names_the_rule_by_which_a_call_passed_and_a_hook_that_changed_it() -> None:
+    call = ToolCall(id="a", name="glob", args={"pattern": "*"}, status=ToolStatus.SUCCESS)
+    said = "\n".join(body(drawn(replace(call, rule="rule 2 of work.toml", hooked=True), width=120)))
+    assert "allowed unasked by rule 2 of work.toml" in said
+    assert HOOKED in said
+    assert "allowed" not in "\n".join(body(drawn(call, width=120)))

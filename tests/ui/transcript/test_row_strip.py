@@ -9,7 +9,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.ui.transcript.row_strip import LINES, Mark, bounded, marked, row_of, text_between
+from gemtui.ui.transcript.row_strip import LINES, StyledSpan, bounded, marked, row_of, text_between
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, tool
 
@@ -37,7 +37,7 @@ def selected(page: Viewport, start: tuple[int, int, int], end: tuple[int, int, i
 
 def test_marks_change_the_style_of_their_characters_only() -> None:
     strip = Strip([Segment("abcd", RED), Segment("efgh")])
-    made = marked(strip, [Mark(2, 6, BOLD)])
+    made = marked(strip, [StyledSpan(2, 6, BOLD)])
     assert [(text, style) for text, style, _ in made] == [
         ("ab", RED),
         ("cd", RED + BOLD),
@@ -52,7 +52,7 @@ def test_marks_change_the_style_of_their_characters_only() -> None:
 )
 def test_marks_never_change_the_text(pieces: list[str], spans: list[tuple[int, int]]) -> None:
     strip = Strip([Segment(piece) for piece in pieces])
-    made = marked(strip, [Mark(start, end, BOLD) for start, end in spans])
+    made = marked(strip, [StyledSpan(start, end, BOLD) for start, end in spans])
     assert made.text == strip.text
     assert made.cell_length == strip.cell_length
 

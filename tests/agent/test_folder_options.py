@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.folder_options import forget, left_out, remember, remembered
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.remembered import forget, left_out, remember, remembered
 from gemtui.paths import state_dir
 from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import PermissionPolicy
@@ -72,7 +72,7 @@ def test_what_lets_commands_run_unasked_is_never_remembered(project: Path) -> No
         resume="an-id",
         environment={"KEY": "secret"},
     )
-    assert [*left_out(bold)] == ["yolo", "trust", "the allowed commands", "the allowed tools"]
+    assert [*left_out(bold)] == ["yolo", "the allowed commands", "the allowed tools", "trust"]
     assert [*left_out(careful(project))] == []
     remember(bold)
     assert remembered(project) == replace(

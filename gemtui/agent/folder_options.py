@@ -1,0 +1,98 @@
+"""The options that a person had the run pane remember for a folder; `gemtui run` reads none of it.
+
+Each folder has a file of its own, so that of two gemtui none undoes what the other remembered. What
+lets commands run unasked is never remembered: it would still hold when nobody thinks of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
+from gemtui.agent.run_option import Kept
+from gemtui.agent.stored_options import from_dict, to_dict
+from gemtui.errors import OptionError
+from gemtui.files import resolved, write_whole
+from gemtui.jsonfile import read_object
+from gemtui.jsonout import encode
+from gemtui.own_folders import make_own_folder
+from gemtui.paths import state_dir
+from gemtui.policy.edit.named_policies import policies_dir
+
+
+def remembered(folder: Path) -> AgentOptions | None:
+    """Return the options for a run in this folder; None if none are remembered.
+
+    They are as they were: what was there then may be gone. Raises OSError, whose `filename` is the
+    file, if they can't be read.
+    """
+    path = _file(folder)
+    try:
+        kept = read_object(path)
+        if not isinstance(kept.get("folder"), str):
+            raise OptionError("no folder is named")
+        return rememberable(from_dict(kept, cwd=folder))
+    except FileNotFoundError:
+        return None
+    except OptionError as error:
+        raise OSError(errno.EINVAL, f"no options of a run: {error}", str(path)) from None
+
+
+def remember(options: AgentOptions) -> None:
+    """Remember the options for their folder. Raises OSError."""
+    assert options.cwd is not None
+    path, kept = _file(options.cwd), rememberable(options)
+    for named in (*kept.policies, *kept.include_directories):
+        _require_text(named)
+    make_own_folder(path.parent)
+    value = {"folder": str(resolved(options.cwd)), **to_dict(kept)}
+    write_whole(path, (encode(value), b"\n"), durable=True)
+
+
+def _require_text(path: Path) -> None:
+    """Raise OSError for a path that JSON can't hold."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        words = "its name is not UTF-8, and can't be remembered"
+        raise OSError(errno.EILSEQ, words, str(path)) from None
+
+
+def forget(folder: Path) -> None:
+    """Remember nothing for this folder from now on. Raises OSError."""
+    _file(folder).unlink(missing_ok=True)
+
+
+def rememberable(options: AgentOptions) -> AgentOptions:
+    """Return what can be remembered of the options: nothing of one run, nothing dangerous."""
+    given = {
+        each.name: value
+        for each in run_options()
+        if each.kept is Kept.FOLDER
+        and not each.dangerous(value := option_value(options, each.name))
+    }
+    given["policies"] = tuple(filter(_is_ours, options.policies))
+    return with_values(AgentOptions(cwd=options.cwd), given)
+
+
+def left_out(options: AgentOptions) -> Iterator[str]:
+    """Yield what is dangerous in the options, and therefore not remembered, in words."""
+    for each in run_options():
+        if each.dangerous(option_value(options, each.name)):
+            yield each.danger
+    if not all(map(_is_ours, options.policies)):
+        yield "a policy file that is not gemtui's"
+
+
+def _is_ours(policy: Path) -> bool:
+    """Whether a policy file is where only the user writes: one in a project may allow more soon."""
+    return resolved(policy).parent == resolved(policies_dir())
+
+
+def _file(folder: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(resolved(folder))).hexdigest()[:32]
+    return state_dir() / "run-options" / f"{name}.json"

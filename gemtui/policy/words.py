@@ -1,0 +1,102 @@
+"""Rules and decisions in words: the same ones on every screen, in the shell and in reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from gemtui.policy.match.path_pattern_text import files_of
+from gemtui.policy.model.rules import Decision, Rule, Tier
+from gemtui.text import Clean, visible_line
+
+LONG = 400
+"""Characters of a foreign text that are considered for one line."""
+_NAMED = 3
+"""Tool names of a rule that are shown; of the others the number is given."""
+_PREFIXES = 4
+"""Prefixes of a rule that a reason shows."""
+_DECISIONS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
+
+
+def decision_word(decision: Decision) -> Clean:
+    """Return the decision in one word: allow, ask, deny."""
+    return Clean(_DECISIONS[decision])
+
+
+def tools_words(rule: Rule, most: int | None = LONG) -> Clean:
+    """Return the tools that a rule is for: "write_file, replace", "any tool of github".
+
+    `most`: the characters that are considered of each foreign text; None = all.
+    """
+    names = visible_line(", ".join(rule.tools[:_NAMED])[:most]) or "any tool"
+    if "*" in rule.tools:
+        names = Clean("any tool")
+    elif len(rule.tools) > _NAMED:
+        names = Clean(f"{names} and {len(rule.tools) - _NAMED:,} more")
+    server = f" of {visible_line(rule.mcp_name[:most])}" if rule.mcp_name else ""
+    return Clean(f"{names}{server}")
+
+
+def condition_words(rule: Rule, most: int | None = LONG) -> Clean:
+    """Return the conditions of a rule, except for its tools; "" = none."""
+    return Clean(", ".join(_conditions(rule, most)))
+
+
+def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
+    if rule.command_prefixes:
+        prefixes = (f'"{visible_line(each[:most])}"' for each in rule.command_prefixes[:most])
+        yield f"prefix {' or '.join(prefixes)}"
+    if rule.command_regex is not None:
+        yield f"command matches {visible_line(rule.command_regex[:most])}"
+    if rule.args_pattern is not None:
+        files = files_of(rule.args_pattern)
+        yield visible_line((files or f"arguments match {rule.args_pattern}")[:most])
+    if rule.annotations:
+        named = (f"{key}={value}" for key, value in rule.annotations.items())
+        yield f"marked {visible_line(' '.join(named)[:most])}"
+    if rule.subagent is not None:
+        yield f"subagent {visible_line(rule.subagent[:most])}"
+    if rule.modes:
+        yield f"mode {visible_line(' or '.join(rule.modes)[:most])}"
+    if rule.interactive is not None:
+        yield "interactive only" if rule.interactive else "headless only"
+    if rule.allow_redirection:
+        yield "redirection too"
+
+
+def rule_words(rule: Rule) -> Clean:
+    """Return what a rule is about, whole: its tools, then its conditions."""
+    return Clean(", ".join(filter(None, (tools_words(rule, None), condition_words(rule, None)))))
+
+
+def condition_result(rule: Rule, matches: bool) -> str:
+    """Return whether the condition of a rule on the arguments held, as a clause."""
+    if rule.prefix_list or any(rule.command_prefixes):
+        shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:_PREFIXES]]
+        if len(rule.command_prefixes) > _PREFIXES:
+            shown.append(f"one of {len(rule.command_prefixes) - _PREFIXES} more")
+        does = "begins" if matches else "does not begin"
+        return f"the command {does} with {' or '.join(shown)}"
+    if rule.command_regex:
+        return f"the command {'matches' if matches else 'does not match'} {rule.command_regex}"
+    return f"the arguments {'match' if matches else 'do not match'} {rule.args_pattern}"
+
+
+def rule_source(rule: Rule) -> Clean:
+    """Return where a rule comes from: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
+    if rule.tier is Tier.BUILTIN:
+        return Clean("built-in")
+    name = visible_line(PurePath(rule.source).name[:LONG]) or Clean("the policy")
+    return Clean(f"rule {rule.index} of {name}") if rule.index else name
+
+
+def rule_place(rule: Rule) -> Clean:
+    """Return where a rule comes from, as words within a sentence."""
+    source = rule_source(rule)
+    if rule.index and rule.tier is not Tier.BUILTIN:
+        return source
+    if rule.tier is Tier.BUILTIN:
+        return Clean("a rule that Gemini CLI brings along")
+    if source.startswith("-"):
+        return Clean(f"the option {source}")
+    return Clean(f"the setting {source}") if rule.source else Clean("a rule")
