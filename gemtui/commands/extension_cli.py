@@ -12,7 +12,7 @@ _yes = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 def extension() -> None:
     """Install or remove gemtui's extension for Gemini CLI.
 
-    It makes “Ask me” runs possible and shows which sessions need you, in any terminal. Gemini CLI's
+    It makes "Ask me" runs possible and shows which sessions need you, in any terminal. Gemini CLI's
     own command installs it, after you have agreed.
     """
 

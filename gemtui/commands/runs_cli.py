@@ -163,7 +163,7 @@ def say(run: str, text: str, as_json: bool) -> int:
     """Send a message to a working run, which reads it with its next tool result.
 
     With TEXT - the message is read from stdin. Exit code 1 if the run has ended, or was not started
-    with “Ask me”.
+    with "Ask me".
     """
     from gemtui.commands import runs_serve as command
 
@@ -177,7 +177,7 @@ def say(run: str, text: str, as_json: bool) -> int:
 def queue(run: str, prompt: str | None, as_json: bool) -> None:
     """Queue PROMPT for when RUN has ended; without PROMPT, list the queue.
 
-    With PROMPT - the prompt is read from stdin. An “Ask me” run sends queued prompts itself; for
+    With PROMPT - the prompt is read from stdin. An "Ask me" run sends queued prompts itself; for
     other runs the app does.
     """
     from gemtui.commands import runs_serve as command
