@@ -22,7 +22,7 @@ def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 @_json
 @click.pass_context
 def trust(ctx: click.Context, as_json: bool) -> None:
-    """List the folders that you told gemtui to trust, and revoke it.
+    """List the folders that you told gemtui to trust, or stop trusting one.
 
     Runs in these folders are trusted as with --trust. Without a command, list them.
     """
