@@ -102,7 +102,8 @@ def restore(id: str, as_json: bool) -> int:
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
     """Delete kept sessions permanently, after a question.
 
-    Sessions that Gemini CLI still has are not affected. By default all others are deleted. Exit code 1 if there are none.
+    Sessions that Gemini CLI still has are not affected. By default all others are deleted.
+    Exit code 1 if there are none.
     """
     from gemtui.commands import vault as command
 
