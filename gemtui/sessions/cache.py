@@ -29,7 +29,7 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
-VERSION = 9
+VERSION = 10
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25

@@ -92,6 +92,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         waits=log.complete and bool(log.replay.entries) and log.replay.entries[-1].is_silent,
         resumable=any(map(is_resumable, outlines)),
         has_header=_has_header(log),
+        ended_badly=log.complete and bool(outlines) and outlines[-1].failures > 0,
     )
 
 

@@ -66,7 +66,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     id. `directories`, `project_hash`: as in the header, to find the project by. `waits`: a
     tool call was in flight when it was last written, as far as the log can tell. `resumable`: there
     is something for the CLI to resume. `has_header`: a record names session and project. The CLI
-    removes files without either (assets/gemini-cli.md#clean-up).
+    removes files without either (assets/gemini-cli.md#clean-up). `ended_badly`: calls of its last
+    message failed, and nothing came after them.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     waits: bool = False
     resumable: bool = False
     has_header: bool = True
+    ended_badly: bool = False
 
     @property
     def name(self) -> str:

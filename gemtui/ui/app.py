@@ -51,6 +51,8 @@ def draw_plainly() -> None:
     ScrollBar.renderer = PlainBar
 
 
+_FEW_KEYS = 15
+"""Keys that the help shows before it is asked for all of them: they fit 80 x 24."""
 _COLLECTOR = (50_000, 20, 50)
 """Thresholds of the garbage collector. With Python's own, each tenth of a first look at 10,000
 sessions would stop the screen for about 0.1 s, to find nothing."""
@@ -157,15 +159,20 @@ class GemtuiApp(AppBase):
                 return
 
     def action_help(self) -> None:
-        """Show the keys that work here."""
-        self._offer("Keys", acting(self.screen))
+        """Show the keys that matter most here, then all of them."""
+        found = acting(self.screen)
+        ranked = sorted((key for key, _ in found if key.rank), key=lambda key: key.rank)
+        few = ranked[:_FEW_KEYS] if len(found) > _FEW_KEYS else ()
+        self._offer("Keys", found, few)
 
     def action_command_palette(self) -> None:
         """Search every command by name."""
         self._offer("Commands", sorted(reachable(self.screen), key=_place))
 
-    def _offer(self, title: str, commands: Sequence[tuple[Key, DOMNode]]) -> None:
-        """Let one of these commands be chosen, and run it."""
+    def _offer(
+        self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
+    ) -> None:
+        """Let one of these commands be chosen, and run it; `few`: those to show first."""
         from gemtui.ui.kit.command_screen import CommandScreen
 
         nodes = dict(commands)
@@ -175,7 +182,7 @@ class GemtuiApp(AppBase):
                 self.call_later(self.run_action, key.action, nodes[key])
 
         if not isinstance(self.screen, CommandScreen):
-            self.push_screen(CommandScreen(clean_line(title), list(nodes)), run)
+            self.push_screen(CommandScreen(clean_line(title), list(nodes), few), run)
 
     def action_change_theme(self) -> None:
         """Choose other colours."""

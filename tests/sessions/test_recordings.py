@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -234,3 +235,19 @@ def test_what_a_cancelled_request_wrote_again_stands_before_the_request() -> Non
         log.refresh()
         said = texts(log, dropped=True)
     assert said.index("show colours") < said.index("write never.txt")
+
+
+def test_a_session_ended_badly_only_if_failed_calls_are_its_last_word(tmp_path: Path) -> None:
+    failed = {"id": "c", "name": "read_file", "args": {}, "status": "error"}
+    call = {"id": "1", "type": "gemini", "content": "", "toolCalls": [failed]}
+    answer = {"id": "2", "type": "gemini", "content": "It is not there."}
+    store = tmp_path / "tmp" / "p" / "chats"
+    store.mkdir(parents=True)
+    for name, records in (("bad", [call]), ("good", [call, answer])):
+        head = {"sessionId": name, "projectHash": "p", "kind": "main"}
+        prompt = {"id": "0", "type": "user", "content": "Read it"}
+        lines = [json.dumps(each) for each in (head, prompt, *records)]
+        (store / f"session-2026-11-20T10-00-{name}.jsonl").write_text("\n".join(lines) + "\n")
+    found = {each.id: each for each in read(tmp_path).sessions}
+    assert {id: each.failed_calls for id, each in found.items()} == {"bad": 1, "good": 1}
+    assert {id: each.ended_badly for id, each in found.items()} == {"bad": True, "good": False}

@@ -17,7 +17,7 @@ from gemtui.paths import config_file
 from gemtui.runs.listing import MOST_RUNS, runs_dir
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.command_screen import CommandList, CommandScreen
-from gemtui.ui.kit.keys import BY_ID, KEYS, reachable
+from gemtui.ui.kit.keys import BY_ID, KEYS, Where, reachable
 from tests.runs.test_listing import add_run
 from tests.terminal import Terminal
 from tests.ui.draw.test_theme import contrast
@@ -37,10 +37,22 @@ def store(tmp_path: Path) -> Path:
 async def test_help_lists_the_keys_of_where_one_is(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("question_mark")
-        await me.sees("Keys", "List", "Read this session")
+        await me.sees("Keys", "Read this session", "More")
         await me.press("escape", "enter", "question_mark")
-        await me.sees("Transcript", "Go to the next prompt"[:8])
+        await me.sees("Fold or unfold the block")
         assert "Read this session" not in me.text
+
+
+async def test_help_shows_fifteen_keys_that_fit_then_all(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("question_mark")
+        await me.sees("More")
+        rows = me.app.screen.query_one(CommandList)
+        assert len(rows.items) == 16
+        assert rows.virtual_size.height <= rows.size.height
+        await me.press("pagedown", "pagedown", "enter")
+        await me.until(lambda: len(rows.items) > 40)
+        assert Where.LIST in rows.items
 
 
 async def test_help_is_searched_and_does_what_is_chosen(store: Path) -> None:

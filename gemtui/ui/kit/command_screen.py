@@ -1,8 +1,9 @@
-"""What can be done, by name and with its key: a list that is searched, and run from."""
+"""Commands by name and with their keys: a list to search, and to run them from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,18 +21,28 @@ _LABEL = 16
 """Cells of a command's name, with two blanks behind it."""
 
 
+class More(NamedTuple):
+    """The row that opens the whole list; `keys`: how many it has."""
+
+    keys: int
+
+
+CommandRow = Key | Where | More
+
+
 class CommandScreen(DialogScreen[Key]):
     """Closes with the key whose action was chosen, or with None.
 
-    Each stands under the heading of its place, in the order given. A search is for beginnings of
-    words, with those first that are named so.
+    `keys`: all of them, each under the heading of its place, in the order given. `few`: those to
+    show first, without headings, above a row that opens all. A search is for beginnings of words
+    in all keys; keys whose label matches come first.
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
 
-    def __init__(self, title: Clean, keys: Sequence[Key]) -> None:
+    def __init__(self, title: Clean, keys: Sequence[Key], few: Sequence[Key] = ()) -> None:
         super().__init__()
-        self._title, self._keys = title, keys
+        self._title, self._keys, self._few = title, keys, few
 
     def compose(self) -> ComposeResult:
         """A search and the list."""
@@ -60,7 +71,10 @@ class CommandScreen(DialogScreen[Key]):
             key=lambda key: not all(word in key.label.lower() for word in words),
         )
         self._rows.empty = own("No matches.")
-        self._rows.show(found if words else _headed(found), fresh=True)
+        rows: Sequence[CommandRow] = found if words else _headed(found)
+        if self._few and not words:
+            rows = (*self._few, More(len(self._keys)))
+        self._rows.show(rows, fresh=True)
 
     def key_down(self) -> None:
         """Move in the list while typing."""
@@ -92,15 +106,19 @@ class CommandScreen(DialogScreen[Key]):
 
     @on(RowList.Opened)
     def _chosen(self) -> None:
-        if isinstance(key := self._rows.chosen, Key):
-            self.dismiss(key)
+        row = self._rows.chosen
+        if isinstance(row, Key):
+            self.dismiss(row)
+        elif isinstance(row, More):
+            self._few = ()
+            self._fill("")
 
 
-class CommandList(RowList[Key | Where], can_focus=False):
+class CommandList(RowList[CommandRow], can_focus=False):
     """Commands under the headings of their places; its cursor is moved while somebody types."""
 
     def __init__(self) -> None:
-        super().__init__(_draw, stops=lambda row: isinstance(row, Key))
+        super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
 
     @property
     def active(self) -> bool:
@@ -126,10 +144,15 @@ def _headed(keys: Sequence[Key]) -> list[Key | Where]:
     return rows
 
 
-def _draw(row: Key | Where, look: Look) -> Pieces:
+def _draw(row: CommandRow, look: Look) -> Pieces:
     """The heading of a place; or name, description and, at the right, keys."""
     if isinstance(row, Where):
         return (Piece(own(row), look[Role.HEADING]),)
+    if isinstance(row, More):
+        return (
+            Piece(own(f"  {'More':<{_LABEL}}"), look[Role.TEXT] + BOLD),
+            Piece(own(f"All {row.keys} keys that work here"), look[Role.MUTED]),
+        )
     keys = (Piece(own(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} "), look[Role.ACCENT]),)
     words = (
         Piece(own(f"  {row.label:<{_LABEL}}"), look[Role.TEXT] + BOLD),

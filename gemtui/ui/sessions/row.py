@@ -117,7 +117,7 @@ def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
         return Piece(own(glyphs.kept), look[Role.MODEL])
     if not flags.isdisjoint(_WARNED):
         return Piece(own(glyphs.warning), look[Role.WARNING])
-    if summary.failed_calls:
+    if summary.ended_badly:
         return Piece(own(glyphs.failed), look[Role.ERROR])
     if live in live_words.WORDS:
         return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
@@ -284,7 +284,8 @@ def _tools(summary: Summary, look: Look, around: RowContext) -> Clean:
 
 def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, Style]:
     if summary.failed_calls:
-        return own(f"{summary.failed_calls} failed"), look[Role.ERROR]
+        role = Role.ERROR if summary.ended_badly else Role.MUTED
+        return own(f"{summary.failed_calls} failed"), look[role]
     asked = around.sort is Sort.FAILURES and not summary.partial
     return own("0 failed" if asked else ""), look[Role.MUTED]
 

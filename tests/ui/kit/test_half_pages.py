@@ -58,7 +58,7 @@ async def test_in_the_help_where_nothing_is_searched(tmp_path: Path) -> None:
         await me.press("ctrl+d")
         assert keys.cursor > 3
         await me.press("ctrl+u")
-        assert keys.cursor == 1
+        assert keys.cursor == 0
         await me.press("pagedown", "pagedown", "pageup", *"half", "ctrl+u")
         assert field.value == ""
         await me.press(*"half", "home", "ctrl+d")

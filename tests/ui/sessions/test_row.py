@@ -58,7 +58,7 @@ def test_a_narrow_pane_has_two_lines() -> None:
 
 
 def test_facts_go_in_order_when_it_gets_narrower() -> None:
-    failing = replace(PARSER, failed_calls=2)
+    failing = replace(PARSER, failed_calls=2, ended_badly=True)
     facts = {width: drawn(failing, width)[1].strip() for width in (63, 50, 44, 36, 24)}
     assert facts == {
         63: "gemtui · 2.5-pro · 41 prompts · 12 tools · 2 failed",
@@ -78,8 +78,14 @@ def test_a_wide_pane_has_one_line_with_columns() -> None:
     assert drawn(PARSER, 80) == [
         "   Fix the JSONL parser                gemtui       41 prompts   12 tools    1h "
     ]
-    failing = replace(PARSER, failed_calls=2, prompts=1)
+    failing = replace(PARSER, failed_calls=2, ended_badly=True, prompts=1)
     assert squeezed(drawn(failing, 80)) == "✗ Fix the JSONL parser gemtui 1 prompt 2 failed 1h"
+
+
+def test_only_a_session_that_ended_badly_has_a_red_mark() -> None:
+    went_on = drawn(replace(PARSER, failed_calls=2), 80)[0]
+    assert "2 failed" in went_on
+    assert not went_on.strip().startswith("✗")
 
 
 def test_marks_of_the_user_give_way_to_the_title() -> None:
@@ -110,7 +116,7 @@ def test_a_row_tells_what_matches_that_it_does_not_show(words: str, why: str) ->
 
 
 def test_a_very_wide_pane_has_all_columns() -> None:
-    failing = replace(PARSER, failed_calls=2)
+    failing = replace(PARSER, failed_calls=2, ended_badly=True)
     assert squeezed(drawn(failing, 130)) == (
         "✗ Fix the JSONL parser gemtui 2.5-pro 41 prompts 12 tools 212k tokens 2 failed 1h"
     )
@@ -267,7 +273,7 @@ def test_what_the_list_is_sorted_by_is_shown(width: int, sort: Sort, shows: str)
 def test_zero_and_unknown_are_shown_where_they_order_the_list(
     width: int, sort: Sort, shows: str
 ) -> None:
-    bare = replace(PARSER, tool_calls=0, tokens=Usage(), failed_calls=2)
+    bare = replace(PARSER, tool_calls=0, tokens=Usage(), failed_calls=2, ended_badly=True)
     around = RowContext(query=Query(""), projects=False, sort=sort)
     text = squeezed(drawn(bare, width, around))
     assert shows in text
