@@ -40,12 +40,14 @@ class Copy(NamedTuple):
 
 
 def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
-    """What to offer of a block: of a text with one piece of code that, with several all of it.
+    """Return what can be copied of a block, the likeliest first.
 
-    Of a command that has said something, that and the command.
+    Of a text with code: each piece of code; with several, the whole text too. Of a shell command
+    with output: the output and the command; the command first where it failed, to run it again.
     """
     if isinstance(block, ToolCall) and kind_of(block.name) is ToolKind.SHELL and _output(block):
-        return (copy_of_block(block), _copy(visible(target(block)), "command"))
+        both = (copy_of_block(block), _copy(visible(target(block)), "command"))
+        return both[::-1] if block.failed else both
     if not isinstance(block, Text) or not fences:
         return (copy_of_block(block),)
     codes = tuple(_code(fence) for fence in fences)

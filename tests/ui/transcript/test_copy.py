@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay
-from gemtui.transcript.model import Block, Image, Level, Notice, Text
+from gemtui.transcript.model import Block, Image, Level, Notice, Text, ToolStatus
 from gemtui.ui.transcript.copy import (
     copies_of_block,
     copy_of_block,
@@ -86,3 +86,8 @@ def test_of_a_command_one_can_choose_the_output_or_the_command() -> None:
     call = replace(tool("t", "out\n"), display=TextDisplay(text="out\n"))
     offered = copies_of_block(call, ())
     assert offered == (("out\n", "output of run_shell_command"), ("run t", "command"))
+
+
+def test_of_a_command_that_failed_the_command_comes_first() -> None:
+    call = replace(tool("t", "out\n"), display=TextDisplay(text="out\n"), status=ToolStatus.ERROR)
+    assert copies_of_block(call, ())[0] == ("run t", "command")
