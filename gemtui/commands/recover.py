@@ -56,7 +56,7 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
     if target.is_symlink():
         raise click.UsageError(f"{path} is a link: name the file that it leads to")
     if force:
-        to_file(path, [data], keep=[gemini_home()])
+        to_file(path, [data], keep=[gemini_home()], force=True)
         return
     to_new_file(path, data, keep=[gemini_home()])
 
