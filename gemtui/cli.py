@@ -419,10 +419,11 @@ def search(
 @click.argument("id", shell_complete=_session_ids)
 @click.option(
     "--format",
-    type=click.Choice(["text", "markdown", "html", "json", "unified"]),
+    type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
     default="text",
     show_default=True,
-    help="json: the stored records; unified: messages in a Claude-compatible format.",
+    help="json: the stored records; unified: messages in a Claude-compatible format; replay: a page "
+    "that plays the session.",
 )
 @click.option(
     "--output",
@@ -430,13 +431,27 @@ def search(
     type=click.Path(path_type=Path),
     help="Write to FILE instead of stdout; only you can read a new file.",
 )
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders.",
+)
 @click.option(
     "--dropped",
     is_flag=True,
     help="Include rewound, buried, and failed messages; json always includes them.",
 )
 @_project_option("Look only among the sessions of this folder.")
-def show(id: str, format: str, output: Path | None, project: Path | None, dropped: bool) -> None:
+def show(
+    id: str,
+    format: str,
+    output: Path | None,
+    project: Path | None,
+    dropped: bool,
+    redact: bool,
+    force: bool,
+) -> None:
     """Print one session.
 
     ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
@@ -447,7 +462,15 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
 
     if dropped and format == Format.UNIFIED:
         raise click.UsageError("--dropped: unified messages have no mark for it: take json")
-    command.run(id, format=Format(format), output=output, project=project, dropped=dropped)
+    command.run(
+        id,
+        format=Format(format),
+        output=output,
+        project=project,
+        dropped=dropped,
+        redacted=redact,
+        force=force,
+    )
 
 
 @root.command()
