@@ -35,6 +35,7 @@ from gemtui.errors import (
     NotASession,
     OptionError,
     PolicyNotFound,
+    PushError,
     RunAmbiguous,
     RunNotFound,
     SessionAmbiguous,
@@ -52,6 +53,7 @@ _USAGE = (
     ForkFailed,
     OptionError,
     PolicyNotFound,
+    PushError,
     RunNotFound,
     RunAmbiguous,
 )
@@ -471,6 +473,27 @@ def show(
         redacted=redact,
         force=force,
     )
+
+
+@root.command()
+@click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--since", metavar="DATE", type=Moment(), help="Only those used since: 2026-11-20.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders; no raw files.",
+)
+@_json
+def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
+    """Write all sessions into a folder, for programs that hold many machines' sessions.
+
+    DIR gets compressed JSON lines, a file for each project and day, and the session files by the
+    SHA-256 of their content. Only what has changed is written, and nothing is removed. Sync DIR to
+    wherever it is wanted. Exit code 1 where a session could not be read.
+    """
+    from gemtui.commands import push as command
+
+    return command.run(dir, since=since, redact=redact, as_json=as_json)
 
 
 @root.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -64,6 +64,19 @@ def stdout_encoding() -> str:
 def note(words: str) -> None:
     """Write a line to stderr: the answer on stdout is empty, or not whole."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
+
+
+def progress(doing: str, total: int) -> Callable[[int], None]:
+    """Return a function that says on a terminal how many sessions are done."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return lambda _: None
+
+    def say(done: int) -> None:
+        if done % 50 == 0 or done == total:
+            end = "\r\x1b[K" if done == total else ""
+            click.echo(f"\r{doing} {done:,} of {total:,} sessions{end}", nl=False, err=True)
+
+    return say
 
 
 def to_file(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from msgspec.structs import replace
 
 from gemtui.redact.redactor import Redactor
@@ -16,20 +19,37 @@ def redact(log: SessionLog, summary: Summary) -> Redactor:
     The log is read once as a whole for that. `Redactor.apply` is for all else that is given away of
     the session.
     """
-    redactor = learned(log, summary)
+    redactor = _learned(log, summary)
     log.rewrite(redactor.apply)
     return redactor
 
 
-def learned(log: SessionLog, summary: Summary) -> Redactor:
-    """Return a redactor that knows the secrets of a session, those in dropped messages too."""
+def replaced_in(summary: Summary) -> Redactor:
+    """Return a redactor that has replaced the secrets in all that a session's file holds.
+
+    Raises NotASession, SessionTooLarge, OSError.
+    """
+    with SessionLog(summary.path) as log:
+        log.refresh()
+        redactor = _learned(log, summary)
+        redactor.apply(summary.title)
+        for record in _all_records(log):
+            redactor.apply(record)
+    return redactor
+
+
+def _learned(log: SessionLog, summary: Summary) -> Redactor:
     redactor = Redactor()
     redactor.learn(summary.to_dict())
-    for record in records_of(log):
-        redactor.learn(record)
-    for _, record in dropped_of(log):
+    for record in _all_records(log):
         redactor.learn(record)
     return redactor
+
+
+def _all_records(log: SessionLog) -> Iterator[Mapping[str, Any]]:
+    yield from records_of(log)
+    for _, record in dropped_of(log):
+        yield record
 
 
 def redacted_summary(summary: Summary, redactor: Redactor) -> Summary:
