@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from gemtui.files import is_file, is_folder, is_there, resolved, write_new, write_whole
+from gemtui.files import is_file, is_folder, is_there, resolved, write_whole
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
@@ -96,19 +96,6 @@ def to_file(
         write_whole(typed_path(path), pieces, durable=True, special=True, over=force)
     except FileExistsError as error:
         raise click.UsageError(_there_already(path)) from error
-
-
-def to_new_file(path: Path, data: bytes, *, keep: Iterable[Path]) -> None:
-    """Write a file of the user's as `to_file` does, but never over anything, links included.
-
-    Raises click.UsageError, OSError.
-    """
-    target = typed_path(path)
-    _require_file(path, resolved(target), keep)
-    try:
-        write_new(target, data)
-    except FileExistsError:
-        raise click.UsageError(_there_already(path)) from None
 
 
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:

@@ -207,7 +207,7 @@ def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _require_ours(place: Path) -> None:
-    """Raises PushError for a folder with other things in it than ours, or half of our first file."""
+    """Raises PushError for a folder with other things in it than ours."""
     names = {each.name for each in place.iterdir()}
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):

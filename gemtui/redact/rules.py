@@ -204,6 +204,17 @@ RULES: tuple[Rule, ...] = (
         anywhere=True,
     ),
     Rule(
+        "login",
+        "Passwords that `curl -u` is given",
+        ("curl",),
+        re.compile(
+            r"\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[= ]?[\"'\\]{0,2}[^\s:\"'\\]{1,100}:"
+            rf"(?P<secret>{_VALUE}{{3,200}})"
+        ),
+        _GITLEAKS,
+        anywhere=True,
+    ),
+    Rule(
         "url-key",
         "Keys and signatures in the query of an address",
         ("?", "&"),

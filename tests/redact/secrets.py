@@ -48,13 +48,14 @@ TOKENS = {
 }
 """Tokens that their form gives away, wherever they stand."""
 
-BEARER, BASIC, URL, ASSIGNED, QUERY, FIELD = (rand(n) for n in (32, 24, 14, 26, 20, 12))
+BEARER, BASIC, URL, LOGIN, ASSIGNED, QUERY, FIELD = (rand(n) for n in (32, 24, 14, 13, 26, 20, 12))
 MARKED = {
     "auth-header": [
         (f"curl -H 'Authorization: Bearer {BEARER}' https://x.org", BEARER),
         (f"authorization: Basic {BASIC}==", BASIC),
     ],
     "url-password": [(f"postgres://app:{URL}@db.internal:5432/app", URL)],
+    "login": [(f"curl -s https://x.org -u 'ada:{LOGIN}' -d 1", LOGIN)],
     "url-key": [(f"https://x.org/v1?alt=json&access_token={QUERY}&a=b", QUERY)],
     "secret": [
         (f'export SERVICE_API_KEY="{ASSIGNED}"', ASSIGNED),
