@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from operator import is_
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from gemtui.redact.rules import (
     ENV_LINE,
     RULES,
     SECRET_NAME,
+    Rule,
     is_distinct,
     is_plausible,
     is_variable,
@@ -30,6 +32,7 @@ _KEY_LINE = re.compile(r"[0-9A-Za-z+/=]{40,}")
 _TEXTS = frozenset({"content", "new_string", "old_string", "prompt", "instruction"})
 """Arguments in which the name of a file says nothing about the call."""
 _SHORTEST_TAIL = 6
+_SHORT = 40
 
 
 class Replaced(NamedTuple):
@@ -186,9 +189,7 @@ class Redactor:
     def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
         """What rules find; spans may overlap."""
         lowered = text.lower()
-        for rule in RULES:
-            if not any(hint in lowered for hint in rule.hints):
-                continue
+        for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
             for found in rule.pattern.finditer(text):
                 start, end = found.span("secret" if "secret" in rule.pattern.groupindex else 0)
                 if rule.before is not None:
@@ -232,6 +233,15 @@ def replaced_words(redactor: Redactor) -> str:
 
 
 _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-value"}
+
+
+def _rules_for(lowered: str) -> tuple[Rule, ...]:
+    """The rules that may find something in a text."""
+    return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
+
+
+_rules_of_name = lru_cache(maxsize=4096)(_rules_for)
+"""For short texts: most are names of fields, the same in every record."""
 
 
 def _env_values(text: str) -> Iterator[_Span]:
