@@ -424,8 +424,8 @@ def search(
     type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
     default="text",
     show_default=True,
-    help="json: the stored records; unified: messages in a Claude-compatible format; replay: a page "
-    "that plays the session.",
+    help="json: the stored records; unified: messages in a Claude-compatible format; "
+    "replay: a page that plays the session.",
 )
 @click.option(
     "--output",
