@@ -35,6 +35,7 @@ from gemtui.errors import (
     NotASession,
     OptionError,
     PolicyNotFound,
+    PushError,
     RunAmbiguous,
     RunNotFound,
     SessionAmbiguous,
@@ -52,6 +53,7 @@ _USAGE = (
     ForkFailed,
     OptionError,
     PolicyNotFound,
+    PushError,
     RunNotFound,
     RunAmbiguous,
 )
@@ -419,10 +421,11 @@ def search(
 @click.argument("id", shell_complete=_session_ids)
 @click.option(
     "--format",
-    type=click.Choice(["text", "markdown", "html", "json", "unified"]),
+    type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
     default="text",
     show_default=True,
-    help="json: the stored records; unified: messages in a Claude-compatible format.",
+    help="json: the stored records; unified: messages in a Claude-compatible format; "
+    "replay: a page that plays the session.",
 )
 @click.option(
     "--output",
@@ -430,13 +433,27 @@ def search(
     type=click.Path(path_type=Path),
     help="Write to FILE instead of stdout; only you can read a new file.",
 )
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders.",
+)
 @click.option(
     "--dropped",
     is_flag=True,
     help="Include rewound, buried, and failed messages; json always includes them.",
 )
 @_project_option("Look only among the sessions of this folder.")
-def show(id: str, format: str, output: Path | None, project: Path | None, dropped: bool) -> None:
+def show(
+    id: str,
+    format: str,
+    output: Path | None,
+    project: Path | None,
+    dropped: bool,
+    redact: bool,
+    force: bool,
+) -> None:
     """Print one session.
 
     ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
@@ -447,7 +464,36 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
 
     if dropped and format == Format.UNIFIED:
         raise click.UsageError("--dropped: unified messages have no mark for it: take json")
-    command.run(id, format=Format(format), output=output, project=project, dropped=dropped)
+    command.run(
+        id,
+        format=Format(format),
+        output=output,
+        project=project,
+        dropped=dropped,
+        redacted=redact,
+        force=force,
+    )
+
+
+@root.command()
+@click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--since", metavar="DATE", type=Moment(), help="Only those used since: 2026-11-20.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders; no raw files.",
+)
+@_json
+def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
+    """Write all sessions into a folder, for programs that hold many machines' sessions.
+
+    DIR gets compressed JSON lines, a file for each project and day, and the session files by the
+    SHA-256 of their content. Only what has changed is written, and nothing is removed. Sync DIR to
+    wherever it is wanted. Exit code 1 where a session could not be read.
+    """
+    from gemtui.commands import push as command
+
+    return command.run(dir, since=since, redact=redact, as_json=as_json)
 
 
 @root.command()

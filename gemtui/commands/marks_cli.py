@@ -61,11 +61,12 @@ def marks() -> None:
     type=click.Path(path_type=Path),
     help="Write to FILE instead of stdout; only you can read a new file.",
 )
-def export(output: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+def export(output: Path | None, force: bool) -> None:
     """Print the marks of all sessions as JSON."""
     from gemtui.commands import marks as command
 
-    command.export(output)
+    command.export(output, force=force)
 
 
 @marks.command("import")

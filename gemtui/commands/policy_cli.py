@@ -242,12 +242,14 @@ def replay(
     type=click.Path(path_type=Path),
     help="Write the rules to FILE as a new policy, each with its evidence as a comment.",
 )
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @_json
 def suggest(
     session: str | None,
     project: Path | None,
     everywhere: bool,
     output: Path | None,
+    force: bool,
     as_json: bool,
     **situation: Any,
 ) -> int:
@@ -262,4 +264,6 @@ def suggest(
     from gemtui.commands.policy_context import Situation
 
     which = CallSelection(session=session, project=project, everywhere=everywhere)
-    return policy_suggest.suggest(Situation(**situation), which, output=output, as_json=as_json)
+    return policy_suggest.suggest(
+        Situation(**situation), which, output=output, force=force, as_json=as_json
+    )
