@@ -170,6 +170,32 @@ def check(files: tuple[str, ...], strict: bool, as_json: bool) -> int:
     return command.check(files, strict=strict, as_json=as_json)
 
 
+@policy.command(short_help="Make rules from sentences.")
+@click.argument("sentences", metavar="SENTENCES", nargs=-1, required=True)
+@click.option(
+    "--write",
+    "name",
+    metavar="NAME",
+    shell_complete=_names,
+    help="Add the rules to this policy of gemtui's; it is made if there is none.",
+)
+@_mode
+@_json
+def words(sentences: tuple[str, ...], name: str | None, mode: str, as_json: bool) -> int:
+    """Make rules from sentences such as "allow edit src/**; deny git push; deny everything else".
+
+    A sentence begins with allow, ask or deny. It goes on with read, edit, run, network, agents or
+    mcp SERVER, a path behind read and edit, a tool's name, a command, or "everything else".
+    Paths are relative to the current folder. What a rule covers and what it can't is printed
+    beside it, and what becomes of all other calls. Exit code 1 if a sentence makes no rule; then
+    nothing is written.
+    """
+    from gemtui.commands import policy_words as command
+
+    text = ";".join(sentences)
+    return command.words(text, name=name, mode=mode, as_json=as_json)
+
+
 @policy.command(cls=SetupCommand, short_help="Print the command line of a run with a policy.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
 @_json

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from gemtui.policy.match.path_pattern_text import files_of
+from gemtui.policy.match.command_patterns import allowed_words, mentioned_words
+from gemtui.policy.match.path_pattern_text import files_of, projects_of
 from gemtui.policy.model.rules import Decision, Rule, Tier
-from gemtui.text import Clean, visible_line
+from gemtui.text import Clean, short_path, visible_line
 
 LONG = 400
 """Characters of a foreign text that are considered for one line."""
@@ -47,10 +48,11 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
         prefixes = (f'"{visible_line(each[:most])}"' for each in rule.command_prefixes[:most])
         yield f"prefix {' or '.join(prefixes)}"
     if rule.command_regex is not None:
-        yield f"command matches {visible_line(rule.command_regex[:most])}"
+        command = allowed_words(rule.command_regex)
+        words = f'command "{command}"' if command else f"command matches {rule.command_regex}"
+        yield visible_line(words[:most])
     if rule.args_pattern is not None:
-        files = files_of(rule.args_pattern)
-        yield visible_line((files or f"arguments match {rule.args_pattern}")[:most])
+        yield visible_line(_arguments(rule.args_pattern)[:most])
     if rule.annotations:
         named = (f"{key}={value}" for key, value in rule.annotations.items())
         yield f"marked {visible_line(' '.join(named)[:most])}"
@@ -62,6 +64,16 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
         yield "interactive only" if rule.interactive else "headless only"
     if rule.allow_redirection:
         yield "redirection too"
+
+
+def _arguments(pattern: str) -> str:
+    if command := mentioned_words(pattern):
+        return f'command with the words "{command}"'
+    files = files_of(pattern)
+    if files is None:
+        return f"arguments match {pattern}"
+    projects = [str(short_path(Path(project))) for project in projects_of(pattern)]
+    return f"{files} in {' or '.join(projects)}" if projects else files
 
 
 def rule_words(rule: Rule) -> Clean:

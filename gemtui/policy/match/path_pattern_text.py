@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gemtui.policy.match.path_patterns import below
+from gemtui.policy.match.path_patterns import READ_KEYS, below, named_anywhere
 
 _FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
 _STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
@@ -19,11 +19,24 @@ _PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
 _END = re.compile(r'"(?:\\x00|\\0)?')
 
 
+def projects_of(pattern: str) -> tuple[str, ...]:
+    """Return the folders whose absolute paths a pattern on files matches as well."""
+    front = _FRONT.match(pattern)
+    starts = front and _STARTS.match(pattern[front.end() :])
+    if not front or not starts:
+        return ()
+    inside = starts[0][1:-1]
+    roots = (_unescaped(each) for each in _alternatives(inside) if each not in ("", r"\./"))
+    return tuple(root.rstrip("/") for root in roots)
+
+
 def files_of(pattern: str) -> str | None:
     """Return what a pattern says of files, such as "files below src/"; None = something else.
 
     Only patterns that mean exactly that are put in words.
     """
+    if (named := _named_anywhere(pattern)) is not None:
+        return named
     front = _FRONT.match(pattern)
     if front is None:
         return None
@@ -33,6 +46,16 @@ def files_of(pattern: str) -> str | None:
         return _made_here(rest[starts.end() :])
     begins = _beginnings(rest)
     return f"paths that begin with {' or '.join(begins)}" if begins else None
+
+
+def _named_anywhere(pattern: str) -> str | None:
+    for keys in ("file_path", READ_KEYS):
+        front = named_anywhere("", folder=False, keys=keys).partition("(?=[")[0]
+        inside, _, end = pattern.removeprefix(front).rpartition("(?=")
+        name, folder = _unescaped(inside.replace('/(?:[^"]*/|)', "/")), end == "/)"
+        if name and named_anywhere(name, folder=folder, keys=keys) == pattern:
+            return f"paths that name {name}{'/' * folder}"
+    return None
 
 
 def _beginnings(rest: str) -> list[str]:

@@ -86,6 +86,21 @@ def exactly(names: Sequence[str], roots: Sequence[str]) -> str:
     return f'\\x00"file_path":"{_starts(roots)}({inside})"\\x00'
 
 
+def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
+    """Return a pattern for every way to name a file, or the files of a folder.
+
+    It also finds `./`, `..`, absolute paths, and the same names below another folder. `keys`: the
+    arguments that it looks at, as a pattern.
+    """
+    parts = '/(?:[^"]*/|)'.join(map(_escaped, path.split("/")))
+    end = "/" if folder else '[/"]'
+    return f'"{keys}":[^\\x00]*(?<=[/"]){parts}(?={end})'
+
+
+READ_KEYS = "(?:file_path|dir_path|pattern|include)"
+"""The arguments by which tools that read are told where."""
+
+
 def _starts(roots: Sequence[str]) -> str:
     """A group of the possible beginnings; the CLI refuses a group followed by a quantifier."""
     starts = "|".join(("\\./", *(_escaped(root) for root in roots), ""))

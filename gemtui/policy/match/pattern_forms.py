@@ -14,7 +14,7 @@ from gemtui.policy.match.path_patterns import below
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
-_WITHIN = r"[^\x00]*"
+WITHIN = r"[^\x00]*"
 """Any text up to the end of the command."""
 
 
@@ -66,14 +66,14 @@ def with_marks(pattern: str) -> str:
 
 def anywhere(prefixes: Sequence[str]) -> str:
     """Return an argsPattern that finds the words of any of these prefixes anywhere in a command."""
-    found = [_WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
+    found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
-    return f'"command":"{_WITHIN}{inside}'
+    return f'"command":"{WITHIN}{inside}'
 
 
 def within(pattern: str) -> str:
     """Return a commandRegex that finds what `pattern` matches anywhere in a command."""
-    return f"{_WITHIN}(?:{pattern})" if alternatives(pattern) else f"{_WITHIN}{pattern}"
+    return f"{WITHIN}(?:{pattern})" if alternatives(pattern) else f"{WITHIN}{pattern}"
 
 
 def _word(word: str) -> str:

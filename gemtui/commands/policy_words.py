@@ -1,0 +1,132 @@
+"""`gemtui policy words`: rules made from sentences, printed or added to a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.rule_text import columns, rule_dict
+from gemtui.errors import PolicyNotFound
+from gemtui.files import is_there
+from gemtui.jsonout import encode
+from gemtui.paths import folder_here
+from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.named_policies import find_policy
+from gemtui.policy.edit.store import create, open_policy, save
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy import of
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.model.rules import ApprovalMode, Call, Rule
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.policy.sentences import Sentence, read_sentences, rules_of
+from gemtui.policy.words import decision_word, rule_words
+from gemtui.text import Clean, counted, short_path, visible_line
+
+
+def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
+    """Print the rules of sentences, or write them with `name`; return 1 if one makes none."""
+    sentences = read_sentences(text, folder_here())
+    if not sentences:
+        raise click.UsageError("no sentence: write one, such as “allow edit src/**”")
+    rules, wrong = rules_of(sentences), [each for each in sentences if each.problem]
+    written = _write(name, rules) if name is not None and rules and not wrong else None
+    if as_json:
+        to_stdout([encode(_report(sentences, rules, ApprovalMode(mode), written)), b"\n"])
+    else:
+        lines_to_stdout(_lines(sentences, rules, ApprovalMode(mode)))
+    for each in wrong:
+        note(f"“{each.text}”: {each.problem}")
+    if written is not None:
+        note(f"{counted(len(rules), 'rule')} written to {written}")
+    return 1 if wrong else 0
+
+
+def _write(name: str, rules: Sequence[Rule]) -> str:
+    """Add the rules to a policy of this name, or to a new one; return its path."""
+    try:
+        opened = open_policy(find_policy(name))
+    except PolicyNotFound:
+        return short_path(create(name, text_of(rules)).file.path)
+    document = _added(opened.document, rules)
+    return short_path(save(opened, document).file.path)
+
+
+def _added(document: Document, rules: Sequence[Rule]) -> Document:
+    """Raises PolicyError for a document that is locked."""
+    had = [_meaning(entry.rule) for entry in document.rules if entry.enabled and entry.rule]
+    for rule in rules:
+        document = document if _meaning(rule) in had else document.add(rule)
+    return document
+
+
+def _meaning(rule: Rule) -> Rule:
+    return replace(rule, source="", index=0)
+
+
+# --- the answer ----------------------------------------------------------------------------------
+
+
+def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
+    """Each tool's name, what is decided on a call without telling arguments, whether it is seen."""
+    engine = Engine(of(rules), mode=mode)
+    for tool in TOOLS:
+        outcome = engine.outcome(Call(tool.name, {key: "x" for key in tool.required}))
+        yield tool.name, decision_word(outcome.decision), outcome.offered
+
+
+def _report(
+    sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode, written: str | None
+) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "sentences": [
+            {
+                "text": each.text,
+                "rules": [rule_dict(rule) for rule in each.rules],
+                "words": [_said(rule) for rule in each.rules],
+                "limits": list(each.limits),
+                "problem": each.problem or None,
+            }
+            for each in sentences
+        ],
+        "toml": text_of(rules),
+        "mode": mode.value,
+        "tools": [
+            {"tool": name, "otherwise": decision, "offered": offered}
+            for name, decision, offered in _by_tool(rules, mode)
+        ],
+        "written": written,
+    }
+
+
+def _said(rule: Rule) -> str:
+    return f"{decision_word(rule.decision)} {rule_words(rule)}"
+
+
+def _lines(
+    sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode
+) -> Iterator[Clean]:
+    for each in sentences:
+        yield visible_line(each.text)
+        for rule in each.rules:
+            yield Clean(f"  {visible_line(_said(rule))} (priority {rule.priority:g})")
+        for limit in each.limits:
+            yield Clean(f"    {visible_line(limit)}")
+    if not rules:
+        return
+    yield Clean("")
+    yield Clean(f"All other calls, mode {mode.value}, headless (ask = deny):")
+    by_decision: dict[str, list[str]] = {}
+    for name, decision, _offered in _by_tool(rules, mode):
+        by_decision.setdefault(decision, []).append(name)
+    yield from columns(
+        [(decision, ", ".join(names)) for decision, names in by_decision.items()],
+        room=terminal_width(),
+    )
+    yield Clean("")
+    for line in text_of(rules).splitlines():
+        yield visible_line(line)

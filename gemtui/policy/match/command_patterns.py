@@ -1,0 +1,102 @@
+r"""Patterns that allow one shell command in the forms in which agents run it.
+
+The pattern is a `commandRegex`: it begins at the command's first letter, and `"` is the command's
+end (assets/gemini-cli.md#shell-rules). Only plain words may follow the command: no quotes, `$`,
+`;`, backquotes and files after `>`, so that nothing can be hidden in an argument. The engine checks
+a chain as a whole and each of its parts, so the pattern matches all of these. A group with `?`
+behind it would make the CLI drop the rule, hence `(?:x|)`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gemtui.policy.match.pattern_forms import WITHIN, anywhere
+
+_SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
+_PLAIN = re.compile(r"[\w./:@^~=+,-]+")
+_FOLDER = r"\w[\w/-]{0,40}"
+"""Bounded, so that the pattern stays quick on long texts."""
+_VARIABLE = "(?:CI=1 |CI=true |)"
+_ARGUMENTS = r'(?= |")[ \w./:@^~=+,-]*'
+_NO_OUTPUT = r'(?![^"]*--o(?!neline))'
+"""`git log --output=.git/config` could write an alias or a hook."""
+_MESSAGE = r' -a?m \\"[^"\\$`]{0,300}\\"'
+"""For `git commit -m "TEXT"`."""
+_PIPED = r'(?: 2>&1|)(?: \| |(?="))'
+_SHORTENED = r"(?:(?:tail|head)(?: -n|)(?: -?\d\d?\d?|)|)"
+FORMS = "`CI=1` before it, `cd FOLDER &&`, `2>&1`, and `| tail` or `| head`"
+"""The forms in words."""
+
+
+def command_words(text: str) -> tuple[str, ...]:
+    """Split a command into words. Raises ValueError for a word that is not plain."""
+    words = tuple(text.split())
+    odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
+    if odd is not None:
+        raise ValueError(
+            f"{odd} is no plain word: name one command without quotes, *, $, ;, & and >"
+        )
+    if "=" in words[0]:
+        raise ValueError(f"{words[0]} is a variable: begin with the program")
+    return words
+
+
+def allowed(words: tuple[str, ...], root: str = "") -> str:
+    """Return a commandRegex for a command with plain arguments.
+
+    `root`: the project's folder, into which `cd` may go by its absolute path as well; "" = none.
+    """
+    folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
+    command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
+    return f'(?:cd (?:{folders})(?: && |(?="))|){_VARIABLE}(?:{command}|){_SHORTENED}"'
+
+
+def _arguments(words: tuple[str, ...]) -> str:
+    if words[:2] == ("git", "commit"):
+        return _MESSAGE
+    return f"{_NO_OUTPUT if words[0] == 'git' else ''}{_ARGUMENTS}"
+
+
+def allowed_words(pattern: str) -> str:
+    """Return the command of a pattern that `allowed` made; "" for any other."""
+    return _made(pattern)[0]
+
+
+def allowed_root(pattern: str) -> str:
+    """Return the project's folder in a pattern that `allowed` made; "" = none."""
+    return _made(pattern)[1]
+
+
+def _made(pattern: str) -> tuple[str, str]:
+    found = _MADE.match(pattern)
+    if found is None:
+        return "", ""
+    root, words = _unescaped(found[1] or ""), tuple(_unescaped(found[2]).split())
+    return (" ".join(words), root) if allowed(words, root) == pattern else ("", "")
+
+
+_MADE = re.compile(
+    rf"\(\?:cd \(\?:(?:(.*)\|)?{re.escape(_FOLDER)}\).*{re.escape(_VARIABLE)}\(\?:(.+?)"
+    rf"(?:{re.escape(_MESSAGE)}|(?:{re.escape(_NO_OUTPUT)})?\(\?= \|)"
+)
+
+
+def mentioned_words(pattern: str) -> str:
+    """Return the words that an argsPattern finds anywhere in a command; "" for other patterns."""
+    words = " ".join(re.findall(r"(?:\\b)?((?:\\[^bx]|[^\\\[\]()|])+)(?:\\b)?", _mentions(pattern)))
+    words = _unescaped(words)
+    return words if words and anywhere((words,)) == pattern else ""
+
+
+def _mentions(pattern: str) -> str:
+    front, _, rest = pattern.partition(WITHIN)
+    return rest.replace(WITHIN, "()") if front == '"command":"' else ""
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)

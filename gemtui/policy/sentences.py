@@ -1,0 +1,372 @@
+"""Rules made from sentences: `allow edit src/**; deny git push; deny everything else`.
+
+Each sentence has a verb and what it is about. Specific sentences go before those about a whole kind
+of tool, and those before "everything else"; of equal ones a deny goes before an ask, an ask before
+an allow. A sentence says beside its rules what they cover, and what they can't.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.policy.match import command_patterns, path_patterns
+from gemtui.policy.match.path_pattern_text import files_of, projects_of
+from gemtui.policy.match.pattern_forms import anywhere
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, nearest, problem_with
+from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
+
+_SHELL = "run_shell_command"
+_READ = ("read_file", "read_many_files", "list_directory", "glob", "grep_search")
+_EDIT = ("write_file", "replace")
+_NETWORK = ("web_fetch", "google_web_search")
+_KINDS = {
+    "read": _READ,
+    "edit": _EDIT,
+    "write": _EDIT,
+    "run": (_SHELL,),
+    "shell": (_SHELL,),
+    "network": _NETWORK,
+    "web": _NETWORK,
+    "agents": ("invoke_agent",),
+}
+"""What a sentence calls tools by."""
+_VERBS = {
+    "allow": Decision.ALLOW,
+    "ask": Decision.ASK_USER,
+    "deny": Decision.DENY,
+    "never": Decision.DENY,
+}
+_REST = ("everything else", "everything")
+_NO_PLAN = ("default", "autoEdit", "yolo")
+"""Without this, an allow would open writes and commands in plan mode, too."""
+
+_ORDER = (Decision.ALLOW, Decision.ASK_USER, Decision.DENY)
+_OF_THE_REST, _OF_A_KIND, _SPECIFIC = 990, 991, 996
+"""The priority of an allow; an ask has one more, a deny two. All of the rest have the first."""
+
+OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
+"""Commands that are suggested where no others are known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """One sentence, and the rules that it makes.
+
+    `problem`: why it makes none, with a way out; "" = it makes some. `limits`: what the rules do
+    not cover, or do beside what was meant.
+    """
+
+    text: str
+    rules: tuple[Rule, ...] = ()
+    limits: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class _About(NamedTuple):
+    """Rules without their priority, which is that of an allow plus the decision's place."""
+
+    rule: Rule
+    priority: int
+    limits: tuple[str, ...] = ()
+
+
+def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ...]:
+    """Return what each sentence of a text means; they are parted by `;` or line ends.
+
+    `project`: the folder that paths are relative to; the rules know absolute paths into it as well.
+    """
+    parts = (" ".join(part.split()) for part in re.split(r"[;\n]", text))
+    found = [_sentence(part, project) for part in parts if part]
+    every = [rule for each in found for rule in each.rules]
+    return tuple(_with_limits(each, every) for each in found)
+
+
+def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
+    """Return the rules of all sentences, the strongest first, each of them once."""
+    made = [rule for each in sentences for rule in each.rules]
+    once = [rule for at, rule in enumerate(made) if rule not in made[:at]]
+    return tuple(sorted(once, key=lambda rule: -rule.priority))
+
+
+def sentence_of(rule: Rule) -> str:
+    """Return the sentence that makes a rule of this meaning; "" if there is none."""
+    roots = projects_of(rule.args_pattern or "")
+    root = roots[0] if roots else command_patterns.allowed_root(rule.command_regex or "")
+    project = Path(root) if root else None
+    for candidate in _candidates(rule):
+        made = _sentence(candidate, project).rules
+        if len(made) == 1 and _meaning(made[0]) == _meaning(rule):
+            return candidate
+    return ""
+
+
+def _meaning(rule: Rule) -> Rule:
+    return replace(rule, priority=0, source="", index=0, tool_list=False, prefix_list=False)
+
+
+def _candidates(rule: Rule) -> Iterator[str]:
+    verb = next(word for word, decision in _VERBS.items() if decision is rule.decision)
+    pattern = rule.args_pattern or ""
+    commands = (
+        command_patterns.allowed_words(rule.command_regex or ""),
+        command_patterns.mentioned_words(pattern),
+    )
+    for command in filter(None, commands):
+        yield f"{verb} {command}"
+        yield f"{verb} run {command}"
+    kinds = [word for word, tools in _KINDS.items() if {*tools} & {*rule.tools}]
+    files = files_of(pattern) or ""
+    for front, end in (("files below ", "**"), ("the file ", ""), ("paths that name ", "")):
+        if files.startswith(front):
+            yield from (f"{verb} {kind} {files.removeprefix(front)}{end}" for kind in kinds)
+    yield from (f"{verb} {kind}" for kind in kinds)
+    if rule.mcp_name:
+        yield f"{verb} mcp {rule.mcp_name}"
+        yield from (f"{verb} mcp {rule.mcp_name} {tool}" for tool in rule.tools[:1])
+    yield from (f"{verb} {tool}" for tool in rule.tools[:1])
+    yield f"{verb} {_REST[0]}"
+
+
+# --- one sentence --------------------------------------------------------------------------------
+
+
+def _sentence(text: str, project: Path | None) -> Sentence:
+    if text.lower() == "nothing else":
+        return replace(_sentence(f"deny {_REST[0]}", project), text=text)
+    verb, _, rest = text.partition(" ")
+    decision = _VERBS.get(verb.lower())
+    if decision is None:
+        return Sentence(text=text, problem=f"begin with {', '.join(_VERBS)}")
+    if not rest:
+        return Sentence(text=text, problem=f"name what to {verb}, such as edit src/** or npm test")
+    try:
+        about = _about(decision, rest, project)
+    except ValueError as error:
+        return Sentence(text=text, problem=str(error))
+    rule = replace(about.rule, priority=about.priority)
+    return Sentence(text=text, rules=(rule,), limits=about.limits)
+
+
+def _about(decision: Decision, words: str, project: Path | None) -> _About:
+    """Raises ValueError, with a way out, for words that mean nothing."""
+    first, _, rest = words.partition(" ")
+    if words.lower() in _REST:
+        return _everything(decision)
+    if first == "mcp":
+        return _server(decision, rest)
+    if first in _KINDS:
+        return _kind(decision, first, rest, project)
+    if not rest and _names_tool(words):
+        return _whole(decision, (words,))
+    if not rest and "_" in words and (meant := nearest(words)):
+        raise ValueError(f"no tool is called {words}: did you mean {meant}?")
+    return _command(decision, words, project)
+
+
+def _names_tool(word: str) -> bool:
+    return ("_" in word or word in ("glob", "replace", *AGENTS)) and problem_with(word) is None
+
+
+def _ranked(decision: Decision, allowed: int) -> int:
+    return allowed + _ORDER.index(decision)
+
+
+def _modes(decision: Decision, tools: Sequence[str]) -> tuple[str, ...]:
+    changes = {"*", _SHELL, *_EDIT} & {*tools}
+    return _NO_PLAN if decision is Decision.ALLOW and changes else ()
+
+
+def _rule(decision: Decision, tools: Sequence[str], **fields: object) -> Rule:
+    rule = Rule(
+        decision=decision,
+        priority=0,
+        tools=tuple(tools),
+        tool_list=len(tools) > 1,
+        modes=_modes(decision, tools),
+    )
+    return replace(rule, **fields)  # type: ignore[arg-type]
+
+
+def _everything(decision: Decision) -> _About:
+    asks = decision is Decision.ASK_USER
+    rule = _rule(decision, ("*",), args_pattern="." if asks else None)
+    said = {
+        Decision.ALLOW: "Every tool and every command that nothing denies is allowed, except in "
+        "plan mode.",
+        Decision.ASK_USER: "In a headless run nobody can be asked: everything else is denied.",
+        Decision.DENY: "Applies to every tool that no sentence allows: reading, web pages, MCP "
+        "tools and subagents too.",
+    }
+    return _About(rule, _OF_THE_REST, (said[decision],))
+
+
+def _server(decision: Decision, words: str) -> _About:
+    server, _, tool = words.partition(" ")
+    if not server or " " in tool or not re.fullmatch(r"[\w.-]+", server):
+        raise ValueError("name one MCP server, and one of its tools if you like: mcp github")
+    rule = _rule(decision, (tool or "*",), mcp_name=server, modes=())
+    return _About(rule, _ranked(decision, _SPECIFIC if tool else _OF_A_KIND))
+
+
+def _whole(decision: Decision, tools: Sequence[str]) -> _About:
+    """A rule for all calls of some tools."""
+    asks_all = decision is Decision.ASK_USER and _SHELL in tools
+    rule = _rule(decision, tools, args_pattern='"command":' if asks_all else None)
+    limits = []
+    if decision is Decision.ALLOW and _SHELL in tools:
+        limits.append("A command can do everything you can do, including the network and a push.")
+        limits.append("Gemini CLI still asks for commands that begin with something dangerous.")
+    if decision is Decision.ASK_USER:
+        limits.append("In a headless run nobody can be asked: it is denied.")
+    return _About(rule, _ranked(decision, _OF_A_KIND), tuple(limits))
+
+
+def _kind(decision: Decision, kind: str, rest: str, project: Path | None) -> _About:
+    tools = _KINDS[kind]
+    if not rest:
+        return _whole(decision, tools)
+    if tools == (_SHELL,):
+        return _command(decision, rest, project)
+    if tools not in (_READ, _EDIT):
+        raise ValueError(f"{kind} takes no name: write {kind} alone, or the name of a tool")
+    return _files(decision, kind, rest, project)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _About:
+    tools = _KINDS[kind]
+    name = re.sub(r"/\*\*(?:/\*)?$", "/", text).removeprefix("./")
+    if re.search(r"[*?\[\]{}]", name):
+        raise ValueError("name a folder, such as src/**, or one file: other * and ? can't be used")
+    folder = name.endswith("/") or (project is not None and (project / name).is_dir())
+    place = path_patterns.place_of(name, project)
+    if isinstance(place, str) and decision is Decision.ALLOW:
+        raise ValueError(place)
+    path = name.strip("/") if isinstance(place, str) else place.path
+    if not path or path == ".":
+        raise ValueError(f"to name all files, write {kind} alone")
+    reads = tools is _READ
+    roots = [f"{str(project).rstrip('/')}/"] if project is not None else []
+    if decision is not Decision.ALLOW:
+        keys = path_patterns.READ_KEYS if reads else "file_path"
+        pattern = path_patterns.named_anywhere(path, folder=folder, keys=keys)
+        limits = [_HOWEVER, _LINKS]
+        if reads:
+            limits.append("A search of a folder above it still reads it.")
+        elif decision is Decision.DENY:
+            limits.append("An interactive session in auto_edit does not ask the policy of edits.")
+    else:
+        pattern = path_patterns.below(path, roots) if folder else _exactly(path, roots)
+        tools = ("read_file",) if reads else tools
+        limits = [_LINKS, _OF_THE_MODE]
+        if not folder and "." not in path.rpartition("/")[2]:
+            limits.append(f"Only this file; for a folder write {kind} {text}/**.")
+        if reads:
+            limits.append("Only read_file: lists and searches need “allow read”.")
+    rule = _rule(decision, tools, args_pattern=pattern)
+    if decision is Decision.ALLOW and not reads:
+        limits.append("Build files such as package.json are never edited headless.")
+    return _About(rule, _ranked(decision, _SPECIFIC), tuple(limits))
+
+
+def _exactly(path: str, roots: Sequence[str]) -> str:
+    return path_patterns.exactly([path], roots)
+
+
+_LINKS = "A symbolic link can lead elsewhere."
+_HOWEVER = "Covers ./, absolute paths and ..; also a folder of this name below another one."
+_OF_THE_MODE = "Other files: what the mode or other sentences say of them."
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _command(decision: Decision, text: str, project: Path | None) -> _About:
+    words = command_patterns.command_words(re.sub(r"[ /]\*+$", "", text))
+    priority = _ranked(decision, _SPECIFIC)
+    if decision is not Decision.ALLOW:
+        rule = _rule(decision, (_SHELL,), args_pattern=anywhere((" ".join(words),)))
+        return _About(rule, priority, (_MENTIONED,))
+    root = "" if project is None else str(project).rstrip("/")
+    regex = command_patterns.allowed(words, root)
+    rule = _rule(decision, (_SHELL,), command_regex=regex, allow_redirection=True)
+    limits = [f"Covers plain options, {command_patterns.FORMS}.", _NOT_COVERED]
+    if words[:2] == ("git", "commit"):
+        limits[0] = "Covers git commit -m and -am with a message in double quotes, no other option."
+    opens = prefix_of(" ".join(words))
+    what = opens.why if isinstance(opens, NoPrefix) else opens.opens.partition("; ")[2]
+    if what and (words[0] != "git" or isinstance(opens, NoPrefix)):
+        limits.append(f"Dangerous: {what}." if isinstance(opens, NoPrefix) else f"Beware: {what}.")
+    return _About(rule, priority, tuple(limits))
+
+
+_MENTIONED = "Also hits commands that only mention these words, such as a commit message."
+_NOT_COVERED = "Not covered, and decided otherwise: quotes, $, ;, other pipes, > FILE."
+_OPEN = "Not closed: an alias, quotes inside a word, a variable, a script. To close it, write "
+_CLOSING = "“deny everything else”, and allow the commands that are needed."
+_STILL = "Shell commands can still reach these files: write “deny everything else”, too."
+_PROGRAMS = "Commands that are allowed can still do it by themselves."
+
+
+def _closes_shell(rule: Rule) -> bool:
+    plain = rule.mcp_name is None and not rule.conditional
+    return rule.decision is Decision.DENY and plain and bool({"*", _SHELL} & {*rule.tools})
+
+
+def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
+    """With what depends on the other rules: whether other commands are denied, which go first."""
+    closed = any(map(_closes_shell, every))
+    more = []
+    for rule in sentence.rules:
+        command = command_patterns.allowed_words(rule.command_regex or "")
+        over = next((each for each in every if command and _hits(each, command)), None)
+        if over is not None:
+            more.append(f"Never applies: “{sentence_of(over)}” goes first.")
+        if rule.decision is Decision.ALLOW or not rule.args_pattern or "*" in rule.tools:
+            continue
+        if rule.tools == (_SHELL,) and command_patterns.mentioned_words(rule.args_pattern):
+            more.append(_PROGRAMS if closed else _OPEN + _CLOSING)
+        elif rule.tools in (_EDIT, _READ):
+            more.append(_PROGRAMS if closed else _STILL)
+    return replace(sentence, limits=(*sentence.limits, *more))
+
+
+def _hits(rule: Rule, command: str) -> bool:
+    words = command_patterns.mentioned_words(rule.args_pattern or "").split()
+    left = iter(command.split())
+    return bool(words) and all(word in left for word in words)
+
+
+# --- suggestions ---------------------------------------------------------------------------------
+
+
+def completions(
+    text: str, *, folders: Sequence[str] = (), commands: Sequence[str] = OFFERED
+) -> tuple[str, ...]:
+    """Return whole texts that begin as this one does and complete its last sentence.
+
+    `folders`: folders of the project, such as "src"; `commands`: what may be run.
+    """
+    at = max(text.rfind(";"), text.rfind("\n")) + 1
+    blanks = len(text) - at - len(text[at:].lstrip())
+    front, last = text[: at + blanks], text[at + blanks :]
+    verb, blank, rest = last.partition(" ")
+    if not blank:
+        offered: Sequence[str] = [f"{word} " for word in ("allow", "ask", "deny")]
+        return tuple(front + each for each in offered if each.startswith(last))
+    paths = [f"{kind} {folder}/**" for kind in ("edit", "read") for folder in folders]
+    kinds = [kind for kind in _KINDS if kind not in ("write", "shell", "web")]
+    names = [tool.name for tool in TOOLS]
+    every = (*kinds, *paths, *commands, _REST[0], *names)
+    return tuple(
+        f"{front}{verb} {each}"
+        for each in every
+        if each.startswith(rest) and each != rest and verb.lower() in _VERBS
+    )
