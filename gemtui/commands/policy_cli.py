@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.commands.run_cli import MODES, RunArguments, SetupCommand
+from gemtui.commands.since import Moment
 from gemtui.errors import OptionError
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -157,17 +159,44 @@ def show(name: str, as_json: bool) -> int:
 @policy.command(short_help="Find mistakes in policy files.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=_names)
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
+@click.option(
+    "--replay",
+    "since",
+    metavar="DATE",
+    type=Moment(),
+    help="Try the recorded calls since then that succeeded, too: 30d, yesterday, 2026-11-20.",
+)
+@_calls
+@_mode
 @_json
-def check(files: tuple[str, ...], strict: bool, as_json: bool) -> int:
-    """Find mistakes in policy files.
+def check(
+    files: tuple[str, ...],
+    strict: bool,
+    since: datetime | None,
+    session: str | None,
+    project: Path | None,
+    everywhere: bool,
+    mode: str,
+    as_json: bool,
+) -> int:
+    """Find mistakes in policy files, and try the examples in them.
 
     FILE is a policy file, a folder of them, or the name of one of gemtui's policies. An error is
-    something that Gemini CLI drops or ignores. A warning is a rule that probably doesn't do what
-    you meant, such as one that is easily bypassed. Exit code 1 on errors.
+    something that Gemini CLI drops or ignores, or an example that fails: a comment such as
+    # example: deny run_shell_command {"command": "git push"}. A warning is a rule that probably
+    doesn't do what you meant, such as one that is easily bypassed. --session, --project,
+    --everywhere and --mode are for --replay. Exit code 1 on errors, and with --replay if a call
+    that succeeded would be denied.
     """
     from gemtui.commands import policy_files as command
+    from gemtui.commands.policy_calls import CallSelection
+    from gemtui.policy.model.rules import ApprovalMode
 
-    return command.check(files, strict=strict, as_json=as_json)
+    which = CallSelection(session=session, project=project, everywhere=everywhere)
+    replay = None
+    if since is not None:
+        replay = command.ReplayRequest(since=since, which=which, mode=ApprovalMode(mode))
+    return command.check(files, strict=strict, as_json=as_json, replay=replay)
 
 
 @policy.command(short_help="Make rules from sentences.")

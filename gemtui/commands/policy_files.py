@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.policy_calls import CallSelection
+from gemtui.commands.policy_tests import (
+    example_findings,
+    example_json,
+    replay_json,
+    replay_lines,
+    replay_since,
+    try_files,
+)
 from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
@@ -20,7 +31,7 @@ from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
 from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, open_policy
 from gemtui.policy.file.rule_codec import said
-from gemtui.policy.model.rules import Finding, Rule, Severity
+from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
 from gemtui.policy.words import decision_word, rule_words
 from gemtui.runs.effective_policy import effective_policy
@@ -184,19 +195,47 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 # --- check ---------------------------------------------------------------------------------------
 
 
-def check(files: Sequence[str], *, strict: bool, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayRequest:
+    """Which recorded calls are tried as well: those since a moment, in this mode."""
+
+    since: datetime
+    which: CallSelection
+    mode: ApprovalMode
+
+
+def check(
+    files: Sequence[str], *, strict: bool, as_json: bool, replay: ReplayRequest | None = None
+) -> int:
     """Print the findings; return 1 on errors, with `strict` on warnings, too.
 
-    Raises PolicyNotFound.
+    An example that fails is an error. With `replay`, calls that succeeded and would be denied give
+    1 as well. Raises PolicyNotFound, and what reading sessions raises.
     """
-    found = check_files([_path(each) for each in files])
+    paths = [_path(each) for each in files]
+    examples = try_files(paths)
+    found = (*check_files(paths), *example_findings(examples))
+    past = replay and replay_since(paths, replay.which, replay.since, replay.mode)
     if as_json:
-        report = {"version": 1, "findings": [_finding(each) for each in found]}
+        report = {
+            "version": 1,
+            "findings": [_finding(each) for each in found],
+            "examples": [example_json(each) for each in examples],
+            "replay": replay_json(past) if past else None,
+        }
         to_stdout([encode(report), b"\n"])
     else:
         lines_to_stdout(map(_line, found))
+        if past:
+            lines_to_stdout(replay_lines(past))
         note(_summed(*_counted(found)) or "nothing found: the policy says what Gemini CLI reads")
-    return 1 if any(strict or each.severity is Severity.ERROR for each in found) else 0
+        if examples:
+            passed = sum(each.tried.passes for each in examples)
+            note(f"{passed:,} of {counted(len(examples), 'example')} as expected")
+    if past:
+        past.read.say_problems()
+    bad = any(strict or each.severity is Severity.ERROR for each in found)
+    return 1 if bad or (past and past.denied) else 0
 
 
 def _path(wanted: str) -> Path:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.rule_text import columns, rule_dict
+from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyNotFound
-from gemtui.files import is_there
 from gemtui.jsonout import encode
 from gemtui.paths import folder_here
-from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.edit.store import create, open_policy, save
 from gemtui.policy.engine.decide import Engine
@@ -33,7 +30,9 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
     if not sentences:
         raise click.UsageError("no sentence: write one, such as “allow edit src/**”")
     rules, wrong = rules_of(sentences), [each for each in sentences if each.problem]
-    written = _write(name, rules) if name is not None and rules and not wrong else None
+    written, added = None, 0
+    if name is not None and rules and not wrong:
+        written, added = _write(name, rules)
     if as_json:
         to_stdout([encode(_report(sentences, rules, ApprovalMode(mode), written)), b"\n"])
     else:
@@ -41,30 +40,25 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
     for each in wrong:
         note(f"“{each.text}”: {each.problem}")
     if written is not None:
-        note(f"{counted(len(rules), 'rule')} written to {written}")
+        note(f"{counted(added, 'rule')} added to {written}")
     return 1 if wrong else 0
 
 
-def _write(name: str, rules: Sequence[Rule]) -> str:
-    """Add the rules to a policy of this name, or to a new one; return its path."""
+def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
+    """Add the rules to a policy of this name, or to a new one; return its path, how many are new.
+
+    Raises PolicyError for a policy that can't be edited.
+    """
     try:
         opened = open_policy(find_policy(name))
     except PolicyNotFound:
-        return short_path(create(name, text_of(rules)).file.path)
-    document = _added(opened.document, rules)
-    return short_path(save(opened, document).file.path)
-
-
-def _added(document: Document, rules: Sequence[Rule]) -> Document:
-    """Raises PolicyError for a document that is locked."""
-    had = [_meaning(entry.rule) for entry in document.rules if entry.enabled and entry.rule]
-    for rule in rules:
-        document = document if _meaning(rule) in had else document.add(rule)
-    return document
-
-
-def _meaning(rule: Rule) -> Rule:
-    return replace(rule, source="", index=0)
+        opened = create(name)
+    document, missing = opened.document, opened.document.lacks(rules)
+    for rule in missing:
+        document = document.add(rule)
+    if missing:
+        save(opened, document)
+    return short_path(opened.file.path), len(missing)
 
 
 # --- the answer ----------------------------------------------------------------------------------
@@ -74,7 +68,7 @@ def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, s
     """Each tool's name, what is decided on a call without telling arguments, whether it is seen."""
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:
-        outcome = engine.outcome(Call(tool.name, {key: "x" for key in tool.required}))
+        outcome = engine.outcome(Call(tool.name, dict.fromkeys(tool.required, "x")))
         yield tool.name, decision_word(outcome.decision), outcome.offered
 
 
@@ -86,8 +80,7 @@ def _report(
         "sentences": [
             {
                 "text": each.text,
-                "rules": [rule_dict(rule) for rule in each.rules],
-                "words": [_said(rule) for rule in each.rules],
+                "rules": [{"words": _said(rule), "priority": rule.priority} for rule in each.rules],
                 "limits": list(each.limits),
                 "problem": each.problem or None,
             }

@@ -121,8 +121,9 @@ def _candidates(rule: Rule) -> Iterator[str]:
         yield f"{verb} run {command}"
     kinds = [word for word, tools in _KINDS.items() if {*tools} & {*rule.tools}]
     files = files_of(pattern) or ""
-    for front, end in (("files below ", "**"), ("the file ", ""), ("paths that name ", "")):
+    for front in ("files below ", "the file ", "paths that name "):
         if files.startswith(front):
+            end = "**" if files.endswith("/") else ""
             yield from (f"{verb} {kind} {files.removeprefix(front)}{end}" for kind in kinds)
     yield from (f"{verb} {kind}" for kind in kinds)
     if rule.mcp_name:
@@ -329,6 +330,8 @@ def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
         over = next((each for each in every if command and _hits(each, command)), None)
         if over is not None:
             more.append(f"Never applies: “{sentence_of(over)}” goes first.")
+        if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, every)):
+            more.append("An agent that can't read can do little: “allow read” lets it.")
         if rule.decision is Decision.ALLOW or not rule.args_pattern or "*" in rule.tools:
             continue
         if rule.tools == (_SHELL,) and command_patterns.mentioned_words(rule.args_pattern):
@@ -336,6 +339,10 @@ def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
         elif rule.tools in (_EDIT, _READ):
             more.append(_PROGRAMS if closed else _STILL)
     return replace(sentence, limits=(*sentence.limits, *more))
+
+
+def _allows_reading(rule: Rule) -> bool:
+    return rule.decision is Decision.ALLOW and bool({*_READ, "*"} & {*rule.tools})
 
 
 def _hits(rule: Rule, command: str) -> bool:

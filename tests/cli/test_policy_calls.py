@@ -391,6 +391,23 @@ def test_replay_counts_by_rule(home: Path, gemtui: Gemtui, work: Path) -> None:
     assert longest == 1001
 
 
+def test_check_finds_calls_that_succeeded_and_would_be_denied(
+    home: Path, gemtui: Gemtui, tmp_path: Path
+) -> None:
+    path = tmp_path / "strict.toml"
+    text = '[[rule]]\ntoolName = "run_shell_command"\nargsPattern = "push"\ndecision = "deny"\n'
+    path.write_text(f"{text}priority = 9\n")
+    store_of(home, shell("git push"), shell("git status"), {"name": "frobnicate", "args": {}})
+    words = ["policy", "check", path, "--everywhere", "--mode", "yolo", "--json", "--replay"]
+    answer = gemtui(*words, "2000-01-01")
+    past = answer.json["replay"]
+    assert (answer.code, past["succeeded"], past["deny"], past["gone_tools"]) == (1, 2, 1, 1)
+    assert [each["args"] for each in past["denied"]] == [{"command": "git push"}]
+    recent = gemtui(*words, "1h")
+    assert (recent.code, recent.json["replay"]["succeeded"]) == (0, 0)
+    assert "git push" in gemtui(*words[:-2], "--replay", "2000-01-01").out
+
+
 def test_replay_in_words(home: Path, gemtui: Gemtui, work: Path) -> None:
     store_of(home, shell("git push \x1b[31m\u202e"), shell("git status"))
     answer = gemtui("policy", "replay", "--policy", work, "--everywhere")

@@ -105,14 +105,17 @@ def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
     answer = gemtui("policy", "check", "broken.toml", "doubtful.toml", "--json")
     assert answer.code == 1
     assert answer.err == ""
-    fits(answer.json, {"version": 1, "findings": [FINDING]})
+    fits(answer.json, {"version": 1, "findings": [FINDING], "examples": [], "replay": None})
     assert [(one["file"], one["rule"], one["field"]) for one in answer.json["findings"]] == [
         ("broken.toml", 1, "decision"),
         ("doubtful.toml", 1, "frob"),
     ]
     assert answer.json["findings"][0]["message"].endswith('write "ask_user"')
     good = gemtui("policy", "check", "good.toml", "--json")
-    assert (good.code, good.json) == (0, {"version": 1, "findings": []})
+    assert (good.code, good.json) == (
+        0,
+        {"version": 1, "findings": [], "examples": [], "replay": None},
+    )
 
 
 def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(
@@ -220,7 +223,7 @@ def test_the_settings_of_a_project_name_policies_as_well(
 def test_without_a_command_the_help_is_said(gemtui: Gemtui) -> None:
     answer = gemtui("policy")
     assert (answer.code, answer.out) == (2, "")
-    for name in ("list", "show", "check", "flags", "explain", "replay", "suggest"):
+    for name in ("list", "show", "check", "words", "flags", "explain", "replay", "suggest"):
         assert f"\n  {name} " in answer.err
     assert "..." not in answer.err.replace("[ARGS]...", "")
 
@@ -332,3 +335,55 @@ def test_a_policy_for_a_run_is_found_in_the_same_place(gemtui: Gemtui, place: Pa
     answer = gemtui("run", "hi", "--policy", "nowhere", "--dry-run")
     assert answer.code == 2
     assert "there is no policy nowhere" in answer.complaint
+
+
+# --- examples ------------------------------------------------------------------------------------
+
+EXAMPLES = """\
+# example: deny run_shell_command {"command": "git push"}
+# example: allow run_shell_command {"command": "git push"}
+
+[[rule]]
+toolName = "run_shell_command"
+argsPattern = "push"
+decision = "deny"
+priority = 1
+"""
+
+
+def test_an_example_that_fails_is_an_error(gemtui: Gemtui, tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(EXAMPLES)
+    answer = gemtui("policy", "check", path)
+    assert answer.code == 1
+    assert "line 2: expected allow, got deny by rule 1 of a.toml" in answer.out
+    assert "1 of 2 examples as expected" in answer.err
+    found = gemtui("policy", "check", path, "--json").json
+    assert [each["field"] for each in found["findings"]] == ["example"]
+    assert [(each["line"], each["passes"]) for each in found["examples"]] == [(1, True), (2, False)]
+    path.write_text(EXAMPLES.replace("# example: allow", "# was: allow"))
+    assert gemtui("policy", "check", path, "--strict").code == 0
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def test_sentences_become_rules_of_a_policy(home: Path, gemtui: Gemtui) -> None:
+    text = "allow read; deny git push; deny everything else"
+    answer = gemtui("policy", "words", text, "--write", "goal")
+    assert (answer.code, answer.err.split()[1:4]) == (0, ["3", "rules", "added"])
+    assert 'deny run_shell_command, command with the words "git push"' in answer.out
+    again = gemtui("policy", "words", text, "ask network", "--write", "goal", "--json")
+    assert again.err.split()[1:4] == ["1", "rule", "added"]
+    found = again.json
+    assert [len(each["rules"]) for each in found["sentences"]] == [1, 1, 1, 1]
+    otherwise = {each["tool"]: each["otherwise"] for each in found["tools"]}
+    assert (otherwise["read_file"], otherwise["write_file"]) == ("allow", "deny")
+    assert gemtui("policy", "check", "goal", "--strict").code == 0
+
+
+def test_a_sentence_that_makes_no_rule_writes_nothing(home: Path, gemtui: Gemtui) -> None:
+    answer = gemtui("policy", "words", "allow read; permit all", "--write", "goal")
+    assert answer.code == 1
+    assert "begin with allow" in answer.err
+    assert gemtui("policy", "show", "goal").code == 2

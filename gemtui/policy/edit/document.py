@@ -136,6 +136,11 @@ class Document:
             raise IndexError(place)
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
+    def lacks(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
+        """Return those of the rules that no rule in force says already."""
+        had = [replace(each, source="", index=0) for each in self._enabled]
+        return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
+
     def replace(self, index: int, rule: Rule) -> Self:
         """Return the document with the fields of the rule at `index` changed that differ.
 

@@ -189,6 +189,19 @@ def _path(text: str) -> Path:
     return Path(text).expanduser() if text.split("/")[0] == "~" else Path(text)
 
 
+def files_at(path: Path) -> Sequence[Path]:
+    """Return the files that the CLI reads at a path; none where there are none."""
+    return _files(path)[0]
+
+
+def text_at(file: Path) -> Iterator[str]:
+    """Yield the text of a policy file; nothing if it can't be read."""
+    try:
+        yield read_small(file, LARGEST).decode("utf-8", "replace")
+    except OSError:
+        return
+
+
 def _files(path: Path) -> tuple[Sequence[Path], str]:
     """The files that the CLI reads at a path, and why there can be none; "" = there can.
 

@@ -375,6 +375,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("decisions", "p", VIEW, "Tools", "Show the decision for each tool"),
         ("problem", "exclamation_mark", MOVE, "Finding", "Go to the next finding"),
         ("fix", "x", CHANGE, "Fix", "Apply the suggested fix"),
+        ("words", "w", CHANGE, "Words", "Add rules in words: allow edit src/**; deny git push"),
         ("add", "a", CHANGE, "Add", "Add a rule in a form"),
         ("duplicate", "c", CHANGE, "Duplicate", "Duplicate this rule"),
         ("delete", "d,delete", CHANGE, "Delete", "Delete this rule (u undoes it)"),

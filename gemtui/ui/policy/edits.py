@@ -51,6 +51,12 @@ def add_all(document: Document, rules: Sequence[Rule]) -> Edit:
     return Edit(document, f"add {what}", len(document.rules) - 1, said)
 
 
+def add_missing(document: Document, rules: Sequence[Rule]) -> Edit | None:
+    """Add the rules that the document lacks at the end of the file; None = it has them all."""
+    missing = document.lacks(rules)
+    return add_all(document, missing) if missing else None
+
+
 def replace_rule(document: Document, place: int, rule: Rule) -> Edit:
     """Replace the rule at `place`."""
     return Edit(document.replace(place, rule), f"change rule {place + 1}", place)

@@ -33,6 +33,7 @@ from gemtui.ui.policy.main_pane import PolicyMain
 from gemtui.ui.policy.rule_table import RuleTable
 from gemtui.ui.policy.side_pane import PolicySide, worst
 from gemtui.ui.policy.tool_table import PolicyTools
+from gemtui.ui.policy.words_dialog import WordsScreen
 from gemtui.ui.rules.draft import Draft, next_mode
 from gemtui.ui.rules.form import RuleForm
 from gemtui.ui.simulator import launch
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
-_OF_RULES = {*_OF_A_RULE, "add", "filter"}
+_OF_RULES = {*_OF_A_RULE, "add", "words", "filter"}
 _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
@@ -180,6 +181,19 @@ class PolicyScreen(DialogGuardScreen[None]):
     async def action_add(self) -> None:
         """A new rule, in a form."""
         await self._form(edits.NEW_RULE)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_words(self) -> None:
+        """New rules, from sentences."""
+        draft = self.draft
+        if draft.document.locked:
+            self.gemtui.say(draft.document.locked, problem=True)
+            return
+        rules = await self.app.push_screen_wait(WordsScreen(draft, self.editor.folder))
+        if rules:
+            self.main.switch(simple=False)
+            await self.edit(lambda document: edits.add_missing(document, rules))
+            self.main.take_focus()
 
     @on(RuleTable.Opened)
     @work(exclusive=True, group=DIALOG)

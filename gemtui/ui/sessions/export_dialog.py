@@ -91,7 +91,8 @@ class ExportScreen(DialogScreen[Export]):
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
             )
             yield Label(
-                Content(f"{what.capitalize()} in {short_path(current_folder())}"), id="folder"
+                Content(f"{what.capitalize()} in {short_path(current_folder())}"),
+                id="export-folder",
             )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
             yield _RedactTick(own("Redact: replace secrets (space)"), id="redact")

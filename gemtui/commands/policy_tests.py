@@ -1,0 +1,200 @@
+"""The tests of `gemtui policy check`: a policy's own examples, and what agents did lately."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gemtui.commands.policy_calls import CallSelection, Read, read_which, reference_lines, shown
+from gemtui.commands.rule_text import rule_dict
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.examples import Tried, examples_of, try_examples
+from gemtui.policy.file.policy import Policy, files_at, text_at
+from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Reference
+from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
+from gemtui.policy.suggest.replay import (
+    ReplayDecision,
+    is_known,
+    refusal_of_tool,
+    replay_decision,
+)
+from gemtui.policy.words import decision_word, rule_place
+from gemtui.sessions.summary import iso
+from gemtui.text import Clean, counted
+
+_DENIED = (ReplayDecision.DENY, ReplayDecision.NOT_OFFERED, ReplayDecision.TOOL_REFUSES)
+LISTED = 50
+"""Calls that would be denied and are listed; of the others the number is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileExample:
+    """An example of a file, tried."""
+
+    file: Path
+    tried: Tried
+
+
+def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
+    """Try the examples of all these files, each by the rules of its own file."""
+    return tuple(
+        FileExample(file=file, tried=tried)
+        for path in paths
+        for file in files_at(path)
+        for text in text_at(file)
+        for tried in try_examples(examples_of(text), Policy.parse(text, source=str(file)))
+    )
+
+
+def example_findings(examples: Sequence[FileExample]) -> Iterator[Finding]:
+    """Yield an error for each example that fails or can't be read."""
+    for each in examples:
+        tried = each.tried
+        if tried.passes:
+            continue
+        place, example = f"line {tried.example.line}", tried.example
+        said = example.problem
+        if tried.decision is not None:
+            by = "no rule" if tried.rule is None else rule_place(tried.rule)
+            wanted, got = decision_word(example.expected), decision_word(tried.decision)
+            said = f"expected {wanted}, got {got} by {by}: {example.text.partition(': ')[2]}"
+        yield Finding(
+            file=each.file,
+            rule=0,
+            field="example",
+            severity=Severity.ERROR,
+            message=f"{place}: {said}",
+        )
+
+
+def example_json(each: FileExample) -> dict[str, Any]:
+    """Return an entry of `examples` in the JSON of `policy check`."""
+    example, decision = each.tried.example, each.tried.decision
+    return {
+        "file": str(each.file),
+        "line": example.line,
+        "tool": example.tool or None,
+        "args": dict(example.args),
+        "mode": example.mode.value,
+        "expected": None if example.problem else example.expected.value,
+        "decision": None if decision is None else decision.value,
+        "passes": each.tried.passes,
+        "problem": example.problem or None,
+    }
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeniedCall:
+    """A call that succeeded when it was made, and would be denied now."""
+
+    recorded: RecordedCall
+    decision: ReplayDecision
+    rule: Rule | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What a policy would do with the calls that succeeded since a moment.
+
+    `undated`: calls of which no time is stored; they are not among `calls`.
+    """
+
+    since: datetime
+    mode: ApprovalMode
+    read: Read
+    calls: int
+    counts: Counter[ReplayDecision]
+    denied: tuple[DeniedCall, ...]
+    gone: int
+    undated: int
+
+
+def replay_since(
+    paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
+) -> Replayed:
+    """Decide headless, with these files alone, on the calls that succeeded since then.
+
+    Calls of tools that Gemini CLI no longer has are only counted (`gone`). Raises SessionNotFound,
+    SessionAmbiguous, StoreUnreadable.
+    """
+    found = read_which(which)
+    recent = tuple(each for each in found.sessions if each.updated is None or each.updated >= since)
+    read = replace(found, sessions=recent)
+    engine = Engine(Policy.load(paths), mode=mode)
+    counts: Counter[ReplayDecision] = Counter()
+    denied: list[DeniedCall] = []
+    gone = undated = 0
+    for recorded in (each for batch in read.calls() for each in batch):
+        if recorded.ended is not CallStatus.SUCCEEDED:
+            continue
+        if recorded.time is None:
+            undated += 1
+        elif recorded.time >= since and not is_known(recorded.call.tool):
+            gone += 1
+        elif recorded.time >= since:
+            outcome = engine.outcome(recorded.call)
+            decision = replay_decision(outcome)
+            if decision not in _DENIED and refusal_of_tool(recorded, mode):
+                decision = ReplayDecision.TOOL_REFUSES
+            counts[decision] += 1
+            if decision in _DENIED:
+                denied.append(DeniedCall(recorded=recorded, decision=decision, rule=outcome.rule))
+    return Replayed(
+        since=since,
+        mode=mode,
+        read=read,
+        calls=counts.total(),
+        counts=counts,
+        denied=tuple(denied),
+        gone=gone,
+        undated=undated,
+    )
+
+
+def replay_json(found: Replayed) -> dict[str, Any]:
+    """Return `replay` in the JSON of `policy check`."""
+    return {
+        "since": iso(found.since),
+        "mode": found.mode.value,
+        "sessions": len(found.read.sessions),
+        "succeeded": found.calls,
+        "allow": found.counts[ReplayDecision.ALLOW],
+        "ask_user": found.counts[ReplayDecision.ASK_USER],
+        "deny": len(found.denied),
+        "gone_tools": found.gone,
+        "undated": found.undated,
+        "denied": [
+            {
+                "session": each.recorded.session,
+                "tool": each.recorded.call.tool,
+                "args": shown(each.recorded.call.args),
+                "decision": each.decision.value,
+                "rule": rule_dict(each.rule),
+            }
+            for each in found.denied
+        ],
+    }
+
+
+def replay_lines(found: Replayed) -> Iterator[Clean]:
+    """Yield the numbers, and the calls that would be denied."""
+    since = found.since.astimezone().date().isoformat()
+    yield Clean(
+        f"Since {since}: {counted(found.calls, 'call')} succeeded; mode {found.mode.value} would "
+        f"now allow {found.counts[ReplayDecision.ALLOW]:,}, ask about "
+        f"{found.counts[ReplayDecision.ASK_USER]:,}, deny {len(found.denied):,}"
+    )
+    if found.undated:
+        yield Clean(f"Not tried: {counted(found.undated, 'call')} without a stored time")
+    if found.gone:
+        yield Clean(f"Not tried: {counted(found.gone, 'call')} of tools that no longer exist")
+    yield from reference_lines(Reference.to(each.recorded) for each in found.denied[:LISTED])
+    if len(found.denied) > LISTED:
+        yield Clean(f"    and {len(found.denied) - LISTED:,} more")

@@ -1,0 +1,121 @@
+"""Examples of a policy: tool calls with the expected decisions, as comments in its file.
+
+    # example: allow run_shell_command {"command": "npm test"}
+    # example: deny run_shell_command {"command": "git push"} in yolo
+
+To Gemini CLI they are comments. An example is decided headless, by the rules of its file and those
+that Gemini CLI brings along, in mode default if it names no other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from gemtui.errors import OptionError
+from gemtui.jsonin import loads
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.levels import approval_mode
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+
+_LINE = re.compile(r"#\s*example:(.*)", re.IGNORECASE)
+_FORM = re.compile(r"\s*(\w+)\s+(\S+)\s*(\{.*\})?\s*(?:\bin\s+(\w+))?\s*")
+_DECISIONS = {"allow": Decision.ALLOW, "ask": Decision.ASK_USER, "deny": Decision.DENY}
+_WORDS = {decision: word for word, decision in _DECISIONS.items()}
+FORM = '# example: allow run_shell_command {"command": "npm test"}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A call with the decision that is expected of a policy.
+
+    `line`: its place in the file, from 1; 0 = none yet. `problem`: why it can't be read; "" = it
+    can.
+    """
+
+    expected: Decision = Decision.DENY
+    tool: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    mode: ApprovalMode = ApprovalMode.DEFAULT
+    line: int = 0
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """The line of the file that holds it."""
+        args = f" {json.dumps(dict(self.args), ensure_ascii=False)}" if self.args else ""
+        mode = "" if self.mode is ApprovalMode.DEFAULT else f" in {self.mode.value}"
+        return f"# example: {_WORDS[self.expected]} {self.tool}{args}{mode}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """An example with what the policy decides; None where it could not be tried.
+
+    `rule`: the rule that decides; None = none does.
+    """
+
+    example: Example
+    decision: Decision | None = None
+    rule: Rule | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether the decision is the expected one."""
+        return self.decision is self.example.expected
+
+
+def examples_of(text: str) -> tuple[Example, ...]:
+    """Return the examples in the text of a policy file, those that can't be read included."""
+    return tuple(_examples(text))
+
+
+def _examples(text: str) -> Iterator[Example]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if found := _LINE.match(line.strip()):
+            yield _example(found[1], number)
+
+
+def _example(text: str, line: int) -> Example:
+    found = _FORM.fullmatch(text)
+    if found is None or found[1] not in _DECISIONS:
+        return Example(line=line, problem=f"it can't be read: write it as {FORM}")
+    try:
+        args = loads(found[3].encode()) if found[3] else {}
+        mode = approval_mode(found[4]) if found[4] else ApprovalMode.DEFAULT
+    except orjson.JSONDecodeError as error:
+        return Example(line=line, problem=f"its arguments are no JSON ({error.msg})")
+    except OptionError as error:
+        return Example(line=line, problem=str(error))
+    return Example(expected=_DECISIONS[found[1]], tool=found[2], args=args, mode=mode, line=line)
+
+
+def with_example(text: str, example: Example) -> str:
+    """Return a policy file's text with one more example, below those that it has."""
+    lines = text.split("\n")
+    had = [at for at, line in enumerate(lines) if _LINE.match(line.strip())]
+    if any(lines[at].strip() == example.text for at in had):
+        return text
+    if had:
+        return "\n".join((*lines[: had[-1] + 1], example.text, *lines[had[-1] + 1 :]))
+    return f"{example.text}\n\n{text}" if text.strip() else f"{example.text}\n"
+
+
+def try_examples(examples: Sequence[Example], policy: Policy) -> tuple[Tried, ...]:
+    """Return what a policy decides on each example. Takes an engine for each mode."""
+    engines: dict[ApprovalMode, Engine] = {}
+    tried = []
+    for each in examples:
+        if each.problem:
+            tried.append(Tried(example=each))
+            continue
+        engine = engines.setdefault(each.mode, Engine(policy, mode=each.mode))
+        outcome = engine.outcome(Call(each.tool, each.args))
+        tried.append(Tried(example=each, decision=outcome.decision, rule=outcome.rule))
+    return tuple(tried)

@@ -1,0 +1,158 @@
+"""Rules from sentences: one input line, and the rules that it makes as they would be drawn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.suggester import Suggester
+
+from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.sentences import Sentence, completions, read_sentences, rules_of
+from gemtui.policy.words import condition_words, decision_word, tools_words
+from gemtui.text import clean_line
+from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.theme import Glyphs, look_of
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
+from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.policy.tool_table import tool_rows
+from gemtui.ui.rules.draft import Draft
+
+_OFFERED = 6
+_FOLDERS = 200
+"""Folders of the project that are completed."""
+_STYLES = {
+    Decision.ALLOW: "$text-success",
+    Decision.ASK_USER: "$text-warning",
+    Decision.DENY: "$text-error",
+}
+
+
+class _Made(NamedTuple):
+    """What a text makes: its sentences, and each tool's decision with them."""
+
+    sentences: tuple[Sentence, ...]
+    tools: tuple[tuple[Decision, str], ...]
+
+
+class _SentenceSuggester(Suggester):
+    def __init__(self) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self.folders: Sequence[str] = ()
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """Return the text with its last sentence completed."""
+        return next(iter(completions(value, folders=self.folders)), None) if value else None
+
+
+class WordsScreen(DialogScreen[tuple[Rule, ...]]):
+    """Closes with the rules, or with None.
+
+    `project`: the folder that paths are relative to. `draft`: the policy to which they are added,
+    for the decisions of all tools.
+    """
+
+    BINDINGS = bindings(Where.DIALOG)
+    VERTICAL_BREAKPOINTS = LOW
+
+    def __init__(self, draft: Draft, project: Path) -> None:
+        super().__init__()
+        self._draft, self._project = draft, project
+        self._suggester = _SentenceSuggester()
+
+    def compose(self) -> ComposeResult:
+        """The sentences, what can follow, the rules, and what becomes of everything else."""
+        heading = own("Rules from sentences")
+        with Dialog(heading, own("right completes   enter adds   esc close"), id="words"):
+            yield Input(
+                placeholder=own("allow edit src/**; allow npm test; deny everything else"),
+                suggester=self._suggester,
+                id="sentences",
+            )
+            yield Static(id="offered", classes="hint")
+            with VerticalScroll(id="made", can_focus=False):
+                yield Static(id="made-rules")
+            yield Static(id="all-tools")
+
+    def on_mount(self) -> None:
+        """Begin with the verbs."""
+        self._look()
+
+    @on(Input.Changed)
+    @work(exclusive=True, group="look")
+    async def _look(self) -> None:
+        text = self.query_one("#sentences", Input).value
+        if not self._suggester.folders:
+            self._suggester.folders = await asyncio.to_thread(_folders, self._project)
+        found = completions(text, folders=self._suggester.folders)
+        last = [each.rpartition(";")[2].strip() for each in found[:_OFFERED]]
+        self.query_one("#offered", Static).update(Content(clean_line("   ".join(last))))
+        made = await asyncio.to_thread(_make, text, self._project, self._draft)
+        glyphs = look_of(self.app, 1).glyphs
+        self.query_one("#made-rules", Static).update(
+            Content("\n").join(_made_lines(made.sentences, glyphs))
+        )
+        self.query_one("#all-tools", Static).update(
+            Content("\n").join(_tool_lines(made.tools, self._draft))
+        )
+
+    @on(Input.Submitted)
+    @work(exclusive=True, group="take")
+    async def _entered(self, event: Input.Submitted) -> None:
+        made = await asyncio.to_thread(read_sentences, event.value, self._project)
+        if made and not any(each.problem for each in made):
+            self.dismiss(rules_of(made))
+
+
+def _folders(project: Path) -> tuple[str, ...]:
+    """The visible folders of a project; none if it can't be read."""
+    try:
+        named = [each.name for each in project.iterdir() if each.is_dir()]
+    except OSError:
+        return ()
+    return tuple(sorted(name for name in named if not name.startswith("."))[:_FOLDERS])
+
+
+def _make(text: str, project: Path, draft: Draft) -> _Made:
+    sentences = read_sentences(text, project)
+    document = draft.document
+    if not document.locked:
+        for rule in rules_of(sentences):
+            document = document.add(rule)
+    policy = draft.around.before + document.policy + draft.around.after
+    rows = tool_rows(policy, draft.mode, draft.setup)
+    return _Made(sentences, tuple((row.headless.decision, row.tool) for row in rows))
+
+
+def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
+    for each in sentences:
+        if each.problem:
+            words = f"{glyphs.failed} {each.text}: {each.problem}"
+            yield Content.styled(clean_line(words), "$text-error")
+        for rule in each.rules:
+            yield _rule_line(rule, glyphs)
+        for limit in each.limits:
+            yield Content.styled(f"    {clean_line(limit)}", "dim")
+
+
+def _rule_line(rule: Rule, glyphs: Glyphs) -> Content:
+    signs = {Decision.ALLOW: glyphs.ok, Decision.ASK_USER: glyphs.ask, Decision.DENY: glyphs.denied}
+    decision = f"{signs[rule.decision]} {decision_word(rule.decision):<5}"
+    words = f" {rule.priority:g}  {tools_words(rule)}  {condition_words(rule)}"
+    return Content.assemble((decision, _STYLES[rule.decision]), Content(clean_line(words)))
+
+
+def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator[Content]:
+    yield Content.styled(f"All other calls, mode {draft.mode.value}, headless (ask = deny)", "bold")
+    for decision in Decision:
+        names = [name for each, name in tools if each is decision]
+        if names:
+            words = f"{decision_word(decision):<6}{', '.join(names)}"
+            yield Content.styled(clean_line(words), _STYLES[decision])

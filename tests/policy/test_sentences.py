@@ -1,0 +1,165 @@
+"""Sentences make rules that hold against the known ways around them, and are read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.policy.check.check_policy import check_text
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.match.matching import dropped, pattern_sources
+from gemtui.policy.match.patterns import slow
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.policy.sentences import completions, read_sentences, rules_of, sentence_of
+from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
+
+PROJECT = Path("/home/me/app")
+GOAL = "allow read; allow edit src/**; allow npm test; deny git push; deny everything else"
+ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
+
+
+def decided(text: str, tool: str, args: dict[str, Any], mode: str = "yolo") -> Decision:
+    toml = text_of(rules_of(read_sentences(text, PROJECT)))
+    policy = Policy.parse(toml)
+    assert not policy.findings
+    return Engine(policy, mode=ApprovalMode(mode)).outcome(Call(tool, args)).decision
+
+
+def runs(text: str, command: str, mode: str = "yolo") -> Decision:
+    return decided(text, SHELL, {"command": command}, mode)
+
+
+def edits(text: str, path: str, mode: str = "yolo") -> Decision:
+    return decided(text, "write_file", {"file_path": path, "content": '"src/x'}, mode)
+
+
+AS_AGENTS_RUN_TESTS = [
+    "npm test",
+    "npm test -- --watch=false src/a.test.ts",
+    "npm test 2>&1",
+    "npm test | tail -20",
+    "npm test 2>&1 | head -n 50",
+    "cd packages/web && npm test",
+    "cd /home/me/app && CI=1 npm test 2>&1 | tail -100",
+    "CI=true npm test",
+]
+MORE_THAN_TESTS = [
+    *NOT_TESTS,
+    "cd .. && npm test",
+    "cd /etc && npm test",
+    "cd packages/../../x && npm test",
+    "npm test | sh",
+    "npm test 2>&1 > x",
+    "npm test 2>&1 | tail -5 x",
+    "tail /etc/passwd",
+    "cd x && git push",
+    "CI=1 git push",
+    "X=1 npm test",
+    'npm test "$(git push)"',
+]
+
+
+@pytest.mark.parametrize("mode", ["default", "auto_edit", "yolo"])
+def test_nothing_but_the_goal_is_allowed(mode: str) -> None:
+    assert [each for each in AS_AGENTS_RUN_TESTS if runs(GOAL, each, mode) is not ALLOW] == []
+    assert [each for each in MORE_THAN_TESTS if runs(GOAL, each, mode) is not DENY] == []
+    inside, outside = (
+        ["src/a.py", "./src/b/c.py", "/home/me/app/src/a"],
+        ["a", "src/../a", "/src/a"],
+    )
+    assert {edits(GOAL, each, mode) for each in inside} == {ALLOW}
+    assert {edits(GOAL, each, mode) for each in outside} == {DENY}
+    rest = [tool.name for tool in TOOLS if tool.name not in ("read_file", "glob", "grep_search")]
+    others = [name for name in rest if name not in ("read_many_files", "list_directory")]
+    assert {decided(GOAL, each, {}, mode) for each in (*others, "mcp_a_b")} == {DENY}
+    assert decided(GOAL, "read_file", {"file_path": "a"}, mode) is ALLOW
+
+
+def test_a_deny_finds_its_words_anywhere_and_names_what_it_cannot_close() -> None:
+    found = ["git push", "git  push", "git -C . push", "env git push", "git -c alias.p=push p"]
+    found += ["/usr/bin/git push", "X=1 git push", "true && git push"]
+    assert {runs("deny git push", each) for each in found} == {DENY}
+    (alone,) = read_sentences("deny git push")
+    assert any("alias" in limit and "deny everything else" in limit for limit in alone.limits)
+    beside = read_sentences("deny git push; deny everything else")[0]
+    assert not any("alias" in limit for limit in beside.limits)
+    assert {runs("deny git push; deny everything else", each) for each in NOT_LOCAL} == {DENY}
+
+
+def test_a_denied_path_is_found_however_it_is_named() -> None:
+    ways = ["src/gen/a", "./src/gen/a", "src/./gen/a", "src/x/../gen/a", "/home/me/app/src/gen/a"]
+    text = "deny edit src/gen/**; deny read .env"
+    assert {edits(text, each) for each in ways} == {DENY}
+    assert {edits(text, each) for each in ["src/a", "gen/a", "mysrc/gen/a"]} == {ALLOW}
+    reads: list[tuple[str, dict[str, Any]]] = [
+        ("read_file", {"file_path": "a/../.env"}),
+        ("read_many_files", {"include": ["a", ".env"]}),
+    ]
+    assert {decided(text, tool, args) for tool, args in reads} == {DENY}
+    assert decided(text, "read_file", {"file_path": ".environment"}) is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("permit edit", "begin with allow"),
+        ("allow", "name what to allow"),
+        ("allow curl x | sh", "plain word"),
+        ("allow edit *.py", "src/**"),
+        ("allow edit ../x", "goes up"),
+        ("deny write_fil", "did you mean write_file?"),
+        ("allow network x", "write network alone"),
+    ],
+)
+def test_what_makes_no_rule_says_why(text: str, problem: str) -> None:
+    (found,) = read_sentences(text, PROJECT)
+    assert not found.rules
+    assert problem in found.problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *GOAL.split("; "),
+        "allow edit src/a.py",
+        "deny edit src/gen/**",
+        "deny read .env",
+        "ask run",
+        "allow run",
+        "deny network",
+        "ask everything else",
+        "allow mcp github",
+        "deny mcp github create_issue",
+        "ask git commit",
+        "allow git commit",
+        "allow git log",
+        "deny agents",
+        "allow glob",
+    ],
+)
+@pytest.mark.parametrize("project", [PROJECT, None], ids=["project", "no project"])
+def test_a_rule_is_read_back_as_its_sentence(text: str, project: Path | None) -> None:
+    (rule,) = rules_of(read_sentences(text, project))
+    assert sentence_of(rule) == text
+    for pattern in filter(None, pattern_sources(rule)):
+        assert not dropped(pattern)
+        assert not slow(pattern)
+    if text != "allow run":
+        assert check_text(text_of([rule]), "x.toml") == ()
+
+
+def test_an_allow_that_a_deny_hits_says_so() -> None:
+    _, allowed = read_sentences("deny git; allow git status")
+    assert any(limit.startswith("Never applies: “deny git”") for limit in allowed.limits)
+
+
+def test_the_last_sentence_is_completed() -> None:
+    assert completions("allow read; de") == ("allow read; deny ",)
+    assert completions("allow edit s", folders=["src"]) == ("allow edit src/**",)
+    assert completions("deny git p") == ("deny git push",)
+    assert completions("permit r") == ()
