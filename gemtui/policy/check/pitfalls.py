@@ -59,6 +59,12 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
     return None if better == rule else better
 
 
+def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return those of the findings about a rule that `fixed` corrects."""
+    fixes = {draft.message for look in _LOOKS for draft, fix in look(rule) if fix is not None}
+    return tuple(each for each in said if each.message in fixes)
+
+
 def _is_shell(rule: Rule) -> bool:
     return rule.mcp_name is None and bool({SHELL, "*"} & {*rule.tools})
 
@@ -127,7 +133,12 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     first = prefixes[0]
     ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
     said = f"it is easy to get round: by {listed((*['two blanks'] * (' ' in first), *ways))}"
-    way_out = f"argsPattern = {value_text(pattern)} finds the words anywhere in the command"
+    named = listed(f"“{prefix}”" for prefix in prefixes)
+    way_out = (
+        f"argsPattern = {value_text(pattern)} denies each command that holds the words {named}; "
+        "an alias, a variable or a script still gets round it, so allow what is needed and deny "
+        "the rest where it matters"
+    )
     fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
     yield warned("commandPrefix", said, way_out), fix
 

@@ -141,21 +141,27 @@ def value_of(text: str, key: str) -> str | None:
 def with_value(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
     """Set a field of a rule to a value, given as TOML, or remove it with None; return the new text.
 
-    A new field is placed after the last of the fields in `before` that the rule has, else after the
-    `[[rule]]` line.
+    A comment behind a field that is removed stays, on a line of its own. A new field is placed
+    after the last of the fields in `before` that the rule has, else after the `[[rule]]` line.
     """
     old = [field for field in fields_of(text) if field.key == key]
     if value is not None and len(old) == 1 and old[0].value is not None:
         start, end = old[0].value
         return f"{text[:start]}{value}{text[end:]}"
     for field in reversed(old):
-        text = text[: field.start] + text[field.end :]
+        text = text[: field.start] + _comment_of(text, field) + text[field.end :]
     if value is None:
         return text
     at = _place(text, before)
     end_of_line = "\r\n" if "\r\n" in text else "\n"
     head = text[:at] if text[:at].endswith("\n") else text[:at] + end_of_line
     return f"{head}{key_text(key)} = {value}{end_of_line}{text[at:]}"
+
+
+def _comment_of(text: str, field: TomlField) -> str:
+    """The comment behind a field's value, as a whole line; "" = there is none."""
+    rest = "" if field.value is None else text[field.value[1] : field.end].lstrip()
+    return rest if rest.startswith("#") else ""
 
 
 def _place(text: str, before: Container[str]) -> int:

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from gemtui.agent.command import Machine
 from gemtui.agent.gemini import planned_machine
 from gemtui.errors import GemtuiError
+from gemtui.policy.check.mode_check import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
+from gemtui.policy.model.rules import Finding
+from gemtui.runs.last_policies import last_policies
 from gemtui.ui.policy import files
 from gemtui.ui.policy.command_preview import CommandPreview, command_preview
 from gemtui.ui.policy.edits import Edit, Make
@@ -38,9 +41,15 @@ class PolicyEditor:
     # --- what there is -------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Open the first policy of ours, if there is one, and find out what commands depend on."""
+        """Open the policy of this folder's last run, else the first of ours.
+
+        Then find out what commands depend on.
+        """
         files = await self._files()
-        ours = next((file for file in files if file.origin is Origin.OURS), None)
+        used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
+        ours = next((file for file in files if file.path in used), None)
+        if ours is None:
+            ours = next((file for file in files if file.origin is Origin.OURS), None)
         if ours is not None and not self.draft.changed:
             await self.open(ours)
         self.begun.set()
@@ -73,6 +82,16 @@ class PolicyEditor:
         machine, recipient = self._machine
         runs = self._app.adapter.runs
         return command_preview(self.draft, machine, recipient, runs=runs, cwd=self.folder)
+
+    def mode_findings(self) -> tuple[Finding, ...]:
+        """Return what is to say of the file's rules in the chosen mode."""
+        draft = self.draft
+        own = draft.document.source
+        try:
+            found = mode_findings(draft.policy, draft.mode, draft.setup)
+        except GemtuiError:  # which the decisions for all tools say
+            return ()
+        return tuple(each for each in found if str(each.file) == str(own))
 
     async def watch(self, file: PolicyFile) -> None:
         """Read the file again whenever others write it, unless the draft has changes."""

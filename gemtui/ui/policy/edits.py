@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gemtui.errors import PolicyError
 from gemtui.policy.edit.document import Document
 from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.words import decision_word
 from gemtui.text import counted
 from gemtui.ui.policy.levels import SimplePolicy, written
 from gemtui.ui.rules.draft import moved
@@ -125,6 +126,15 @@ def move(document: Document, place: int, other: int, *, above: bool) -> Edit | N
     if found.priority is not None:
         side = "before" if above else "after"
         said = f"It has priority {found.priority} now, as the rule that it stands {side}."
+    lowered, passed = document.rules[place].rule, document.rules[other].rule
+    if (
+        not above
+        and lowered
+        and passed
+        and lowered.decision is Decision.DENY is not passed.decision
+    ):
+        warning = f"Warning: the {decision_word(passed.decision)} rule above it now goes first."
+        said = f"{warning} {said}".rstrip()
     return Edit(found.document, f"move rule {place + 1}", found.place, said)
 
 

@@ -251,6 +251,18 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
     )
 
 
+async def save_to_run(app: AppBase) -> bool:
+    """Ask whether a policy that has no file yet is saved for a run."""
+    question = ConfirmScreen(
+        Clean("Save the new policy?"),
+        Clean("A run needs it as a file."),
+        (),
+        yes="Save and run",
+        no="Go back",
+    )
+    return await app.push_screen_wait(question) is True
+
+
 def edit(app: AppBase, draft: Draft) -> None:
     """Open the file, as it is saved, in the user's editor; the result is read again."""
     if draft.opened is None or draft.changed:

@@ -37,7 +37,7 @@ LISTS = {"only": "Only these", "approved": "No question", "disallowed": "Never"}
 MEANINGS = {
     "allow": "Allowed without a question. What other rules deny stays denied.",
     "ask": "You are asked. Headless runs can't ask: they deny, except for safe commands.",
-    "deny": "Denied. Unless another rule mentions it, the tool is hidden from the model.",
+    "deny": "Denied in every mode. If no rule mentions it, the tool is hidden from the model.",
     UNSET: "No rule: the approval mode and other files decide.",
     "default": "Headless: reads only; writes and commands need a rule.",
     "auto_edit": "Files may be written; commands need a rule.",

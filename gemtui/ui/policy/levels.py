@@ -1,13 +1,14 @@
 """The simple view of a policy: three levels and three lists, read from its rules and written back.
 
 The rules are those of `gemtui.policy.file.levels`, known by their form: one tool, no condition,
-headless only, priority 997 to 999. Whatever else stands in the file stays as it is.
+headless only, priority 997 to 999. In a file a deny also holds where somebody can be asked.
+Whatever else stands in the file stays as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, rules
@@ -41,12 +42,18 @@ def is_simple(rule: Rule) -> bool:
         decision=rule.decision,
         priority=rule.priority,
         tools=rule.tools,
-        interactive=False,
+        interactive=rule.interactive if rule.decision is Decision.DENY else False,
         tier=rule.tier,
         source=rule.source,
         index=rule.index,
     )
-    return rule == plain and len(rule.tools) == 1 and _kind(rule) is not None
+    headless = rule.interactive is False or (rule.interactive is None and _always(rule))
+    return headless and rule == plain and len(rule.tools) == 1 and _kind(rule) is not None
+
+
+def _always(rule: Rule) -> bool:
+    """Whether it is a deny of one tool, which no mode and nobody who is asked may lift."""
+    return rule.decision is Decision.DENY and rule.priority == 999
 
 
 def _kind(rule: Rule) -> tuple[Decision, int] | None:
@@ -95,7 +102,7 @@ def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
 
     Raises OptionError for a name that no tool can have.
     """
-    return rules(
+    found = rules(
         Permissions(
             mode=ApprovalMode.DEFAULT,
             levels=PermissionPolicy(**simple.levels),
@@ -104,6 +111,7 @@ def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
             disallowed_tools=simple.disallowed,
         )
     )
+    return tuple(replace(each, interactive=None) if _always(each) else each for each in found)
 
 
 def written(document: Document, simple: SimplePolicy) -> Document:
@@ -128,5 +136,5 @@ def written(document: Document, simple: SimplePolicy) -> Document:
     return document
 
 
-def _identity(rule: Rule) -> tuple[str, Decision, float]:
-    return rule.tools[0], rule.decision, rule.priority
+def _identity(rule: Rule) -> tuple[str, Decision, float, bool | None]:
+    return rule.tools[0], rule.decision, rule.priority, rule.interactive

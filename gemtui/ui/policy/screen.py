@@ -14,10 +14,10 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from gemtui.policy.check.pitfalls import fixed
+from gemtui.policy.check.pitfalls import fixable, fixed
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.model.rules import ApprovalMode, Call, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Finding, Rule
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -31,7 +31,7 @@ from gemtui.ui.policy.labels import folder_words, state
 from gemtui.ui.policy.level_rows import LevelRows
 from gemtui.ui.policy.main_pane import PolicyMain
 from gemtui.ui.policy.rule_table import RuleTable
-from gemtui.ui.policy.side_pane import PolicySide, worst
+from gemtui.ui.policy.side_pane import PolicySide, worst, worst_of
 from gemtui.ui.policy.tool_table import PolicyTools
 from gemtui.ui.policy.words_dialog import WordsScreen
 from gemtui.ui.rules.draft import Draft, next_mode
@@ -59,6 +59,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         self.editor = PolicyEditor(app, folder, changed=self.show)
         self.preview = CommandPreview()
         self._better: Rule | None = None
+        self._of_mode: tuple[Finding, ...] = ()
         self._watched: Path | None = None
 
     def compose(self) -> ComposeResult:
@@ -128,6 +129,10 @@ class PolicyScreen(DialogGuardScreen[None]):
         self.preview = await asyncio.to_thread(self.editor.preview)
         self.main.become(self.preview)
         self.side.become(self.preview)
+        found = await asyncio.to_thread(self.editor.mode_findings)
+        if found != self._of_mode:
+            self._of_mode = found
+            self._say_rule()
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
@@ -137,10 +142,13 @@ class PolicyScreen(DialogGuardScreen[None]):
         rule = None if entry is None else entry.rule
         said = () if place is None else draft.document.problems[place]
         self._better = None if rule is None else fixed(rule, said)
-        fixable = self._better is not None
-        self.side.show(draft, place, fixable=fixable)
-        found = said or draft.of_the_file
-        right = list(state(draft, self.side.changes, fixable=fixable))
+        corrected = () if rule is None or self._better is None else fixable(rule, said)
+        more = self._of_mode
+        self.side.show(draft, place, fixable=corrected, more=more)
+        here = [each for each in more if rule is not None and each.rule == rule.index]
+        found = (*said, *here) or draft.of_the_file
+        fixes = worst_of(found) in corrected
+        right = list(state(draft, self.side.changes, fixable=fixes))
         self.query_one("#status", BarLine).say(list(worst(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
 
@@ -355,7 +363,14 @@ class PolicyScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_run(self) -> None:
         """To the run pane, with this policy and mode."""
-        if (not self.draft.changed or await self.editor.save()) and self.draft.opened is not None:
+        if not self.draft.changed:
+            answer: str | None = "saved"
+        elif self.draft.opened is None:
+            answer = "save" if await files.save_to_run(self.gemtui) else None
+        else:
+            answer = await files.ask_before_run(self.gemtui, self.draft)
+        ready = answer == "saved" or (answer == "save" and await self.editor.save())
+        if ready and self.draft.opened is not None:
             file = self.draft.opened.file
             given = (file.path,) if file.origin in NAMED else ()
             self.post_message(RunWithPolicyRequested(given, self.draft.mode))

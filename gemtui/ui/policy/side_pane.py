@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,9 +77,14 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
         yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
 
 
+def worst_of(findings: Sequence[Finding]) -> Finding | None:
+    """Return the first error, else the first finding; None = there is none."""
+    return min(findings, key=lambda finding: finding.severity, default=None)
+
+
 def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
     """The first error, else the first finding of a rule, for one line."""
-    for finding in sorted(findings, key=lambda finding: finding.severity)[:1]:
+    if (finding := worst_of(findings)) is not None:
         error = finding.severity is Severity.ERROR
         sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
         field = f"{finding.field}: " if finding.field else ""
@@ -116,8 +121,18 @@ class PolicySide(Vertical):
         )
         self.query_one("#command", Static).update(command_content(shown, self._glyphs))
 
-    def show(self, draft: Draft, place: int | None, *, fixable: bool) -> None:
-        """The draft as it stands, with the rule at `place` in sight."""
+    def show(
+        self,
+        draft: Draft,
+        place: int | None,
+        *,
+        fixable: Collection[Finding] = (),
+        more: Sequence[Finding] = (),
+    ) -> None:
+        """The draft as it stands, with the rule at `place` in sight.
+
+        `fixable`: the findings that a key corrects. `more`: findings beside those of the draft.
+        """
         texts = draft.saved, draft.document.text
         before, self._text = self._text, texts[1]
         if texts != self._texts or self._marked is None:
@@ -138,7 +153,7 @@ class PolicySide(Vertical):
         changes = counted(found.changes, "unsaved change") if draft.changed else kept
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
         self.query_one("#toml-heading", Static).update(heading(name, changes))
-        self._say_findings(draft, here_rule(draft, place), fixable=fixable)
+        self._say_findings((*draft.findings, *more), here_rule(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
         """Scroll so that the wanted lines of the new text are in sight, and what they were."""
@@ -150,15 +165,15 @@ class PolicySide(Vertical):
         if not top <= at <= top + height - min(len(wanted), height):
             toml.scroll_to(y=max(0, at - 2), animate=False)
 
-    def _say_findings(self, draft: Draft, rule: int, *, fixable: bool) -> None:
-        found = sorted(draft.findings, key=lambda finding: finding.rule != rule)
+    def _say_findings(
+        self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]
+    ) -> None:
+        found = sorted(findings, key=lambda finding: finding.rule != rule)
         self.query_one("#findings-heading", Static).update(heading("Findings", _counted(found)))
         lines = [
             line
             for finding in found[:MOST_FINDINGS]
-            for line in finding_lines(
-                finding, self._glyphs, fixable=fixable and finding.rule == rule and bool(rule)
-            )
+            for line in finding_lines(finding, self._glyphs, fixable=finding in fixable)
         ]
         if len(found) > MOST_FINDINGS:
             lines.append(Content(f"{self._glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.suggester import Suggester
 
 from gemtui.errors import GemtuiError
-from gemtui.policy.check.pitfalls import fixed
+from gemtui.policy.check.pitfalls import fixable, fixed
 from gemtui.policy.edit.document import Document
 from gemtui.policy.model import tool_catalog
 from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
@@ -99,10 +99,11 @@ def _last_name(value: str) -> tuple[str, str]:
 
 
 class RuleReview(NamedTuple):
-    """The findings about a rule, and a corrected rule if there is one."""
+    """The findings about a rule; a corrected rule, if there is one, and what it corrects."""
 
     findings: tuple[Finding, ...]
     better: Rule | None
+    fixable: tuple[Finding, ...] = ()
 
 
 def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
@@ -115,7 +116,7 @@ def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
         )
         return RuleReview((finding,), None)
     found = changed.problems[-1 if place is None else place]
-    return RuleReview(found, fixed(rule, found))
+    return RuleReview(found, fixed(rule, found), fixable(rule, found))
 
 
 class RuleForm(FormScreen[Rule]):
@@ -221,7 +222,7 @@ class RuleForm(FormScreen[Rule]):
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
             yield Content.styled(words, f"$text-{style}")
             if finding.way_out:
-                key = "  (ctrl+f applies it)" if self._looked.better is not None else ""
+                key = "  (ctrl+f applies it)" if finding in self._looked.fixable else ""
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
 
     def _wrong(self, problem: FieldProblem) -> Content:

@@ -20,13 +20,13 @@ async def test_a_goal_in_one_line_becomes_rules(home: Path, size: tuple[int, int
     async with planner(home, size) as me:
         await me.press("w")
         await me.sees("Rules from sentences", "All other calls, mode default")
-        await me.types("permit")
+        await me.type("permit")
         await me.sees("begin with allow, ask, deny")
         await me.press("enter", *["backspace"] * 6)
-        await me.types("allow edit src/**; deny git p")
+        await me.type("allow edit src/**; deny git p")
         await me.sees("deny git push", "✓ allow", "files below src/", "⊘ deny", "git p")
         await me.press("right")
-        await me.types("; allow npm test; deny everything else")
+        await me.type("; allow npm test; deny everything else")
         await me.sees('command "npm test"', "deny  run_shell_command, write_file")
         await me.press("enter")
         await me.sees("4 rules", "Added 4 rules, not saved yet.")
@@ -36,7 +36,7 @@ async def test_a_goal_in_one_line_becomes_rules(home: Path, size: tuple[int, int
             assert decide(policy, call, "yolo").decision is wanted
         await me.press("w")
         await me.sees("Rules from sentences")
-        await me.types("deny git push")
+        await me.type("deny git push")
         await me.press("enter")
         await me.until(lambda: "Rules from sentences" not in me.text)
         assert len(me.draft.entries) == 4
