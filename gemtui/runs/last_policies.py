@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 from gemtui.files import resolved
@@ -18,9 +17,11 @@ def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
     for run in list_runs(place):
         request = run.folder.request() if resolved(Path(run.cwd)) == wanted else None
         if request is not None:
-            given = (value for name, value in pairwise(request.argv) if name == _OPTION)
+            given = (
+                word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION)
+            )
             return tuple(Path(part) for value in given for part in value.split(","))
     return ()
 
 
-_OPTION = "--policy"
+_OPTION = "--policy="

@@ -340,8 +340,8 @@ def test_a_policy_for_a_run_is_found_in_the_same_place(gemtui: Gemtui, place: Pa
 # --- examples ------------------------------------------------------------------------------------
 
 EXAMPLES = """\
-# example: deny run_shell_command {"command": "git push"}
-# example: allow run_shell_command {"command": "git push"}
+# example: deny run_shell_command {"command": "git push"} in yolo
+# example: allow run_shell_command {"command": "git push"} in yolo
 
 [[rule]]
 toolName = "run_shell_command"

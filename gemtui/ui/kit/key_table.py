@@ -433,6 +433,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("interactive", "ctrl+t", VIEW, "Headless", "Switch between headless and interactive"),
         ("mode", "ctrl+o", VIEW, "Mode", "Next approval mode"),
         ("allow", "ctrl+n", CHANGE, "Allow it", "Create the rule that would allow this call"),
+        ("keep", "ctrl+g", CHANGE, "Keep", "Keep call and decision as an example of the policy"),
         ("close", "escape", OPEN, "Back", "Back to the policy"),
     ),
     Where.REPLAY: (

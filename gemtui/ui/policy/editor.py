@@ -12,6 +12,7 @@ from gemtui.agent.gemini import planned_machine
 from gemtui.errors import GemtuiError
 from gemtui.policy.check.mode_check import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
+from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.model.rules import Finding
 from gemtui.runs.last_policies import last_policies
 from gemtui.ui.policy import files
@@ -92,6 +93,11 @@ class PolicyEditor:
         except GemtuiError:  # which the decisions for all tools say
             return ()
         return tuple(each for each in found if str(each.file) == str(own))
+
+    def examples(self) -> tuple[Tried, ...]:
+        """Return the file's examples, each with what its rules decide."""
+        document = self.draft.document
+        return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
         """Read the file again whenever others write it, unless the draft has changes."""

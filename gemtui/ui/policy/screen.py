@@ -130,6 +130,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         self.main.become(self.preview)
         self.side.become(self.preview)
         found = await asyncio.to_thread(self.editor.mode_findings)
+        self.side.show_examples(await asyncio.to_thread(self.editor.examples))
         if found != self._of_mode:
             self._of_mode = found
             self._say_rule()

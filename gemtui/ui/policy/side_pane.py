@@ -11,7 +11,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 
+from gemtui.policy.examples import Tried
 from gemtui.policy.model.rules import Finding, Severity
+from gemtui.policy.words import decision_word
 from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
 from gemtui.ui.draw.code import highlight
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, prefixed, wrap
@@ -77,6 +79,19 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
         yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
 
 
+def example_line(tried: Tried, glyphs: Glyphs) -> Content:
+    """An example: whether it came out as expected, and what it is about."""
+    example = tried.example
+    call = example.text.partition(": ")[2]
+    if tried.passes:
+        return Content.styled(clean_line(f"{glyphs.ok} {call}"[:LONGEST]), "dim")
+    why = example.problem
+    if tried.decision is not None:
+        why = f"got {decision_word(tried.decision)}: {call}"
+    words = f"{glyphs.failed} line {example.line}: {why}"
+    return Content.styled(clean_line(words[:LONGEST]), "$text-error")
+
+
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
     """Return the first error, else the first finding; None = there is none."""
     return min(findings, key=lambda finding: finding.severity, default=None)
@@ -110,6 +125,8 @@ class PolicySide(Vertical):
             yield Static(id="command")
         yield Static(id="toml-heading")
         yield LineView(what="the file with its changes", id="toml")
+        with VerticalScroll(id="examples-place", can_focus=False):
+            yield Static(id="examples")
         yield Static(id="findings-heading")
         with VerticalScroll(id="findings-place", can_focus=False):
             yield Static(id="findings")
@@ -164,6 +181,16 @@ class PolicySide(Vertical):
         top, height = toml.scroll_offset.y, toml.size.height
         if not top <= at <= top + height - min(len(wanted), height):
             toml.scroll_to(y=max(0, at - 2), animate=False)
+
+    def show_examples(self, tried: Sequence[Tried]) -> None:
+        """Show the examples, those that fail first."""
+        lines: list[Content] = []
+        if tried:
+            passed = sum(each.passes for each in tried)
+            lines.append(heading("Examples", f"{passed:,} of {len(tried):,} as expected"))
+            ordered = sorted(tried, key=lambda each: each.passes)
+            lines += [example_line(each, self._glyphs) for each in ordered[:MOST_FINDINGS]]
+        self.query_one("#examples", Static).update(Content("\n").join(lines))
 
     def _say_findings(
         self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from gemtui.ui.policy.tool_table import tool_rows
 from gemtui.ui.rules.draft import Draft
 
 _OFFERED = 6
+_NAMED = 5
+"""Tools of one decision that are named; the pane's table has all of them."""
 _FOLDERS = 200
 """Folders of the project that are completed."""
 _STYLES = {
@@ -132,21 +135,27 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
+    """The rules, then what is to say of them, the newest sentence first."""
     for each in sentences:
         if each.problem:
             words = f"{glyphs.failed} {each.text}: {each.problem}"
             yield Content.styled(clean_line(words), "$text-error")
         for rule in each.rules:
             yield _rule_line(rule, glyphs)
+    for each in reversed(sentences):
+        if each.limits:
+            yield Content.styled(clean_line(each.text), "dim bold")
         for limit in each.limits:
-            yield Content.styled(f"    {clean_line(limit)}", "dim")
+            yield Content.styled(f"  {clean_line(limit)}", "dim")
 
 
 def _rule_line(rule: Rule, glyphs: Glyphs) -> Content:
     signs = {Decision.ALLOW: glyphs.ok, Decision.ASK_USER: glyphs.ask, Decision.DENY: glyphs.denied}
-    decision = f"{signs[rule.decision]} {decision_word(rule.decision):<5}"
-    words = f" {rule.priority:g}  {tools_words(rule)}  {condition_words(rule)}"
-    return Content.assemble((decision, _STYLES[rule.decision]), Content(clean_line(words)))
+    decision = f"{signs[rule.decision]} {decision_word(rule.decision):<5} "
+    plain = replace(rule, modes=(), allow_redirection=None)
+    words = ", ".join(filter(None, (tools_words(plain), condition_words(plain))))
+    plan = ", not in plan mode" if rule.modes else ""
+    return Content.assemble((decision, _STYLES[rule.decision]), clean_line(f"{words}{plan}"))
 
 
 def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator[Content]:
@@ -154,5 +163,6 @@ def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator
     for decision in Decision:
         names = [name for each, name in tools if each is decision]
         if names:
-            words = f"{decision_word(decision):<6}{', '.join(names)}"
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            words = f"{decision_word(decision):<6}{', '.join(names[:_NAMED])}{more}"
             yield Content.styled(clean_line(words), _STYLES[decision])

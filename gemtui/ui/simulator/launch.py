@@ -1,7 +1,8 @@
 """Open the simulator from the policy pane: try a call, replay history, suggest rules.
 
-Each function is called in a worker of the pane and waits for its screen (`push_screen_wait`). None
-changes the draft: the rules that the user took are returned, and the pane adds them as one step.
+Each function is called in a worker of the pane and waits for its screen (`push_screen_wait`). The
+rules that the user took are returned, and the pane adds them as one step; the draft itself is only
+changed by an example that is kept.
 """
 
 from __future__ import annotations

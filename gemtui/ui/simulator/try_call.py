@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on, work
@@ -13,8 +14,10 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
+from gemtui.policy.edit.document import Document
 from gemtui.policy.engine.decide import Explanation
-from gemtui.policy.model.rules import Call
+from gemtui.policy.examples import Example, try_examples, with_example
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Line, Piece
 from gemtui.ui.draw.theme import Look, Role
@@ -27,6 +30,16 @@ from gemtui.ui.simulator.base import SimulatorScreen, refused
 from gemtui.ui.simulator.call_form import CallForm
 from gemtui.ui.simulator.call_scan import CallHistory
 from gemtui.ui.simulator.simulation import Simulation
+
+
+def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
+    """The example, and the document with it. For a thread."""
+    asked = Example(tool=call.tool, args=call.args, mode=mode)
+    (tried,) = try_examples([asked], document.policy)
+    example = replace(asked, expected=tried.decision or Decision.DENY)
+    made = Document.parse(with_example(document.text, example), source=document.source)
+    made.check()
+    return example, made
 
 
 class PolicyAnswer(LineView):
@@ -158,6 +171,24 @@ class TryScreen(SimulatorScreen):
         """Make the rule that would allow this call."""
         if (call := self.form.call) is not None:
             await self.allow(call)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_keep(self) -> None:
+        """Keep the call as an example, with what the file's own rules decide on it headless."""
+        if (call := self.form.call) is None:
+            self.gemtui.say("The arguments are not valid JSON yet.")
+            return
+        draft, mode = self.simulation.draft, self.simulation.mode
+        seen = draft.document
+        if seen.locked:
+            self.gemtui.say(seen.locked, problem=True)
+            return
+        kept, document = await asyncio.to_thread(_with_example, seen, call, mode)
+        if draft.document is seen:
+            draft.change(document, "add an example")
+            words = f"Example kept, not saved yet: {kept.text.partition(': ')[2]}"
+            self.gemtui.say(words)
+            self.say_where()
 
     def action_close(self) -> None:
         """The names that are offered go first."""
