@@ -135,9 +135,8 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     said = f"it is easy to get round: by {listed((*['two blanks'] * (' ' in first), *ways))}"
     named = listed(f"“{prefix}”" for prefix in prefixes)
     way_out = (
-        f"argsPattern = {value_text(pattern)} denies each command that holds the words {named}; "
-        "an alias, a variable or a script still gets round it, so allow what is needed and deny "
-        "the rest where it matters"
+        f"deny commands that hold the words {named}, though an alias or a script still gets round "
+        f"it: argsPattern = {value_text(pattern)}"
     )
     fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
     yield warned("commandPrefix", said, way_out), fix

@@ -75,8 +75,8 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
     said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
     yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
     if finding.way_out:
-        key = "  (x applies it)" if fixable else ""
-        yield Content.styled(f"  {clean_line(finding.way_out[:LONGEST])}{key}", "dim")
+        key = "x applies it: " if fixable else ""
+        yield Content.styled(f"  {key}{clean_line(finding.way_out[:LONGEST])}", "dim")
 
 
 def example_line(tried: Tried, glyphs: Glyphs) -> Content:
