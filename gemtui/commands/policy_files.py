@@ -33,6 +33,7 @@ from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, 
 from gemtui.policy.file.rule_codec import said
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
+from gemtui.policy.sentences import sentence_of
 from gemtui.policy.words import decision_word, rule_words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, counted, one_line
@@ -155,7 +156,10 @@ def _shown(opened: Opened) -> dict[str, Any]:
 
 
 def _entry(entry: RuleEntry) -> dict[str, Any]:
-    """One rule in file order; `fields` as the file spells them, null where they can't be read."""
+    """One rule in file order; `fields` as the file spells them, null where they can't be read.
+
+    `sentence`: the words that make such a rule, null = none do.
+    """
     rule = entry.rule
     return {
         "index": rule.index if rule else 0,
@@ -163,6 +167,7 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
         "line": entry.line,
         "effective": rule.effective if rule else None,
         "fields": _plain(said(rule)) if rule else None,
+        "sentence": (sentence_of(rule) or None) if rule else None,
     }
 
 

@@ -36,6 +36,7 @@ ENTRY = {
     "line": int,
     "effective": (int, float, None),
     "fields": (dict, None),
+    "sentence": (str, None),
 }
 
 GOOD = """\
