@@ -185,6 +185,7 @@ WORDS = {
     "policy list": "--json",
     "policy show": "work.toml --json",
     "policy check": "work.toml --json",
+    "policy words": "allow --json",
     "policy flags": "work.toml --json",
     "policy explain": "--tool glob --json",
     "policy replay": "--everywhere --json",

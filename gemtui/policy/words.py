@@ -68,7 +68,7 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
 
 def _arguments(pattern: str) -> str:
     if command := mentioned_words(pattern):
-        return f'command with the words "{command}"'
+        return f'has the words "{command}"'
     files = files_of(pattern)
     if files is None:
         return f"arguments match {pattern}"

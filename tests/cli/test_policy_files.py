@@ -373,7 +373,7 @@ def test_sentences_become_rules_of_a_policy(home: Path, gemtui: Gemtui) -> None:
     text = "allow read; deny git push; deny everything else"
     answer = gemtui("policy", "words", text, "--write", "goal")
     assert (answer.code, answer.err.split()[1:4]) == (0, ["3", "rules", "added"])
-    assert 'deny run_shell_command, command with the words "git push"' in answer.out
+    assert 'deny run_shell_command, has the words "git push"' in answer.out
     again = gemtui("policy", "words", text, "ask network", "--write", "goal", "--json")
     assert again.err.split()[1:4] == ["1", "rule", "added"]
     found = again.json
