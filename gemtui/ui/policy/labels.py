@@ -127,6 +127,6 @@ def simple_words(others: int, meaning: str) -> Sequence[Content]:
     """Below the simple view: what the choice means, and that there is more."""
     lines = [Content(meaning)]
     if others:
-        rules = f"{others} rule{'s say' if others != 1 else ' says'}"
-        lines.append(Content.styled(f"{rules} not shown in this view; l shows all rules.", "dim"))
+        more = f"{counted(others, 'rule')} not shown in this view; l shows all rules."
+        lines.append(Content.styled(more, "dim"))
     return lines
