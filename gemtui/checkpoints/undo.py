@@ -131,7 +131,7 @@ class Project:
         reason = Reason.MANUAL if dry_run else Reason.UNDO
         taken = self.taker.take(reason, session=session, also=also, always=not dry_run)
         with self.store.transaction():
-            steps = plan(self.store, self.taker.tree, _chosen(changes(), paths))
+            steps = plan(self.store, self.store.tree(), _chosen(changes(), paths))
             tasks = tasks_of(steps)
             notes = taken.notes if taken is not None else ()
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
