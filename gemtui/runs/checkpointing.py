@@ -32,7 +32,7 @@ from gemtui.files import make_private, read_small, resolved
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
-from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
 _STEP = 0.05
 _LONGEST = 120.0
@@ -41,19 +41,7 @@ _TICK = 0.02
 """Seconds by which times of files may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
 """The file that was changed when old checkpoints were removed last; seconds."""
-_READS = frozenset(
-    {
-        ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
-        ToolKind.TOPIC, ToolKind.PLAN, ToolKind.ASK,
-    }
-)  # fmt: skip
-"""Kinds of tools that change no file of a project."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
-
-
-def may_write(tool: str) -> bool:
-    """Return whether a call of this tool can change files of the project."""
-    return kind_of(tool) not in _READS
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
@@ -133,10 +121,7 @@ class RunCheckpoints:
         assert self._thread is not None
         self._thread.join(_LONGEST)
         self._raise()
-        if _is_due(checkpoints_dir() / _PRUNED):
-            from gemtui.runs.checkpoint_pruning import prune_checkpoints
-
-            prune_checkpoints()
+        prune_if_due()
 
     def _start(self, first: Reason | None) -> None:
         self._wanted = first
@@ -261,6 +246,14 @@ class RunCheckpoints:
             }
             self._changed.notify_all()
         return not ends
+
+
+def prune_if_due() -> None:
+    """Remove old checkpoints if that was not done today. Raises ConfigError."""
+    if _is_due(checkpoints_dir() / _PRUNED):
+        from gemtui.runs.checkpoint_pruning import prune_checkpoints
+
+        prune_checkpoints()
 
 
 def _is_due(stamp: Path) -> bool:
