@@ -23,7 +23,7 @@ from gemtui.checkpoints.states import GONE, FileState, decode
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import locked, make_folder
 from gemtui.own_folders import make_own_file, make_own_folder
-from gemtui.sqlite_file import DAMAGE, Newer, identity, why
+from gemtui.sqlite_file import DAMAGE, Damaged, Newer, connect, identity, why
 
 VERSION = 1
 APPLICATION = 0x67656D02
@@ -526,17 +526,17 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[Store]:
             make_own_file(path)
         elif not path.is_file():
             raise CheckpointsUnreadable(path, "there are no checkpoints")
-        with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as database:
+        with closing(connect(path, wait=_WAIT)) as database:
             _make_ready(database, root)
             yield Store(folder, database)
     except Newer as error:
         raise CheckpointsUnreadable(path, str(error)) from error
     except DAMAGE as error:
-        if not isinstance(error, sqlite3.Error):
+        if not isinstance(error, sqlite3.Error | Damaged):
             raise
         raise CheckpointsUnreadable(path, why(error)) from error
     except OSError as error:
-        if error.filename is not None and not str(error.filename).startswith(str(folder)):
+        if not str(error.filename).startswith(str(folder)):  # of the project, or of the caller
             raise
         raise CheckpointsUnreadable(path, why(error)) from error
 

@@ -12,7 +12,7 @@ import pytest
 from gemtui.checkpoints import store as store_module
 from gemtui.checkpoints.store import Reason, open_store
 from gemtui.checkpoints.take import Taker
-from tests.checkpoints.projects import Session, put
+from tests.checkpoints.projects import Session, put, wait_for_next_second
 
 STATES = dict[bytes, object]
 
@@ -28,8 +28,7 @@ def indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
                  b"mode", b"ignored/tracked", b"ignored/other", b"\xff\n\x1b"):  # fmt: skip
         put(session.root, name, b"one")
     git(session.root, "add", "-f", ".gitignore", "same", "d", "ignored/tracked")
-    while int(time.time() - 0.02) <= session.root.stat().st_ctime:
-        os.sched_yield()
+    wait_for_next_second()
     session.prompt()
     with session.opened() as project:
         index = project.store.git_index()
