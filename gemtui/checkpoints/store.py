@@ -51,7 +51,7 @@ _TABLES = """
     create table call (
         id integer primary key autoincrement, run text not null, session text not null,
         use text not null, tool text not null, command text, path blob, began real not null,
-        ended real, unique (run, use)
+        ended real, sure integer not null, unique (run, use)
     );
     create table change (
         checkpoint integer not null, path blob not null, before text not null, after text not null,
@@ -111,7 +111,8 @@ class Call:
     """A call that may change files. `id`: the store's own, 0 = not stored yet.
 
     `use`: the id that Gemini CLI gave it. `path`: the only file that it writes, relative to the
-    root; None = any. `began`, `ended`: seconds since the epoch, `ended` None = not yet.
+    root; None = any. `began`, `ended`: seconds since the epoch, `ended` None = not yet. `sure`: the
+    checkpoint before it was complete when it began.
     """
 
     id: int = 0
@@ -123,6 +124,7 @@ class Call:
     path: bytes | None = None
     began: float
     ended: float | None = None
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -393,12 +395,12 @@ class Store:
     def save_call(self, call: Call) -> int:
         """Add a call, or note when it ended; return its id."""
         self._database.execute(
-            "insert into call (run, session, use, tool, command, path, began, ended)"
-            " values (?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
+            "insert into call (run, session, use, tool, command, path, began, ended, sure)"
+            " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
             " session = excluded.session, ended = excluded.ended",
             (
                 call.run, call.session, call.use, call.tool, call.command, call.path, call.began,
-                call.ended,
+                call.ended, call.sure,
             ),
         )  # fmt: skip
         row = self._database.execute(
@@ -409,12 +411,12 @@ class Store:
     def calls(self) -> dict[int, Call]:
         """Return all calls by their ids."""
         rows = self._database.execute(
-            "select id, run, session, use, tool, command, path, began, ended from call"
+            "select id, run, session, use, tool, command, path, began, ended, sure from call"
         )
         return {
             row[0]: Call(
                 id=row[0], run=row[1], session=row[2], use=row[3], tool=row[4], command=row[5],
-                path=row[6], began=row[7], ended=row[8],
+                path=row[6], began=row[7], ended=row[8], sure=bool(row[9]),
             )
             for row in rows
         }  # fmt: skip

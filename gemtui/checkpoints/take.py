@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gemtui.checkpoints.git_index import encode_index
@@ -36,6 +36,14 @@ _TICK = 0.02
 """Seconds by which times of files may lag behind the clock; what changed later is read again."""
 
 
+@dataclass(slots=True)
+class Progress:
+    """How many files were looked at for a checkpoint, of how many; another thread may read it."""
+
+    done: int = 0
+    files: int = 0
+
+
 class Taker:
     """Takes the checkpoints of one project, one after the other, while its lock is held.
 
@@ -44,6 +52,7 @@ class Taker:
 
     def __init__(self, root: Path, store: Store, without: tuple[Path, ...] = ()) -> None:
         self._root, self._store, self._without = root, store, without
+        self.progress = Progress()
 
     def take(
         self,
@@ -71,9 +80,11 @@ class Taker:
             names = {*listing.names, *listing.ignored, *self._store.unindexed()}
             names.update(filter(countable, also or {}))
             tree = self._store.tree() if listing.whole else self._store.states(names)
-            found = _differing(files, tree, names.union(tree), began, self._store)
+            names.update(tree)
+            self.progress = Progress(files=len(names))
+            found = _differing(files, tree, names, began, self._store, self.progress)
             hidden = self._hidden(found, tree)
-            found |= _differing(files, hidden, hidden, began, self._store)
+            found |= _differing(files, hidden, hidden, began, self._store, self.progress)
             tree |= hidden
             first = self._first(listing, also or {}, tree)
             known = [replace(each, id=self._store.save_call(each)) for each in calls]
@@ -152,13 +163,19 @@ def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
 
 
 def _differing(
-    files: ProjectFiles, tree: Tree, names: Iterable[bytes], began: float, store: Store
+    files: ProjectFiles,
+    tree: Tree,
+    names: Iterable[bytes],
+    began: float,
+    store: Store,
+    progress: Progress,
 ) -> Tree:
     """Those that are not as the tree has them, or whose facts are not."""
     late = int((began - _TICK) * 1e9)
     found: Tree = {}
     for folder, inside in _by_folder(names).items():
         try:
+            progress.done += len(inside)
             with files.opened(folder) as place:
                 for name, last in inside:
                     old = tree.get(name)
@@ -226,7 +243,9 @@ def _owner(
     if not able:
         return None, True
     named = [each for each in able if each.path is not None]
-    return (named or able)[-1].id, len(able) == 1 and not (vague and len(calls) > 1)
+    owner = (named or able)[-1]
+    sure = owner.sure and len(able) == 1 and not (vague and len(calls) > 1)
+    return owner.id, sure
 
 
 @contextmanager

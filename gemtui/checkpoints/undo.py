@@ -80,7 +80,7 @@ class Project:
         """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
         calls = self.store.calls()
         unknown = {each.call for _, each in self.store.changes() if each.before == UNKNOWN}
-        return frozenset(call.use for id, call in calls.items() if id not in unknown)
+        return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False

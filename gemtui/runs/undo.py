@@ -395,6 +395,7 @@ def _file(store: Store, change: FileChange) -> dict[str, Any]:
     added, removed = _numbers(before, after)
     return {
         "path": os.fsdecode(change.path), "change": what, "added": added, "removed": removed,
+        "sure": change.sure,
     }  # fmt: skip
 
 
