@@ -59,6 +59,11 @@ def anew(session: Session) -> STATES:
 def test_every_kind_of_change_is_found_by_the_index(indexed: Session) -> None:
     root = indexed.root
     assert known(indexed) == anew(indexed)
+    git(root, "add", "-f", "ignored/other")
+    mark = root.parent / "mark"
+    put(root, b".gitattributes", b"* filter=f diff=f text working-tree-encoding=UTF-16\n")
+    for key in ("filter.f.clean", "filter.f.process", "core.fsmonitor", "diff.f.textconv"):
+        git(root, "config", key, f"touch {mark}")
     seen = (root / "same").stat()
     put(root, b"same", b"two")
     os.utime(root / "same", ns=(seen.st_atime_ns, seen.st_mtime_ns))
@@ -71,15 +76,15 @@ def test_every_kind_of_change_is_found_by_the_index(indexed: Session) -> None:
     (root / "mode").chmod(0o755)
     put(root, b"ignored/tracked", b"two")
     put(root, b"new", b"one")
-    git(root, "add", "-f", "ignored/other")
     assert known(indexed) == anew(indexed)
     (root / "away").rename(root / "back")
     (root / "moved").unlink()
     (root / "elsewhere").rename(root / "moved")
     assert known(indexed) == anew(indexed)
-    git(root, "rm", "-q", "--cached", "d/x")
+    (root / ".git/index").unlink()
     put(root, b".gitignore", b"")
     assert known(indexed) == anew(indexed)
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("damage", ["missing", "broken", "moved"])
