@@ -6,6 +6,7 @@ Seconds are those of the processor, of git's processes too: other programs don't
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -84,5 +85,5 @@ def _timed(work: Callable[[], object]) -> Cost:
 
 
 def _processor() -> float:
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
