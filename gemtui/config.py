@@ -40,6 +40,7 @@ class Checkpoints(StrEnum):
     """When checkpoints of a project's files are taken."""
 
     RUNS = "runs"
+    ALWAYS = "always"
     OFF = "off"
 
 
@@ -84,7 +85,7 @@ class Config(Struct, frozen=True, kw_only=True):
     checkpoints: Annotated[
         Checkpoints,
         "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts,"
-        " or never.",
+        " also in sessions of Gemini CLI itself by the extension, or never.",
     ] = Checkpoints.RUNS
     checkpoint_days: Annotated[
         int, "Days after which checkpoints are deleted, except those of a working run."

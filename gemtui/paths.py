@@ -108,6 +108,11 @@ def checkpoints_dir() -> Path:
     return data_dir() / "checkpoints"
 
 
+def hooked_dir() -> Path:
+    """Return the folder in which hooks leave events that ask for checkpoints."""
+    return data_dir() / "hooked"
+
+
 def state_dir() -> Path:
     """Return the folder for data that is kept between starts, other than settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)

@@ -7,6 +7,7 @@ not touch, and otherwise the file is left alone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from gemtui.checkpoints.merge import merge
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, UNKEPT, FileState
-from gemtui.checkpoints.store import Call, Store, Tree
+from gemtui.checkpoints.store import Call, Store, Tree, digest_of
 
 _EDITED = "edited since, in the same lines"
 _DELETED = "deleted since"
@@ -85,7 +86,10 @@ def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
         for path, deltas in sorted(changes.items())
         if (step := _step(store, path, tree.get(path, (GONE, None))[0], deltas)) is not None
     ]
-    return _without_collisions(steps, tree)
+    count = -1
+    while count != (count := sum(step.action is Action.KEEP for step in steps)):
+        steps = _without_losses(_without_collisions(steps, tree), changes)
+    return steps
 
 
 def _step(store: Store, path: bytes, now: FileState, deltas: Sequence[Delta]) -> Step | None:
@@ -192,6 +196,34 @@ def _without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
         if why:
             done[at] = replace(step, action=Action.KEEP, why=why, result=step.now)
     return done
+
+
+def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
+    """Leave a file alone that may hold what was in one that can't be put back: it was moved."""
+    lost, gone = dict[str, bytes](), dict[float, bytes]()
+    for step in steps:
+        if step.action is Action.KEEP:
+            undone = [delta for delta in changes[step.path] if delta.undo]
+            lost |= {each.before.content: step.path for each in undone if each.before.kind == FILE}
+            gone |= {each.when: step.path for each in undone if each.after.kind == ABSENT}
+    lost.pop(digest_of(b""), None)
+    return [_unless_needed(step, changes[step.path], lost, gone) for step in steps]
+
+
+def _unless_needed(
+    step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
+) -> Step:
+    """A file stays that had a lost content, or was created when one that stays was removed."""
+    if step.action is Action.KEEP:
+        return step
+    undone = [delta for delta in deltas if delta.undo]
+    had = (lost[each.after.content] for each in undone if each.after.content in lost)
+    made = (gone[each.when] for each in undone if each.before.kind == ABSENT and each.when in gone)
+    source = next(had, next(made, None))
+    if source is None:
+        return step
+    why = f"it may hold what was in {os.fsdecode(source)}, which is left alone"
+    return replace(step, action=Action.KEEP, why=why, result=step.now)
 
 
 def _folders(path: bytes) -> list[bytes]:

@@ -30,6 +30,8 @@ LARGEST = 32_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
+_POSITIVE = (1 << 63) - 1
+"""The bits of a number that SQLite can hold."""
 
 
 class InTheWay(OSError):
@@ -189,7 +191,10 @@ def facts_at(place: int, last: bytes) -> Facts | None:
 
 def facts_of(seen: os.stat_result) -> Facts:
     """Return those of a file's facts by which a change is noticed."""
-    return Facts(seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
+    return Facts(
+        seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,
+        seen.st_uid, seen.st_gid,
+    )  # fmt: skip
 
 
 def _open_folder(name: bytes, handle: int) -> int:

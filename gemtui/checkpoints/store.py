@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,11 +23,13 @@ from gemtui.checkpoints.states import GONE, FileState, decode
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import locked, make_folder
 from gemtui.own_folders import make_own_file, make_own_folder
-from gemtui.sqlite_file import DAMAGE, Newer, identity, why
+from gemtui.sqlite_file import DAMAGE, Damaged, Newer, connect, identity, why
 
 VERSION = 1
 APPLICATION = 0x67656D02
 _FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
+_MANY, _POOR = 5_000, 256
+"""From how many names on the whole tree is read; how many files may be missing in the index."""
 _WAIT = 60.0
 """Seconds to wait for another gemtui that writes, which may take a first checkpoint."""
 _TABLES = """
@@ -35,8 +37,13 @@ _TABLES = """
     create table content (digest text primary key, data blob not null) without rowid;
     create table tree (
         path blob primary key, state text not null, size integer not null, mtime integer not null,
-        ctime integer not null, inode integer not null
+        ctime integer not null, inode integer not null, user integer not null,
+        gid integer not null, indexed integer not null
     ) without rowid;
+    create index unindexed on tree (path) where indexed < 1;
+    create table git_index (
+        number integer not null, top blob not null, tracked text not null, size integer not null
+    );
     create table checkpoint (
         id integer primary key autoincrement, time real not null, reason text not null,
         run text not null, session text not null, notes text not null
@@ -44,7 +51,7 @@ _TABLES = """
     create table call (
         id integer primary key autoincrement, run text not null, session text not null,
         use text not null, tool text not null, command text, path blob, began real not null,
-        ended real, unique (run, use)
+        ended real, sure integer not null, unique (run, use)
     );
     create table change (
         checkpoint integer not null, path blob not null, before text not null, after text not null,
@@ -75,9 +82,26 @@ class Facts(NamedTuple):
     mtime: int
     ctime: int
     inode: int
+    user: int
+    group: int
 
 
-UNTRUSTED = Facts(0, 0, 0, 0)
+UNTRUSTED = Facts(0, 0, 0, 0, 0, 0)
+
+
+class GitIndex(NamedTuple):
+    """An index of ours. `number`: of its file, 0 = there is none yet; `size`: its bytes.
+
+    `top`: the folder to which its names are relative. `tracked`: how the project's own index was
+    when its ignored files were listed last.
+    """
+
+    number: int
+    top: bytes
+    tracked: str
+    size: int = 0
+
+
 Tree = dict[bytes, tuple[FileState, Facts]]
 """The state of each file by its name relative to the root, as bytes."""
 
@@ -87,7 +111,8 @@ class Call:
     """A call that may change files. `id`: the store's own, 0 = not stored yet.
 
     `use`: the id that Gemini CLI gave it. `path`: the only file that it writes, relative to the
-    root; None = any. `began`, `ended`: seconds since the epoch, `ended` None = not yet.
+    root; None = any. `began`, `ended`: seconds since the epoch, `ended` None = not yet. `sure`: the
+    checkpoint before it was complete when it began.
     """
 
     id: int = 0
@@ -99,6 +124,7 @@ class Call:
     path: bytes | None = None
     began: float
     ended: float | None = None
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,24 +236,102 @@ class Store:
 
     def tree(self) -> Tree:
         """Return the files as the newest checkpoint found them, gone ones left out."""
-        rows = self._database.execute("select path, state, size, mtime, ctime, inode from tree")
+        return self._rows("state != ?", (GONE.encode(),))
+
+    def states(self, names: Iterable[bytes]) -> Tree:
+        """Return those of these files that the newest checkpoint found."""
+        wanted = list(names)
+        if len(wanted) > _MANY:
+            chosen = set(wanted)
+            return {name: each for name, each in self.tree().items() if name in chosen}
+        found: Tree = {}
+        for name in wanted:
+            found |= self._rows("path = ? and state != ?", (name, GONE.encode()))
+        return found
+
+    def below(self, name: bytes) -> Tree:
+        """Return the files in a folder, as the newest checkpoint found them."""
+        return self._rows(
+            "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
+        )
+
+    def _rows(self, condition: str, values: tuple[object, ...]) -> Tree:
+        rows = self._database.execute(
+            f"select path, state, size, mtime, ctime, inode, user, gid from tree where {condition}",
+            values,
+        )
         return {row[0]: (decode(row[1]), Facts(*row[2:])) for row in rows}
 
-    def version(self) -> object:
-        """Return what differs after another program has written."""
-        newest = self._database.execute("select max(id) from checkpoint").fetchone()[0]
-        return newest, self._database.execute("pragma data_version").fetchone()[0]
+    def set_tree(
+        self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]
+    ) -> None:
+        """Note the state of files. `listed`: git lists them; others are never put into its index.
 
-    def set_tree(self, changed: Mapping[bytes, tuple[FileState, Facts]]) -> None:
-        """Note the state of files; a gone one is removed."""
-        gone = [(path,) for path, (state, _) in changed.items() if state == GONE]
-        there = [
-            (path, state.encode(), *facts)
-            for path, (state, facts) in changed.items()
-            if state != GONE
-        ]
-        self._database.executemany("delete from tree where path = ?", gone)
-        self._database.executemany("insert or replace into tree values (?,?,?,?,?,?)", there)
+        That a file is gone is noted too, as long as the index may have it.
+        """
+        self._database.executemany(
+            "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
+            (
+                (path, state.encode(), *facts, 0 if path in listed else -1)
+                for path, (state, facts) in changed.items()
+            ),
+        )
+        if self.git_index() is None:
+            self._forget_gone()
+
+    def _forget_gone(self) -> None:
+        self._database.execute("delete from tree where state = ? and indexed < 1", (GONE.encode(),))
+
+    # --- the index with which git finds changes ------------------------------------------------
+
+    def git_index(self) -> GitIndex | None:
+        """Return which index has the files of the newest tree; None = none has."""
+        row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
+        return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
+
+    def unindexed(self) -> list[bytes]:
+        """Return the files of which the index does not know how the newest tree has them."""
+        rows = self._database.execute("select path from tree where indexed < 1")
+        return [row[0] for row in rows]
+
+    def is_index_poor(self, before: int) -> bool:
+        """Return whether many files could be put into the index that are not in it.
+
+        `before`: a time in nanoseconds; only what changed earlier can be in an index.
+        """
+        able, every = self._database.execute(
+            "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
+            " ctime between 1 and ?1 and mtime between 1 and ?1)), (select count(*) from tree)",
+            (before, GONE.encode()),
+        ).fetchone()
+        return bool(able > _POOR + every // 16)
+
+    def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
+        """Note that the index has the files that changed before a time; yield them, by name.
+
+        `before`: a time in nanoseconds.
+        """
+        self._database.execute("delete from tree where state = ?", (GONE.encode(),))
+        self._database.execute(
+            "update tree set indexed = (ctime between 1 and ?1 and mtime between 1 and ?1"
+            " and (state like 'file %' or state like 'link %')) where indexed >= 0",
+            (before,),
+        )
+        rows = self._database.execute(
+            "select path, state, size, mtime, ctime, inode, user, gid from tree"
+            " where indexed = 1 order by path"
+        )
+        for row in rows:
+            yield row[0], decode(row[1]), Facts(*row[2:])
+
+    def set_index(self, index: GitIndex | None) -> None:
+        """Note which index is used; None = none, so that all files are unindexed."""
+        self._database.execute("delete from git_index")
+        if index is None:
+            self._database.execute("update tree set indexed = 0 where indexed = 1")
+            self._forget_gone()
+        else:
+            self._database.execute("insert into git_index values (?,?,?,?)", index)
 
     # --- checkpoints ---------------------------------------------------------------------------
 
@@ -291,12 +395,12 @@ class Store:
     def save_call(self, call: Call) -> int:
         """Add a call, or note when it ended; return its id."""
         self._database.execute(
-            "insert into call (run, session, use, tool, command, path, began, ended)"
-            " values (?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
+            "insert into call (run, session, use, tool, command, path, began, ended, sure)"
+            " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
             " session = excluded.session, ended = excluded.ended",
             (
                 call.run, call.session, call.use, call.tool, call.command, call.path, call.began,
-                call.ended,
+                call.ended, call.sure,
             ),
         )  # fmt: skip
         row = self._database.execute(
@@ -307,12 +411,12 @@ class Store:
     def calls(self) -> dict[int, Call]:
         """Return all calls by their ids."""
         rows = self._database.execute(
-            "select id, run, session, use, tool, command, path, began, ended from call"
+            "select id, run, session, use, tool, command, path, began, ended, sure from call"
         )
         return {
             row[0]: Call(
                 id=row[0], run=row[1], session=row[2], use=row[3], tool=row[4], command=row[5],
-                path=row[6], began=row[7], ended=row[8],
+                path=row[6], began=row[7], ended=row[8], sure=bool(row[9]),
             )
             for row in rows
         }  # fmt: skip
@@ -424,17 +528,17 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[Store]:
             make_own_file(path)
         elif not path.is_file():
             raise CheckpointsUnreadable(path, "there are no checkpoints")
-        with closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as database:
+        with closing(connect(path, wait=_WAIT)) as database:
             _make_ready(database, root)
             yield Store(folder, database)
     except Newer as error:
         raise CheckpointsUnreadable(path, str(error)) from error
     except DAMAGE as error:
-        if not isinstance(error, sqlite3.Error):
+        if not isinstance(error, sqlite3.Error | Damaged):
             raise
         raise CheckpointsUnreadable(path, why(error)) from error
     except OSError as error:
-        if error.filename is not None and not str(error.filename).startswith(str(folder)):
+        if not str(error.filename).startswith(str(folder)):  # of the project, or of the caller
             raise
         raise CheckpointsUnreadable(path, why(error)) from error
 

@@ -1,17 +1,19 @@
 """Take a checkpoint: find what changed since the one before, and whose change it is.
 
-A file is read again where its size, times or inode differ from the last time, as git does it.
+A file is read again where its size, times or inode differ from the last time, as git does it. Git
+says which ones these may be, by an index of ours: a checkpoint costs what `git status` does.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gemtui.checkpoints.git_index import encode_index
 from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at
 from gemtui.checkpoints.states import FILE, GONE, UNREADABLE, FileState, unkept
 from gemtui.checkpoints.store import (
@@ -25,12 +27,21 @@ from gemtui.checkpoints.store import (
     Tree,
     open_store,
 )
-from gemtui.checkpoints.tree import Listing, countable, list_files
+from gemtui.checkpoints.tree import Listing, countable, index_file, list_files
+from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
 """What a file was: GONE, UNKNOWN, or its mode and content."""
 _TICK = 0.02
 """Seconds by which times of files may lag behind the clock; what changed later is read again."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How many files were looked at for a checkpoint, of how many; another thread may read it."""
+
+    done: int = 0
+    files: int = 0
 
 
 class Taker:
@@ -41,13 +52,7 @@ class Taker:
 
     def __init__(self, root: Path, store: Store, without: tuple[Path, ...] = ()) -> None:
         self._root, self._store, self._without = root, store, without
-        self._tree: Tree = {}
-        self._version: object = None
-
-    @property
-    def tree(self) -> Tree:
-        """The files as the last checkpoint found them."""
-        return self._tree
+        self.progress = Progress()
 
     def take(
         self,
@@ -68,25 +73,26 @@ class Taker:
         CheckpointsUnreadable.
         """
         began = time.time()
-        if self._version != self._store.version() or self._version is None:
-            self._tree = self._store.tree()
-        with (
-            ThreadPoolExecutor(1) as thread,
-            self._store.transaction(),
-            ProjectFiles(self._root) as files,
-        ):
-            asked = thread.submit(list_files, self._root, self._store.git, without=self._without)
-            found = self._differing(files, self._tree, began)
-            listing = asked.result()
-            new = {*listing.names, *filter(countable, also or {})}.difference(self._tree)
-            found |= self._differing(files, new, began)
-            first = self._first(listing, also or {})
+        with self._store.transaction(), ProjectFiles(self._root) as files:
+            listing = list_files(
+                self._root, self._store.git, self._store.git_index(), without=self._without
+            )
+            names = {*listing.names, *listing.ignored, *self._store.unindexed()}
+            names.update(filter(countable, also or {}))
+            tree = self._store.tree() if listing.whole else self._store.states(names)
+            names.update(tree)
+            self.progress = Progress(files=len(names))
+            found = _differing(files, tree, names, began, self._store, self.progress)
+            hidden = self._hidden(found, tree)
+            found |= _differing(files, hidden, hidden, began, self._store, self.progress)
+            tree |= hidden
+            first = self._first(listing, also or {}, tree)
             known = [replace(each, id=self._store.save_call(each)) for each in calls]
-            moved = self._moved(found)
+            moved = _moved(found, tree)
             changes = [
                 FileChange(path=path, before=before, after=state, call=call, sure=sure)
                 for path, (state, _) in found.items()
-                if (before := first.get(path) or self._tree.get(path, (GONE, None))[0]) != state
+                if (before := first.get(path) or tree.get(path, (GONE, None))[0]) != state
                 for call, sure in [_owner(path, state, files, known, owned or {}, moved)]
             ]
             taken = None
@@ -94,68 +100,108 @@ class Taker:
                 taken = self._store.add_checkpoint(
                     began, reason, run, session, listing.notes, changes
                 )
-            self._store.set_tree(found)
-        for path, each in found.items():
-            if each[0] == GONE:
-                self._tree.pop(path, None)
-            else:
-                self._tree[path] = each
-        self._version = self._store.version()
+            if listing.whole or listing.index != self._store.git_index():
+                self._store.set_index(listing.index)
+            self._store.set_tree(found, listing.names)
+            spare = self._index_again(began)
+        for path in spare:
+            path.unlink(missing_ok=True)
         return taken
 
-    def _moved(self, found: Tree) -> frozenset[bytes]:
-        """The new files that were others before: moving a folder changes no time of what is in it.
+    def _hidden(self, found: Tree, tree: Tree) -> Tree:
+        """The known files in folders whose place something else took, which git looks behind."""
+        if not self._store.git_index():
+            return {}
+        new = [name for name, (state, _) in found.items() if state != GONE and name not in tree]
+        below: Tree = {}
+        for name in new:
+            below |= self._store.below(name)
+        return {name: below[name] for name in below.keys() - tree.keys()}
 
-        Files that are new because git no longer ignores them were there before.
+    def _index_again(self, began: float) -> list[Path]:
+        """Write git's index anew if it misses many files; return files that are of no use then.
+
+        An index has only files that changed in an earlier second than that in which they were last
+        looked at: git need not compare parts of seconds.
         """
-        gone = {self._tree[path][1].inode for path, each in found.items() if each[0] == GONE}
-        new = (path for path in found if path not in self._tree)
-        return frozenset(path for path in new if found[path][1].inode in gone - {0})
+        index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
+        if index is None or not self._store.is_index_poor(before):
+            return []
+        prefix = os.fsencode(os.path.relpath(self._root, os.fsdecode(index.top)))
+        prefix = b"" if prefix == b"." else prefix + b"/"
+        data = encode_index(
+            (prefix + name, state, facts) for name, state, facts in self._store.index_before(before)
+        )
+        new = index._replace(number=index.number + 1, size=len(data))
+        self._store.set_index(new)
+        write_whole(index_file(self._store.git, new.number), [data], durable=True)
+        used = index_file(self._store.git, new.number)
+        return [each for each in used.parent.glob("index-*") if each != used]
 
-    def _first(self, listing: Listing, also: Mapping[bytes, Before]) -> dict[bytes, FileState]:
+    def _first(
+        self, listing: Listing, also: Mapping[bytes, Before], tree: Tree
+    ) -> dict[bytes, FileState]:
         """What files were that count from now on."""
-        new = {name: before for name, before in also.items() if name not in self._tree}
-        if new:
-            new = {name: new[name] for name in new.keys() - set(listing.names)}
+        new = also.keys() - tree.keys() - listing.names - listing.ignored
         return {
             name: before
             if isinstance(before, FileState)
             else FileState(FILE, before[0], self._store.keep(before[1]))
-            for name, before in new.items()
+            for name, before in also.items()
+            if name in new
         }
 
-    def _differing(
-        self, files: ProjectFiles, names: Iterable[bytes], began: float
-    ) -> dict[bytes, tuple[FileState, Facts]]:
-        """Those that are not as the tree has them, or whose facts are not."""
-        late = int((began - _TICK) * 1e9)
-        found: dict[bytes, tuple[FileState, Facts]] = {}
-        for folder, inside in _by_folder(names).items():
-            try:
-                with files.opened(folder) as place:
-                    for name, last in inside:
-                        old = self._tree.get(name)
-                        seen = facts_at(place, last)
-                        if old is not None and old[1] == seen:
-                            continue
-                        state, facts = self._read(files, place, last) if seen else (GONE, None)
-                        trusted = facts is not None and facts.ctime < late
-                        if state != GONE or old is not None:
-                            found[name] = state, facts if facts and trusted else _untrusted(facts)
-            except (FileNotFoundError, InTheWay):
-                gone = (name for name, _ in inside if name in self._tree)
-                found.update((name, (GONE, UNTRUSTED)) for name in gone)
-            except PermissionError:  # what is in it is as it was, as far as anybody knows
-                continue
-        return found
 
-    def _read(self, files: ProjectFiles, place: int, last: bytes) -> tuple[FileState, Facts | None]:
+def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
+    """The new files that were others before: moving a folder changes no time of what is in it.
+
+    Files that are new because git no longer ignores them were there before.
+    """
+    gone = {tree[path][1].inode for path, each in found.items() if each[0] == GONE}
+    new = (path for path in found if path not in tree)
+    return frozenset(path for path in new if found[path][1].inode in gone - {0})
+
+
+def _differing(
+    files: ProjectFiles,
+    tree: Tree,
+    names: Iterable[bytes],
+    began: float,
+    store: Store,
+    progress: Progress,
+) -> Tree:
+    """Those that are not as the tree has them, or whose facts are not."""
+    late = int((began - _TICK) * 1e9)
+    found: Tree = {}
+    for folder, inside in _by_folder(names).items():
         try:
-            return files.read(place, last, self._store)
-        except FileNotFoundError:  # since a moment
-            return GONE, None
-        except OSError as error:
-            return unkept(UNREADABLE, error.errno or 0), None
+            progress.done += len(inside)
+            with files.opened(folder) as place:
+                for name, last in inside:
+                    old = tree.get(name)
+                    seen = facts_at(place, last)
+                    if old is not None and old[1] == seen:
+                        continue
+                    state, facts = _read(files, place, last, store) if seen else (GONE, None)
+                    trusted = facts is not None and facts.ctime < late
+                    if state != GONE or old is not None:
+                        found[name] = state, facts if facts and trusted else _untrusted(facts)
+        except (FileNotFoundError, InTheWay):
+            found.update((name, (GONE, UNTRUSTED)) for name, _ in inside if name in tree)
+        except PermissionError:  # what is in it is as it was, as far as anybody knows
+            continue
+    return found
+
+
+def _read(
+    files: ProjectFiles, place: int, last: bytes, store: Store
+) -> tuple[FileState, Facts | None]:
+    try:
+        return files.read(place, last, store)
+    except FileNotFoundError:  # since a moment
+        return GONE, None
+    except OSError as error:
+        return unkept(UNREADABLE, error.errno or 0), None
 
 
 def _untrusted(facts: Facts | None) -> Facts:
@@ -197,7 +243,9 @@ def _owner(
     if not able:
         return None, True
     named = [each for each in able if each.path is not None]
-    return (named or able)[-1].id, len(able) == 1 and not (vague and len(calls) > 1)
+    owner = (named or able)[-1]
+    sure = owner.sure and len(able) == 1 and not (vague and len(calls) > 1)
+    return owner.id, sure
 
 
 @contextmanager

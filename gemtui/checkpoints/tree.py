@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Timer
 
-from gemtui.files import make_folder, open_regular, write_new
+from gemtui.checkpoints.store import GitIndex
+from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
@@ -37,30 +38,50 @@ TRACKED = "git's index can't be read: ignored files that it holds are not covere
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files that count, by name relative to the root; `notes` say what is not covered."""
+    """The files that may have changed, by name relative to the root.
 
-    names: tuple[bytes, ...]
+    `names`: all that count and are not in the index, and those that differ from it. `ignored`: what
+    counts although git ignores it, as the project's own index holds it. `index`: the one to be used
+    the next time, None = git says nothing. `whole`: no index was used, so every file that was known
+    may have changed. `notes` say what is not covered.
+    """
+
+    names: frozenset[bytes]
     notes: tuple[str, ...] = ()
+    index: GitIndex | None = None
+    whole: bool = True
+    ignored: frozenset[bytes] = frozenset()
 
 
-def list_files(root: Path, private: Path, *, without: tuple[Path, ...] = ()) -> Listing:
-    """Return the files of a project that checkpoints are to hold.
+def list_files(
+    root: Path, private: Path, index: GitIndex | None = None, *, without: tuple[Path, ...] = ()
+) -> Listing:
+    """Return the files of a project that checkpoints are to hold and `index` has not as they are.
 
-    `private`: where a repository of gemtui's own is, which is made if need be. `without`: folders
-    that don't count wherever they are. Raises OSError where the root can't be read.
+    `private`: where a repository of gemtui's own is, which is made if need be, with the file of the
+    index. `without`: folders that don't count wherever they are. Raises OSError where the root
+    can't be read.
     """
     if _holds_home(root):
-        return Listing((), (TOO_MANY,))
+        return Listing(frozenset(), (TOO_MANY,))
     os.scandir(root).close()
     git = find_program("git")
-    listing = None if git is None else _by_git(git, root, private)
+    listing = None if git is None else _by_git(git, root, private, index)
     if listing is None:
         listing = _by_walk(root)
     cut = tuple(os.fsencode(os.path.relpath(each, root)) for each in _inside(root, without))
     if not cut:
         return listing
-    names = (each for each in listing.names if not _below(each, cut))
-    return Listing(tuple(names), listing.notes)
+    return replace(
+        listing,
+        names=frozenset(each for each in listing.names if not _below(each, cut)),
+        ignored=frozenset(each for each in listing.ignored if not _below(each, cut)),
+    )
+
+
+def index_file(private: Path, number: int) -> Path:
+    """Return the file of the index with a number; it need not exist."""
+    return private / f"index-{number}"
 
 
 def countable(name: bytes) -> bool:
@@ -89,32 +110,65 @@ def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
 # --- by git ---------------------------------------------------------------------------------------
 
 
-def _by_git(git: str, root: Path, private: Path) -> Listing | None:
+def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Listing | None:
     """None where git can't say it."""
     top = _top(root)
     _make_private(private)
-    index = _index(top)
-    told = None if index is None else _ask(git, root, top, private, index, ("-c", "-o"))
-    notes = [] if told is not None or index is None else [TRACKED]
-    if told is None:
-        told = _ask(git, root, top, private, private / "no-index", ("-o",))
+    known, words, told = index, ("-d", "-m", "-o"), None
+    if known is not None and known.top == bytes(top):
+        file = index_file(private, known.number)
+        if known.number == 0 or _is_whole(file, known):
+            told = _ask(git, root, top, private, file, words)
+    whole = known is None or told is None
+    if known is None or told is None:
+        known = GitIndex(0, bytes(top), "")
+        told = _ask(git, root, top, private, index_file(private, 0), words)
     if told is None:
         return None
-    names = dict.fromkeys(filter(None, told.split(b"\0")))
-    if any(name.endswith(b"/") for name in names):
-        notes.append(NESTED)
-    if len(names) > MOST_FILES:
-        return Listing((), (TOO_MANY,))
-    kept = (name for name in names if b".git" not in name.lower() or countable(name))
-    return Listing(tuple(name for name in kept if name[-1:] != b"/"), tuple(notes))
+    names = set(filter(None, told.split(b"\0")))
+    folders = {name for name in names if name[-1:] == b"/"}
+    notes = [NESTED] if folders else []
+    tracked, ignored = _index(top), frozenset[bytes]()
+    version = _version_of(tracked)
+    if tracked is not None and version != known.tracked:
+        more = _ask(git, root, top, private, tracked, ("-c", "-i"))
+        if more is None:
+            notes.append(TRACKED)
+        else:
+            ignored = _counted(set(more.split(b"\0")) - names)
+            known = known._replace(tracked=version)
+    if len(names) + len(ignored) > MOST_FILES:
+        return Listing(frozenset(), (TOO_MANY,))
+    return Listing(_counted(names - folders), tuple(notes), known, whole, ignored)
+
+
+def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
+    return frozenset(
+        name for name in names if name and (b".git" not in name.lower() or countable(name))
+    )
+
+
+def _is_whole(file: Path, index: GitIndex) -> bool:
+    with suppress(OSError):
+        return file.stat().st_size == index.size
+    return False
+
+
+def _version_of(index: Path | None) -> str:
+    """What differs after an index was written; "" where there is none."""
+    with suppress(OSError):
+        if index is not None:
+            seen = index.stat()
+            return f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_ino} {index}"
+    return ""
 
 
 def _ask(
     git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
 ) -> bytes | None:
     """The names that `git ls-files` lists; None where it fails or takes too long."""
-    exclude = _repository(top)
-    more = () if exclude is None else _excludes(exclude / "info" / "exclude")
+    repository = _repository(top)
+    more = () if repository is None else _excludes(_common(repository) / "info" / "exclude")
     command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
     command += [*words, "--exclude-standard", *more]
     with TemporaryFile() as told:
@@ -194,6 +248,13 @@ def _repository(top: Path) -> Path | None:
     return top / os.fsdecode(text[8:].rstrip(b"\r\n"))
 
 
+def _common(repository: Path) -> Path:
+    """Where the repository is to which a worktree's own belongs; itself if it is no worktree's."""
+    with suppress(OSError):
+        return repository / os.fsdecode(read_small(repository / "commondir", _GIT_FILE).strip())
+    return repository
+
+
 def _index(top: Path) -> Path | None:
     repository = _repository(top)
     return None if repository is None else _regular(repository / "index")
@@ -223,6 +284,5 @@ def _by_walk(root: Path) -> Listing:
         inside = place[len(top) :].lstrip(b"/")
         names += [inside + b"/" + each if inside else each for each in (*files, *links)]
         if len(names) > MOST_WALKED:
-            return Listing((), (TOO_MANY,))
-    kept = (name for name in names if b".git" not in name.lower() or countable(name))
-    return Listing(tuple(kept), (NO_GIT,))
+            return Listing(frozenset(), (TOO_MANY,))
+    return Listing(_counted(names), (NO_GIT,))

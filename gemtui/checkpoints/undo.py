@@ -80,7 +80,7 @@ class Project:
         """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
         calls = self.store.calls()
         unknown = {each.call for _, each in self.store.changes() if each.before == UNKNOWN}
-        return frozenset(call.use for id, call in calls.items() if id not in unknown)
+        return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
@@ -131,7 +131,7 @@ class Project:
         reason = Reason.MANUAL if dry_run else Reason.UNDO
         taken = self.taker.take(reason, session=session, also=also, always=not dry_run)
         with self.store.transaction():
-            steps = plan(self.store, self.taker.tree, _chosen(changes(), paths))
+            steps = plan(self.store, self.store.tree(), _chosen(changes(), paths))
             tasks = tasks_of(steps)
             notes = taken.notes if taken is not None else ()
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)

@@ -23,11 +23,14 @@ from gemtui.errors import CliNotFound
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
+from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.user_commands import take_untold
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOOK = 0.25
+"""Seconds between looks at a first checkpoint."""
 _LONGEST = 64 * 1024
 """Bytes of a line of stderr; of a longer one the end is shown."""
 
@@ -116,15 +119,21 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
     stop.begun(run)
     show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
+    first = asyncio.ensure_future(_show_checkpoint(run, show))
     try:
         async for event in run.events():
+            first.cancel()
             await writer.write(show.output(event))
     finally:
+        first.cancel()
         run.abort()
         await asyncio.shield(run.wait())
         await stderr
     await asyncio.to_thread(show.settle, Path(run.request.cwd))
     _say_aftermath(run, show)
+    state = await asyncio.to_thread(checkpoint_state, run.folder)
+    for words in () if state is None else state.notes():
+        show.note(words)
     for words in await asyncio.to_thread(take_untold):
         note(words)
     if left := await asyncio.to_thread(run.steering.undelivered):
@@ -142,6 +151,14 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
         note(words)
     if found.lost:
         show.fail()
+
+
+async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
+    """Say once why nothing happens: the first checkpoint of a large folder takes seconds."""
+    while (state := await asyncio.to_thread(checkpoint_state, run.folder)) is None:
+        await asyncio.sleep(_LOOK)
+    if state.phase is CheckpointPhase.FIRST:
+        show.progress(state.progress)
 
 
 async def _show_stderr(run: GeminiRun, show: Show) -> None:

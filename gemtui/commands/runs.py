@@ -18,6 +18,7 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
+from gemtui.runs.checkpoint_state import checkpoint_state
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import (
     BROKEN,
@@ -91,6 +92,7 @@ def show(id: str, *, as_json: bool) -> None:
         recorded_files(run, gemini_home()),
         Questions(GateFolder.of(run.folder)).look(),
     )
+    checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
     waits = look(Steering.of(run.folder)).undelivered
     if as_json:
@@ -100,6 +102,7 @@ def show(id: str, *, as_json: bool) -> None:
             "files": told,
             "questions": [each.to_dict() for each in questions],
             "waiting": waits,
+            "checkpoints": None if checkpoints is None else checkpoints.to_dict(),
             "differences": [asdict(each) for each in differing],
         }
         _answer({"version": 1, "run": run.to_dict() | more})
@@ -123,8 +126,10 @@ def show(id: str, *, as_json: bool) -> None:
     answers = map(_question, questions)
     differs = (row for each in differing for row in _differs(each))
     left = (Clean(f"{'waits':<9}{visible_line(text)}") for text in waits)
+    notes = [] if checkpoints is None else checkpoints.notes()
+    unsure = (Clean(f"{'note':<9}{clean_line(text)}") for text in notes)
     lines_to_stdout(
-        (*facts, *changed, *answers, *differs, *left, Clean(""), clean(prompt.rstrip()))
+        (*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip()))
     )
 
 

@@ -17,7 +17,7 @@ from gemtui.errors import CliNotFound, ExtensionError
 from gemtui.extension.content import NAME, write
 from gemtui.extension.status import ExtensionState, State, extension_state
 from gemtui.files import is_folder
-from gemtui.paths import live_dir
+from gemtui.paths import hooked_dir, live_dir
 from gemtui.processes import FOLDER
 from gemtui.text import clean_line
 
@@ -95,7 +95,8 @@ def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionS
 def _remove_ours(state: ExtensionState) -> None:
     with suppress(FileNotFoundError):
         shutil.rmtree(state.folder)
-    shutil.rmtree(live_dir(), ignore_errors=True)  # a hook that was at it may write there still
+    for folder in (live_dir(), hooked_dir()):
+        shutil.rmtree(folder, ignore_errors=True)  # a hook that was at it may write there still
 
 
 def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:

@@ -35,7 +35,9 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
         "Its hooks, a short shell script, run in every Gemini session of yours. In those that "
         "gemtui did not start they take milliseconds, change nothing, and note what happened last, "
         f"which may be part of a prompt or a file, in {short_path(live_dir())}, readable by you "
-        "alone. Nothing leaves this machine. While you work in Gemini CLI, its status line says "
+        "alone. With the setting “checkpoints” at “always” they also take checkpoints of the "
+        "folders in which Gemini CLI works. Nothing leaves this machine. While you work in Gemini "
+        "CLI, its status line says "
         f"“Executing Hook: {NAME}” now and then; its setting hooksConfig.notifications hides that."
     )
     if mcp:

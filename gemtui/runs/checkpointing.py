@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
@@ -23,37 +24,31 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.states import GONE, UNKNOWN
 from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
-from gemtui.checkpoints.take import Before, taker_of
+from gemtui.checkpoints.take import Before, Progress, Taker, taker_of
 from gemtui.checkpoints.tree import countable
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
-from gemtui.errors import ConfigError
+from gemtui.errors import ConfigError, GemtuiError
 from gemtui.files import make_private, read_small, resolved
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
+from gemtui.runs.checkpoint_state import (
+    CheckpointPhase,
+    CheckpointState,
+    write_checkpoint_state,
+)
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
-from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
-_STEP = 0.05
+_STEP, _SLOW = 0.05, 1.0
+"""Seconds between looks; seconds after which a first checkpoint is told of."""
 _LONGEST = 120.0
 """Seconds that a run waits for its first checkpoint, and its end for the last one."""
 _TICK = 0.02
 """Seconds by which times of files may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
 """The file that was changed when old checkpoints were removed last; seconds."""
-_READS = frozenset(
-    {
-        ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
-        ToolKind.TOPIC, ToolKind.PLAN, ToolKind.ASK,
-    }
-)  # fmt: skip
-"""Kinds of tools that change no file of a project."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
-
-
-def may_write(tool: str) -> bool:
-    """Return whether a call of this tool can change files of the project."""
-    return kind_of(tool) not in _READS
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
@@ -105,6 +100,9 @@ class RunCheckpoints:
         self._wanted: Reason | None = None
         self._ends = self._ready = False
         self._error: Exception | None = None
+        self._state = CheckpointState(phase=CheckpointPhase.FIRST)
+        self._taker: Taker | None = None
+        self._ready_at = inf
         self._changed = Condition()
         self._thread: Thread | None = None
 
@@ -133,10 +131,7 @@ class RunCheckpoints:
         assert self._thread is not None
         self._thread.join(_LONGEST)
         self._raise()
-        if _is_due(checkpoints_dir() / _PRUNED):
-            from gemtui.runs.checkpoint_pruning import prune_checkpoints
-
-            prune_checkpoints()
+        prune_if_due()
 
     def _start(self, first: Reason | None) -> None:
         self._wanted = first
@@ -144,14 +139,28 @@ class RunCheckpoints:
         self._thread.start()
 
     def _wait(self) -> None:
-        until = time.monotonic() + _LONGEST
+        began = time.monotonic()
+        until, told = began + _LONGEST, began + _SLOW
         with self._changed:
             while not self._ready and time.monotonic() < until and not self._folder.aborted():
                 self._changed.wait(_STEP)
+                if time.monotonic() > told:
+                    told += _SLOW / 2
+                    now = Progress() if self._taker is None else self._taker.progress
+                    self._tell(done=now.done, files=now.files)
+        if not self._ready:
+            self._tell(late=True, phase=CheckpointPhase.READY)
+        elif told > began + _SLOW:
+            self._tell(phase=CheckpointPhase.READY)
+
+    def _tell(self, **what: Any) -> None:
+        self._state = replace(self._state, **what)
+        write_checkpoint_state(self._folder, self._state)
 
     def _raise(self) -> None:
         error, self._error = self._error, None
         if error is not None:
+            self._tell(problem=str(error), phase=CheckpointPhase.READY)
             raise error
 
     # --- what the run does ---------------------------------------------------------------------
@@ -196,7 +205,7 @@ class RunCheckpoints:
                 return
         call = Call(
             run=self._run, session=self._session, use=use.id, tool=use.name, path=path, began=when,
-            command=string(arguments.get("command")) or None,
+            command=string(arguments.get("command")) or None, sure=when >= self._ready_at,
         )  # fmt: skip
         before = None if path is None else _before(self._root, path, when)
         with self._changed:
@@ -224,8 +233,8 @@ class RunCheckpoints:
         """Take checkpoints until the run has ended; the last one then."""
         try:
             with taker_of(self._place, self._root, self._without) as (store, taker):
-                project = Project(self._root, store, taker)
-                while self._take(project):
+                project, self._taker = Project(self._root, store, taker), taker
+                while self._take_or_fail(project):
                     pass
         except Exception as error:
             self._error = error
@@ -234,12 +243,26 @@ class RunCheckpoints:
                 self._ready = True
                 self._changed.notify_all()
 
-    def _take(self, project: Project) -> bool:
-        """Take the next checkpoint once one is wanted; return whether more may come."""
+    def _take_or_fail(self, project: Project) -> bool:
+        """Take the next checkpoint once one is wanted; return whether more may come.
+
+        The one after a failure covers the calls of both.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._wanted is not None or self._ends)
             reason, ends = self._wanted or Reason.CALL, self._ends
             self._wanted = None
+        try:
+            self._take(project, reason)
+        except (OSError, GemtuiError) as error:
+            self._error = error
+        with self._changed:
+            self._ready = True
+            self._changed.notify_all()
+        return not ends
+
+    def _take(self, project: Project, reason: Reason) -> None:
+        with self._changed:
             calls, also, session = [*self._calls.values()], {**self._also}, self._session
         began = time.time()
         with only_one(self._place):
@@ -253,14 +276,20 @@ class RunCheckpoints:
                 always=reason is Reason.PROMPT,
             )
         with self._changed:
-            self._ready = True
+            self._ready_at = min(self._ready_at, time.time())
             self._calls = {
                 id: call
                 for id, call in self._calls.items()
                 if call.ended is None or call.ended > began - _TICK
             }
-            self._changed.notify_all()
-        return not ends
+
+
+def prune_if_due() -> None:
+    """Remove old checkpoints if that was not done today. Raises ConfigError."""
+    if _is_due(checkpoints_dir() / _PRUNED):
+        from gemtui.runs.checkpoint_pruning import prune_checkpoints
+
+        prune_checkpoints()
 
 
 def _is_due(stamp: Path) -> bool:

@@ -24,10 +24,11 @@ from gemtui.checkpoints.undo import (
 )
 from gemtui.errors import UndoError
 from gemtui.files import resolved
-from gemtui.paths import gemini_home
-from gemtui.runs.checkpointing import may_write, name_in, project_of
+from gemtui.paths import gemini_home, hooked_dir
+from gemtui.runs.checkpointing import name_in, project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.fork import fork_session
+from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use, take_hooked
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
@@ -36,7 +37,7 @@ from gemtui.text import counted
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 from gemtui.transcript.writes import text_after, text_before
 
 _NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
@@ -52,10 +53,11 @@ class Prompt(NamedTuple):
 
 
 class _PlacedCall(NamedTuple):
-    """A call that may have changed files, and the number of the prompt that it was made for."""
+    """A call that may have changed files, the number of its prompt, and its id in checkpoints."""
 
     call: ToolCall
     prompt: int
+    use: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,18 +169,19 @@ def _undo_files(
     if session.project is None or not Path(session.project).is_dir():
         return None, False, [_NO_FILES]
     place, root, own = project_of(Path(session.project))
-    placed = _placed_calls(session)
     with open_project(place, root, own) as project:
+        take_hooked(project, hooked_dir())
+        placed = _with_uses(_placed_calls(session), project.store)
         record = _Record(root)
         covered = project.covered()
-        for call, prompt in placed:
-            if prompt >= number and call.id not in covered:
-                record.add(call)
+        for each in placed:
+            if each.prompt >= number and each.use not in covered:
+                record.add(each.call)
         target = UndoTarget(
             session=session.id,
             prompt=number,
             since=_since(project.store, placed, number),
-            uses=frozenset(call.id for call, prompt in placed if prompt >= number and call.id),
+            uses=frozenset(each.use for each in placed if each.prompt >= number and each.use),
             recorded=record.changes,
         )
         done = project.undo(target, paths=_names(root, paths), dry_run=dry_run)
@@ -200,7 +203,31 @@ def _placed_calls(session: Summary) -> list[_PlacedCall]:
             if outline.calls:
                 for block in transcript.read(at).blocks:
                     if isinstance(block, ToolCall) and may_write(block.name):
-                        found.append(_PlacedCall(block, prompt))
+                        found.append(_PlacedCall(block, prompt, block.id))
+    return found
+
+
+_NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
+
+
+def _with_uses(placed: Sequence[_PlacedCall], store: Store) -> list[_PlacedCall]:
+    """The calls with the ids that checkpoints have of them: hooks of the plain CLI tell none.
+
+    Of several calls with the same arguments the first in the record is the first in the store.
+    """
+    calls = sorted(store.calls().values(), key=lambda call: call.began)
+    known = {call.use for call in calls}
+    hooked: dict[str, list[str]] = {}
+    for call in calls:
+        if call.use.startswith(HOOKED):
+            hooked.setdefault(call.use.rpartition(" ")[0], []).append(call.use)
+    found = []
+    for each in placed:
+        uses = hooked.get(hooked_use(each.call.name, each.call.args), [])
+        if each.use not in known and uses and each.call.status not in _NOT_MADE:
+            found.append(each._replace(use=uses.pop(0)))
+        else:
+            found.append(each)
     return found
 
 
@@ -209,7 +236,7 @@ def _since(store: Store, placed: Sequence[_PlacedCall], number: int) -> float:
 
     In seconds since 1970; no call that is known to be older is as late.
     """
-    numbers = {call.id: prompt for call, prompt in placed}
+    numbers = {each.use: each.prompt for each in placed}
     known = [
         (each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers
     ]
@@ -269,7 +296,7 @@ class _Record:
 
     def add(self, call: ToolCall) -> None:
         """Take in a call."""
-        if call.status in (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED):
+        if call.status in _NOT_MADE:
             return
         if kind_of(call.name) not in WRITING:
             command = string(call.args.get("command"))
@@ -326,8 +353,9 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
     place, _, _ = project_of(Path(session.project))
     if not place.is_dir():
         return []
-    numbers = {call.id: prompt for call, prompt in _placed_calls(session)}
     with open_store(place) as store:
+        placed = _with_uses(_placed_calls(session), store)
+        numbers = {each.use: each.prompt for each in placed}
         return _rows(store, store.lineage(session.id), numbers, len(prompts_of(session)))
 
 
@@ -367,6 +395,7 @@ def _file(store: Store, change: FileChange) -> dict[str, Any]:
     added, removed = _numbers(before, after)
     return {
         "path": os.fsdecode(change.path), "change": what, "added": added, "removed": removed,
+        "sure": change.sure,
     }  # fmt: skip
 
 

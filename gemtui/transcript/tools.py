@@ -56,6 +56,14 @@ class ToolKind(StrEnum):
 WRITING = (ToolKind.WRITE, ToolKind.EDIT)
 """Kinds of tools that write the file that they name."""
 
+_READING = frozenset(
+    {
+        ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
+        ToolKind.TOPIC, ToolKind.PLAN, ToolKind.ASK,
+    }
+)  # fmt: skip
+"""Kinds of tools that change no file of a project."""
+
 _KINDS = {
     "read_file": ToolKind.READ,
     "read_many_files": ToolKind.READ,
@@ -99,6 +107,16 @@ def kind_of(name: str) -> ToolKind:
     if name.startswith("tracker_"):
         return ToolKind.TODOS
     return ToolKind.MCP if name.startswith("mcp_") or "__" in name else ToolKind.OTHER
+
+
+def may_write(tool: str) -> bool:
+    """Return whether a call of this tool can change files of the project."""
+    return kind_of(tool) not in _READING
+
+
+def tools_that_read() -> list[str]:
+    """Return the names of the built-in tools that can't change files of the project."""
+    return [name for name in _KINDS if not may_write(name)]
 
 
 def is_builtin(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -51,6 +52,13 @@ def drop(root: Path, name: bytes) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def wait_for_next_second() -> None:
+    """Wait until what was changed so far is in an earlier second than all that follows."""
+    until = int(time.time()) + 1.03
+    while time.time() < until:
+        os.sched_yield()
 
 
 class Session:

@@ -73,6 +73,27 @@ def test_edits_of_the_person_between_calls_stay(session: Session) -> None:
     assert (session.root / "mine").exists()
 
 
+def move_and_edit(root: Path) -> None:
+    (root / "a").rename(root / "b")
+    edit(root, b"m", b"M", "b")
+
+
+@pytest.mark.parametrize("again", ["same call", "later call"])
+def test_a_moved_file_with_edits_of_the_person_stays_where_its_old_name_can_not_come_back(
+    session: Session, again: str
+) -> None:
+    session.prompt()
+    session.call(lambda root: put(root, b"a", b"agent"))
+    session.person(lambda root: put(root, b"a", b"mine"))
+    if again == "same call":
+        session.call(move_and_edit)
+    else:
+        session.call(lambda root: put(root, b"b", b"mine"))
+        session.call(lambda root: (root / "a").unlink())
+    assert undo(session) == {Action.KEEP: [b"a", b"b"]}
+    assert tree_of(session.root)[b"b"][2].lower() == b"mine"
+
+
 def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session) -> None:
     session.prompt()
     put(session.root, b"a", b"by the person")
@@ -148,6 +169,25 @@ HOSTILE = """
 [core]
     fsmonitor = touch {mark}; false
     hooksPath = {hooks}
+    pager = touch {mark}
+    editor = touch {mark}
+    sshCommand = touch {mark}
+    gitProxy = touch {mark}
+    worktree = {outside}
+    excludesFile = {outside}/d/f
+    attributesFile = {outside}/d/f
+[include]
+    path = {outside}/config
+[extensions]
+    worktreeConfig = true
+    partialClone = origin
+[remote "origin"]
+    url = ext::touch {mark}
+    promisor = true
+[alias]
+    ls-files = !touch {mark}
+[trace2]
+    eventTarget = {mark}
 [filter "f"]
     clean = touch {mark}; cat
     smudge = touch {mark}; cat
@@ -168,11 +208,18 @@ def test_no_program_of_the_project_runs_and_its_git_stays_as_it_is(
     hooks.mkdir(exist_ok=True)
     (hooks / "post-index-change").write_text(f"#!/bin/sh\ntouch {mark}\n")
     (hooks / "post-index-change").chmod(0o755)
-    (root / ".git/config").write_text(HOSTILE.format(mark=mark, hooks=hooks))
+    for name in ("config", "config.worktree"):
+        (root / ".git" / name).write_text(HOSTILE.format(mark=mark, hooks=hooks, outside=outside))
     put(root, b".gitattributes", b"* filter=f diff=f text eol=lf ident\n")
     (outside / "d").mkdir(parents=True)
     (outside / "d/f").write_text("theirs")
-    monkeypatch.setenv("GIT_TRACE", str(mark))
+    for name, value in {
+        "GIT_TRACE": str(mark), "GIT_TRACE2_EVENT": str(mark), "GIT_DIR": str(outside),
+        "GIT_INDEX_FILE": str(mark), "GIT_PAGER": f"touch {mark}", "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": f"touch {mark}",
+        "GIT_EXEC_PATH": str(outside), "GIT_OBJECT_DIRECTORY": str(outside),
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
     before = {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()}
     put(root, b"d/f", b"ours")
     session.prompt()

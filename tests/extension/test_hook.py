@@ -238,7 +238,7 @@ def test_a_session_is_linked_when_a_turn_or_the_session_ends(tmp_path: Path) -> 
 def test_what_is_there_for_the_cli_is_all_of_the_extension() -> None:
     folder = extension_dir()
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert files == set(content(folder))
+    assert files == {*content(folder), "checkpoint.sh"}
     manifest = json.loads((folder / "gemini-extension.json").read_bytes())
     assert manifest["name"] == "gemtui"
     hooks = json.loads((folder / "hooks/hooks.json").read_bytes())["hooks"]

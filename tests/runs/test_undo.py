@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.prune import prune, usage
-from gemtui.checkpoints.store import Reason, open_store
+from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.errors import UndoError
 from gemtui.paths import checkpoints_dir, config_file, gemini_home
@@ -21,6 +23,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from tests.cli.conftest import start
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
+from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
 
@@ -114,6 +117,22 @@ def test_a_run_takes_a_checkpoint_before_its_prompt_and_after_calls_that_write(
         (call,) = store.calls().values()
         assert (call.tool, call.use, call.path, call.session) == ("write_file", "w", b"a.txt", "s1")
     assert {path.stat().st_mode & 0o077 for path in (place, *place.rglob("*"))} == {0}
+
+
+def test_a_slow_first_checkpoint_is_said_and_waited_for(project: Path, fake_cli: FakeCli) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    command = [sys.executable, "-m", "gemtui", "run", "hi"]
+    with only_one(project_of(project)[0]):
+        process = subprocess.Popen(
+            command, cwd=project, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stderr is not None
+        said = process.stderr.readline()
+    out, rest = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, rest
+    assert "taking the first checkpoint" in said
+    assert "checkpoint" not in rest + out
 
 
 def test_where_checkpoints_are_off_none_is_taken(project: Path, fake_cli: FakeCli) -> None:

@@ -2,12 +2,13 @@
 #
 # It runs in every session of this user, so it is quick, never fails and changes nothing, but for
 # runs that gemtui started so that they ask: those name a socket in GEMTUI_GATE. PID is the CLI's
-# process. Beside this folder, live holds what each CLI did last, vault the sessions that are kept.
+# process. Beside this folder, live holds what each CLI did last, vault the sessions that are kept,
+# hooked the events after which a checkpoint is to be taken.
 
 umask 077
 event=$1 pid=$2
 here=${0%/*}
-live=${here%/*}/live vault=${here%/*}/vault
+live=${here%/*}/live vault=${here%/*}/vault hooked=${here%/*}/hooked
 
 note() { # the beginning of stdin becomes the live file of this CLI, whole or not at all
     case $event in Notification) most=1048576 ;; *) most=16384 ;; esac
@@ -21,6 +22,35 @@ note() { # the beginning of stdin becomes the live file of this CLI, whole or no
 
 ask() { # gemtui's answer is printed whole, or this fails; it writes the live file as well
     "$GEMTUI_PYTHON" -I -S "$here/ask.py" "$live" "$pid"
+}
+
+checkpoints() { # whether the settings may want checkpoints in every session
+    [ -z "$GEMTUI_RUN" ] && [ -r "$here/checkpoint.sh" ] || return
+    . "$here/checkpoint.sh"
+    [ -f "$config" ] || return
+    while IFS= read -r line || [ -n "$line" ]; do
+        case $line in *always*) return 0 ;; esac
+    done <"$config"
+    return 1
+}
+
+checkpoint() { # the event becomes a file, which the program that checkpoint.sh starts removes
+    told=$hooked/$pid.$$.$event
+    [ -d "$hooked" ] || mkdir "$hooked"
+    cat >"$hooked/.$pid.$$" && mv "$hooked/.$pid.$$" "$told" || rm -f "$hooked/.$pid.$$"
+    note <"$told"
+    case $event in
+    BeforeTool | AfterTool)
+        tool=$(head -c 16384 "$told")
+        tool=${tool#*'"tool_name":"'}
+        case $reads in *" ${tool%%'"'*} "*) rm -f "$told" && return ;; esac
+        ;;
+    esac
+    case $event in
+    BeforeTool) ;;
+    BeforeAgent) take "${here%/*}" "$told" >/dev/null 2>&1 </dev/null ;;
+    *) take "${here%/*}" "$told" >/dev/null 2>&1 </dev/null & ;;
+    esac
 }
 
 keep() { # files of the session, of its subagents, its tool outputs and plans get names in the vault
@@ -67,7 +97,10 @@ if [ -n "$GEMTUI_GATE" ]; then
         exit 2
     fi
 else
-    note
+    case $event in
+    BeforeAgent | BeforeTool | AfterTool | AfterAgent) checkpoints && checkpoint || note ;;
+    *) note ;;
+    esac
 fi
 case $event in
 AfterAgent | SessionEnd) [ -e "$vault/on" ] && keep >/dev/null ;;

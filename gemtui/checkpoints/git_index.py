@@ -1,0 +1,40 @@
+"""An index of our own for git, which then says which files changed since it was written.
+
+It holds what `lstat` said of files and never their contents, in git's index format, version 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from struct import Struct
+
+from gemtui.checkpoints.states import LINK, FileState
+from gemtui.checkpoints.store import Facts
+
+_ENTRY = Struct(">10L20sH")
+_WORD = 0xFFFFFFFF
+_LONGEST = 0xFFF
+_SECOND = 1_000_000_000
+_NO_CONTENT = b"\x01" * 20
+"""The content of each entry: none that a file has, so that git calls what it reads changed."""
+_LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
+
+
+def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
+    """Return an index of files and links, which are sorted by their names."""
+    entries = [_entry(*each) for each in files]
+    data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
+    return data + hashlib.sha1(data, usedforsecurity=False).digest()
+
+
+def _entry(name: bytes, state: FileState, facts: Facts) -> bytes:
+    mode = _PROGRAM_MODE if state.mode & 0o100 else _FILE_MODE
+    head = _ENTRY.pack(
+        facts.ctime // _SECOND & _WORD, facts.ctime % _SECOND,
+        facts.mtime // _SECOND & _WORD, facts.mtime % _SECOND,
+        0, facts.inode & _WORD, _LINK_MODE if state.kind == LINK else mode,
+        facts.user, facts.group, facts.size & _WORD,
+        _NO_CONTENT, min(len(name), _LONGEST),
+    )  # fmt: skip
+    return head + name + bytes(8 - (len(head) + len(name)) % 8)

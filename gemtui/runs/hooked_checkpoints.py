@@ -1,0 +1,197 @@
+"""Take checkpoints in sessions of the plain CLI, as gemtui's hooks tell of prompts and calls.
+
+`hook.sh` writes each event to a file of its own in `hooked_dir()`, named `PID.NUMBER.EVENT`, PID
+being the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then does what
+the events of that CLI ask for, in the order of their times, and removes the files; so what a killed
+process has left is done by the next one, or by an undo.
+
+A checkpoint after a call waits while another call goes on that may write anything: whether the
+person refused that one is told by no event before the turn ends.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gemtui.checkpoints.states import UNKNOWN
+from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
+from gemtui.checkpoints.take import Before, taker_of
+from gemtui.checkpoints.undo import Project
+from gemtui.config import Checkpoints, load_config
+from gemtui.errors import GemtuiError
+from gemtui.files import read_small
+from gemtui.paths import data_dir
+from gemtui.runs.checkpointing import name_in, project_of, prune_if_due
+from gemtui.transcript.parts import instant, mapping, string
+from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+
+HOOKED = "hook "
+"""How the ids of calls begin of which hooks told."""
+LONGEST = 5.0
+"""Seconds that Gemini CLI waits for a checkpoint before a prompt, which goes on without it."""
+_LARGEST = 64_000_000
+"""Bytes of an event that is read."""
+_BEFORE, _AFTER = "BeforeTool", "AfterTool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """One event of a hook. `when`: seconds since 1970."""
+
+    file: Path
+    kind: str
+    when: float
+    session: str
+    cwd: str
+    tool: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def use(self) -> str:
+        """The call's id in the store: hooks don't tell the one that Gemini CLI gave it."""
+        return f"{hooked_use(self.tool, self.arguments)} {self.when}"
+
+
+def hooked_use(tool: str, arguments: Any) -> str:
+    """Return the beginning of the id that a call has in a store if a hook told of it."""
+    told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
+    return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
+
+
+def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
+    """Take the checkpoints that the events in `spool` ask for, while the project's lock is held.
+
+    Only events of the project count. `files`: these; None = all. Raises OSError,
+    CheckpointsUnreadable.
+    """
+    found = sorted(spool.glob("*.*.*") if files is None else files)
+    events = [each for each in map(_read, found) if each is not None]
+    mine = [each for each in events if project_of(Path(each.cwd))[1] == project.root]
+    for session in dict.fromkeys(each.session for each in mine):
+        _take(project, session, [each for each in mine if each.session == session])
+
+
+def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
+    """Take one checkpoint for all that a session has done since the last one."""
+    ordered = sorted(events, key=lambda each: each.when)
+    turn_ends = [each for each in ordered if each.kind not in (_BEFORE, _AFTER)]
+    over = turn_ends[-1].when if turn_ends else 0.0
+    calls, open_ones = _calls(project.root, session, ordered)
+    if any(each.when > over and _path(project.root, each) is None for each in open_ones):
+        return
+    prompts = any(each.kind == "BeforeAgent" for each in turn_ends)
+    also: dict[bytes, Before] = {call.path: UNKNOWN for call in calls if call.path is not None}
+    if calls or prompts:
+        project.taker.take(
+            Reason.PROMPT if prompts else Reason.CALL,
+            session=session, calls=calls, also=also, always=prompts,
+        )  # fmt: skip
+    for each in ordered:
+        if each.when <= over or each not in open_ones:
+            each.file.unlink(missing_ok=True)
+
+
+def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[Call], list[_Event]]:
+    """The calls that have ended, and the beginnings of those that have not."""
+    began, calls = list[_Event](), list[Call]()
+    for each in events:
+        if each.kind == _BEFORE and _counts(root, each):
+            began.append(each)
+        elif each.kind == _AFTER:
+            named = [one for one in began if one.tool == each.tool]
+            same = (one for one in named if one.arguments == each.arguments)
+            start = next(same, next(iter(named), None))  # another hook may change arguments
+            if start is not None:
+                began.remove(start)
+                command = string(start.arguments.get("command")) or None
+                call = Call(
+                    run="", session=session, use=start.use, tool=start.tool, command=command,
+                    path=_path(root, start), began=start.when, ended=each.when,
+                )  # fmt: skip
+                calls.append(call)
+    return calls, began
+
+
+def _counts(root: Path, event: _Event) -> bool:
+    if kind_of(event.tool) in WRITING:
+        return _path(root, event) is not None
+    return may_write(event.tool)
+
+
+def _path(root: Path, event: _Event) -> bytes | None:
+    """The only file that a call writes, None = any."""
+    if kind_of(event.tool) not in WRITING:
+        return None
+    return name_in(root, asked_path(event.arguments))
+
+
+def _read(file: Path) -> _Event | None:
+    """An event; None where it can't be read, or another process has done what it asks for."""
+    kind = file.name.rpartition(".")[2]
+    try:
+        told = mapping(orjson.loads(read_small(file, _LARGEST)))
+    except (OSError, ValueError):
+        return None
+    time, cwd = instant(told.get("timestamp")), string(told.get("cwd"))
+    if time is None or not cwd:
+        return None
+    return _Event(
+        file=file, kind=kind, when=time.timestamp(), session=string(told.get("session_id")),
+        cwd=cwd, tool=string(told.get("tool_name")), arguments=mapping(told.get("tool_input")),
+    )  # fmt: skip
+
+
+def _work(data: Path, file: Path) -> None:
+    """Do what the events of one CLI ask for."""
+    event = _read(file)
+    if event is None:
+        with suppress(OSError):
+            file.unlink()
+        return
+    _, root, own = project_of(Path(event.cwd))
+    place = folder_of(data / "checkpoints", root)
+    if file.name.endswith("AfterAgent") and not place.is_dir():
+        return
+    pid = file.name.partition(".")[0]
+    with only_one(place), taker_of(place, root, own) as (store, taker):
+        project = Project(root, store, taker)
+        project.settle()
+        take_hooked(project, file.parent, file.parent.glob(f"{pid}.*.*"))
+    if event.kind == "BeforeAgent" and data == data_dir():
+        prune_if_due()
+
+
+def main(data: str, config: str, file: str) -> None:
+    """Do the work of one event; a prompt waits for it, but not for long."""
+    with suppress(OSError):
+        os.setsid()
+    place = Path(file)
+    try:
+        wanted = load_config(Path(config)).checkpoints is Checkpoints.ALWAYS
+    except GemtuiError:
+        wanted = False
+    if not wanted:
+        place.unlink(missing_ok=True)
+        return
+    done, still = os.pipe()
+    if os.fork():
+        os.close(still)
+        if place.name.endswith("BeforeAgent"):
+            select.select([done], [], [], LONGEST)
+        os._exit(0)
+    with suppress(OSError, GemtuiError):
+        _work(Path(data), place)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,50 @@
+"""Undo of sessions of the plain CLI, whose hooks take checkpoints."""
+
+from __future__ import annotations
+
+import pytest
+
+from gemtui.paths import config_file, hooked_dir
+from tests.cli.conftest import Gemtui
+from tests.cli.test_undo_real import files, git
+from tests.gated import put_hooks
+from tests.model_server import ModelServer, answer, call, text
+from tests.real_cli import GeminiCli
+
+COMMAND = "rm -rf src && sed -i s/two/TWO/ keep.txt && touch made"
+
+
+def test_a_session_of_the_plain_cli_is_undone(
+    on_loopback: GeminiCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = on_loopback.project
+    monkeypatch.chdir(project)
+    put_hooks(on_loopback)
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text('checkpoints = "always"\n')
+    (project / "src").mkdir()
+    (project / "src/main.py").write_text("print()\n")
+    (project / "keep.txt").write_text("one\ntwo\nthree\n")
+    git(project, "init", "-q")
+    git(project, "add", ".")
+    before = files(project)
+    turns = [
+        call("run_shell_command", command=COMMAND),
+        call("read_file", file_path="keep.txt"),
+        call("write_file", file_path=str(project / "new.txt"), content="x" * 100_000),
+    ]
+    with (
+        ModelServer([*map(answer, turns), answer(text("Done."))]) as model,
+        on_loopback.start(model, "Go on.") as running,
+    ):
+        results = [each for each in running.finish() if each["type"] == "tool_result"]
+    assert [each["status"] for each in results] == ["success"] * 3
+    assert len(files(project)) == 3
+    done = gemtui("undo", "--files", "--yes", "--json")
+    assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.err
+    assert files(project) == before
+    assert list(hooked_dir().iterdir()) == []
+    told = gemtui("checkpoints", "--json").json["checkpoints"]
+    assert [(each["prompt"], each["tool"]) for each in told][:3] == [
+        (1, None), (1, "run_shell_command"), (1, "write_file"),
+    ]  # fmt: skip

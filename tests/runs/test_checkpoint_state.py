@@ -1,0 +1,94 @@
+"""What is said of checkpoints that are slow, late, or fail."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.checkpoints.store import only_one, open_store
+from gemtui.checkpoints.undo import open_project
+from gemtui.runs import checkpointing
+from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
+from gemtui.runs.checkpointing import RunCheckpoints, project_of
+from tests.checkpoints.projects import put
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "run").mkdir()
+    found = RunFolder(tmp_path / "run")
+    found.stdout.touch()
+    return found
+
+
+def of(folder: RunFolder) -> RunCheckpoints:
+    project = folder.path.parent / "project"
+    request = Request(id="r", argv=("gemini",), cwd=str(project), environ={})
+    return RunCheckpoints(folder, request)
+
+
+def says(folder: RunFolder, **event: object) -> None:
+    with folder.stdout.open("a") as file:
+        file.write(json.dumps(event) + "\n")
+
+
+def test_calls_before_a_late_first_checkpoint_are_not_covered(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpointing, "_LONGEST", 0.3)
+    monkeypatch.setattr(checkpointing, "_SLOW", 0.1)
+    checkpoints = of(folder)
+    place, root, own = project_of(folder.path.parent / "project")
+    with only_one(place):
+        checkpoints.look()
+        state = checkpoint_state(folder)
+        assert state is not None
+        assert state.late
+        says(folder, type="tool_use", tool_name="run_shell_command", tool_id="1",
+             parameters={"command": "make"}, timestamp="2026-11-23T10:00:00.000Z")  # fmt: skip
+        checkpoints.look()
+    monkeypatch.setattr(checkpointing, "_LONGEST", PATIENCE)
+    put(root, b"made", b"x")
+    says(folder, type="tool_result", tool_id="1", status="success")
+    checkpoints.close()
+    assert ["may not be undone" in note for note in state.notes()] == [True]
+    with open_project(place, root, own) as project:
+        assert [call.use for call in project.store.calls().values()] == ["1"]
+        assert project.covered() == frozenset()
+        assert not any(change.sure for _, change in project.store.changes() if change.call)
+
+
+def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
+    folder: RunFolder,
+) -> None:
+    checkpoints = of(folder)
+    place, root, _ = project_of(folder.path.parent / "project")
+    checkpoints.look()
+    assert checkpoint_state(folder) is None
+    now = time.time()
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 1))
+    says(folder, type="tool_use", tool_name="run_shell_command", tool_id="1",
+         parameters={"command": "make"}, timestamp=stamp)  # fmt: skip
+    put(root, b"made", b"x")
+    root.rename(root.parent / "away")
+    says(folder, type="tool_result", tool_id="1", status="success")
+    until = time.monotonic() + PATIENCE
+    while checkpoint_state(folder) is None and time.monotonic() < until:
+        try:
+            checkpoints.look()
+        except OSError as error:
+            problem = str(error)
+    (root.parent / "away").rename(root)
+    checkpoints.close()
+    state = checkpoint_state(folder)
+    assert state is not None
+    assert (state.phase, state.problem) == (CheckpointPhase.READY, problem)
+    with open_store(place) as store:
+        (change,) = (change for _, change in store.changes())
+        assert (change.path, change.call is not None) == (b"made", True)

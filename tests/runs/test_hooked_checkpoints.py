@@ -1,0 +1,145 @@
+"""Checkpoints that hooks of the plain CLI ask for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.checkpoints.store import only_one, open_store
+from gemtui.checkpoints.undo import open_project
+from gemtui.extension.content import command, write
+from gemtui.paths import config_file, data_dir, extension_dir, hooked_dir
+from gemtui.runs import hooked_checkpoints
+from gemtui.runs.checkpointing import project_of
+from tests.patience import PATIENCE
+
+QUICKLY = """
+import sys
+from gemtui.runs import hooked_checkpoints
+hooked_checkpoints.LONGEST = 0.1
+hooked_checkpoints.main(*sys.argv[1:])
+"""
+ALWAYS = 'checkpoints = "always"\n'
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project whose hooks leave events, and start no program."""
+    monkeypatch.setenv("GEMTUI_CONFIG", str(tmp_path / "config.toml"))
+    write()
+    config_file().write_text(ALWAYS)
+    starter = extension_dir() / "checkpoint.sh"
+    starter.write_text(starter.read_text() + "take() { :; }\n")
+    root = tmp_path / "project"
+    root.mkdir()
+    return root
+
+
+def hook(project: Path, event: str, **more: Any) -> str:
+    """Run a hook as the CLI does; what it answers."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    environ = more.pop("environ", {})
+    told = {"session_id": "s", "transcript_path": "/none", "cwd": str(project)}
+    told |= {"hook_event_name": event, "timestamp": now, **more}
+    done = subprocess.run(
+        ["bash", "-c", command(event, extension_dir())],
+        input=json.dumps(told, separators=(",", ":")),
+        env={"PATH": os.environ["PATH"], **environ},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+    wait_a_tick()
+    return done.stdout.strip()
+
+
+def wait_a_tick() -> None:
+    """Until files get later times."""
+    until = time.monotonic() + 0.05
+    while time.monotonic() < until:
+        os.sched_yield()
+
+
+def owners(project: Path) -> dict[bytes, str | None]:
+    """Do what the events ask for; whose each change was, by the tool."""
+    place, root, own = project_of(project)
+    with open_project(place, root, own) as opened:
+        hooked_checkpoints.take_hooked(opened, hooked_dir())
+        calls = opened.store.calls()
+        return {
+            change.path: None if change.call is None else calls[change.call].tool
+            for _, change in opened.store.changes()
+        }
+
+
+def test_edits_of_the_person_after_a_refused_command_are_not_the_commands(project: Path) -> None:
+    shell = {"tool_name": "run_shell_command", "tool_input": {"command": "make"}}
+    tool = {"tool_name": "write_file", "tool_input": {"file_path": "f", "content": "x"}}
+    hook(project, "BeforeAgent", prompt="go")
+    assert owners(project) == {}
+    hook(project, "BeforeTool", **shell)
+    hook(project, "BeforeTool", **tool)
+    (project / "f").write_text("x")
+    (project / "mine").write_text("x")
+    hook(project, "AfterTool", **tool, tool_response={})
+    assert owners(project) == {}
+    hook(project, "AfterAgent", prompt="go")
+    assert owners(project) == {b"f": "write_file", b"mine": None}
+    hook(project, "BeforeTool", **shell)
+    (project / "made").write_text("x")
+    hook(project, "AfterTool", **shell, tool_response={})
+    assert owners(project)[b"made"] == "run_shell_command"
+    assert list(hooked_dir().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "environ", "starter"),
+    [
+        pytest.param('checkpoints = "runs"\n', {}, True, id="runs"),
+        pytest.param(ALWAYS, {"GEMTUI_RUN": "r"}, True, id="in a run"),
+        pytest.param(ALWAYS, {}, False, id="older extension"),
+        pytest.param(None, {}, True, id="no settings"),
+    ],
+)
+def test_nothing_is_left_where_no_checkpoint_is_wanted(
+    project: Path, settings: str | None, environ: dict[str, str], starter: bool
+) -> None:
+    config_file().unlink()
+    if settings is not None:
+        config_file().write_text(settings)
+    if not starter:
+        (extension_dir() / "checkpoint.sh").unlink()
+    assert hook(project, "BeforeAgent", environ=environ) == "{}"
+    assert not hooked_dir().exists()
+
+
+def test_a_prompt_waits_for_its_checkpoint_but_not_for_long(project: Path) -> None:
+    hook(project, "BeforeAgent")
+    (project / "f").write_text("x")
+    (file,) = hooked_dir().iterdir()
+    place, root, _ = project_of(project)
+    with only_one(place):
+        words = [str(data_dir()), str(config_file()), str(file)]
+        subprocess.run([sys.executable, "-c", QUICKLY, *words], check=True, timeout=PATIENCE)
+        assert file.exists()
+    until = time.monotonic() + PATIENCE
+    while file.exists() and time.monotonic() < until:
+        os.sched_yield()
+    with open_store(place, root) as store:
+        assert [change.path for _, change in store.changes()] == [b"f"]
+
+
+def test_an_event_that_is_no_json_is_passed_over(project: Path) -> None:
+    hook(project, "BeforeAgent")
+    (file,) = hooked_dir().iterdir()
+    file.write_text("{")
+    assert owners(project) == {}
