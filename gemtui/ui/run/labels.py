@@ -22,6 +22,7 @@ from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
+from gemtui.ui.run.prompt_modes import ASK, mode_word
 
 if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
@@ -31,6 +32,7 @@ QUIET = 60.0
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
+    "run.carry_out",
     "run.differing",
     "run.allow",
     "run.again",
@@ -259,19 +261,23 @@ def option_words(options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAU
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
-    mode = Content(f"mode {options.approval_mode or usual}{' (settings)' * of_settings}")
+    word = mode_word(options, usual)
+    mode = Content(f"mode {word}{' (settings)' * of_settings}")
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
     words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
-    words += [Content(clean_line(each)) for each in unusual(options)]
+    said = unusual(options, but="ask" if word == ASK else "")
+    words += [Content(clean_line(each)) for each in said]
     return Content("  ").join([*words, Content(short_path(options.cwd or current_folder()))])
 
 
 def kept_words(options: AgentOptions) -> Clean:
     """What is to be said of options that nobody has chosen just now: their folder keeps them."""
     model = [f"model {options.model}"] if options.model else []
-    mode = [f"mode {options.approval_mode}"] if options.approval_mode else []
-    words = ", ".join([*model, *mode, *unusual(options)]) or "all Gemini CLI defaults"
+    word = mode_word(options, ApprovalMode.DEFAULT)
+    mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
+    rest = unusual(options, but="ask" if word == ASK else "")
+    words = ", ".join([*model, *mode, *rest]) or "all Gemini CLI defaults"
     return clean_line(f"Remembered for this folder: {words}")
 
 
@@ -285,9 +291,11 @@ def loud_words(options: AgentOptions) -> Iterator[str]:
             yield _brief(option, value)
 
 
-def unusual(options: AgentOptions) -> Iterator[str]:
-    """Yield what else differs from the defaults, but for model, mode and folder."""
+def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
+    """Yield what else differs from the defaults, without model, mode, folder and option `but`."""
     for option in run_options():
+        if option.name == but:
+            continue
         value = option_value(options, option.name)
         means = not option.needs or option_value(options, option.needs)
         if option.brief and means and value != option.default and not option.dangerous(value):

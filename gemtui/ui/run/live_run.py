@@ -33,6 +33,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
 from gemtui.agent.stored_options import from_dict, to_dict
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
@@ -394,6 +395,13 @@ class LiveRun:
         """Whether there is a session to continue."""
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
+
+    @property
+    def planned(self) -> bool:
+        """Whether it was a plan that came to its end and can be carried out."""
+        mode = (self.run.request.about or {}).get("approval_mode")
+        done = self.outcome is not None and self.outcome.status.is_done
+        return mode == ApprovalMode.PLAN and done and self.can_go_on
 
     def ends(self) -> Counter[ToolEnd]:
         """Return how many of this run's tool calls stand how, as their cards show it."""

@@ -62,6 +62,9 @@ class PromptArea(TextArea):
             super().__init__()
             self.wanted = wanted
 
+    class ModeRequested(Message):
+        """Go to the next mode."""
+
     class Chosen(Message):
         """Keys for the list of files: "up", "down", "take", "close"."""
 
@@ -119,6 +122,10 @@ class PromptArea(TextArea):
             self._history.add(text)
             self._at, self._draft = None, ""
             self.put(self.text.removeprefix(text))
+
+    def action_mode(self) -> None:
+        """Go to the next mode."""
+        self.post_message(self.ModeRequested())
 
     def action_new_line(self) -> None:
         """One more line."""

@@ -24,6 +24,7 @@ from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
+from gemtui.extension.status import State, extension_state
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.follow_up import send_next
@@ -60,6 +61,7 @@ from gemtui.ui.run.labels import (
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
+from gemtui.ui.run.prompt_modes import CARRY_OUT, next_mode, to_carry_out
 from gemtui.ui.run.prompt_sources import History
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.run.queue_dialog import show_queue
@@ -74,6 +76,8 @@ FRAMES = 15
 """Times a second that what came in is painted."""
 _KEPT = "kept"
 """The group of the worker that reads what a folder keeps."""
+_USUAL = "usual"
+"""The group of the worker that looks at what is usual in a folder."""
 _PAUSE = 0.7
 """Seconds without a key after which a question takes the keys from an empty prompt."""
 _CLOCK = 7
@@ -106,6 +110,12 @@ class RunScreen(DialogGuardScreen[None]):
         """Whether the options are those that the folder keeps."""
         self._cli: Detected | None = None
         self._usual = ApprovalMode.DEFAULT
+        self._can_ask = False
+        """The extension that asks is ready in this folder."""
+        self._chosen = False
+        """The person has chosen how the next run asks."""
+        self._mode_chosen = False
+        """Its mode is to be kept for the folder once a run has begun with it."""
         self._stood: tuple[Stage, bool] | None = None
         """The stage of the run that is shown, and whether prompts wait."""
         self._frame = 0
@@ -185,15 +195,16 @@ class RunScreen(DialogGuardScreen[None]):
         self._update_header()
         self._say_nothing_yet()
 
-    @work(exclusive=True, group="mode")
+    @work(exclusive=True, group=_USUAL)
     async def _look_for_mode(self) -> None:
-        """Which mode a run here has that names none."""
+        """Which mode a run here has that names none, and whether it can ask, which it then does."""
         folder = self.options.cwd or current_folder()
         settings = await asyncio.to_thread(CliSettings.read, os.environ, folder)
-        usual = settings.usual_mode
-        if usual is not self._usual:
-            self._usual = usual
-            self._say_options()
+        extension = await asyncio.to_thread(extension_state, os.environ, folder)
+        self._usual, self._can_ask = settings.usual_mode, extension.state is State.READY
+        if self._can_ask and not (self._kept or self._chosen):
+            self.options = replace(self.options, ask=True)
+        self._say_options()
 
     # --- what is shown -------------------------------------------------------------------------
 
@@ -225,6 +236,7 @@ class RunScreen(DialogGuardScreen[None]):
     def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """The next run gets these policy files, in this mode."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
+        self._mode_chosen = False
         self._say_options()
         self.prompt.focus()
 
@@ -232,7 +244,9 @@ class RunScreen(DialogGuardScreen[None]):
         """The next run is in this folder; trust was for one, and so is what one keeps."""
         if folder != self.options.cwd:
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
+            self._chosen = self._chosen and not self._kept
             self.options, self._kept = replace(before, cwd=folder, trust=False), False
+            self._mode_chosen = False
             self._take_kept(folder)
             self._look_for_mode()
 
@@ -246,8 +260,8 @@ class RunScreen(DialogGuardScreen[None]):
             self._say_options()
 
     async def kept_taken(self) -> None:
-        """Wait until the options are those that the folder keeps, where it keeps some."""
-        for worker in [each for each in self.workers if each.group == _KEPT]:
+        """Wait until the options are those that the folder keeps, or those of a new run there."""
+        for worker in [each for each in self.workers if each.group in (_KEPT, _USUAL)]:
             with suppress(WorkerCancelled):
                 await worker.wait()
 
@@ -402,6 +416,9 @@ class RunScreen(DialogGuardScreen[None]):
         self.query_one("#status", BarLine).say([])
         if run is not None:
             self.panes.before = None
+            if self._mode_chosen:
+                self._mode_chosen = False
+                await actions.keep_mode(self.gemtui, self.options)
             self.options = replace(self.options, resume=None, trust=False)
         return run
 
@@ -441,6 +458,13 @@ class RunScreen(DialogGuardScreen[None]):
     def action_follow_up(self) -> None:
         """To the prompt: what is sent goes on in this session."""
         self.prompt.focus()
+
+    def action_carry_out(self) -> None:
+        """Go on with the session of a plan, in a mode that may carry it out."""
+        if self.asking or not self.can("carry_out"):
+            raise SkipAction
+        self._take_options(to_carry_out(self.options, can_ask=self._can_ask))
+        self._go_on(CARRY_OUT)
 
     def action_edit(self) -> None:
         """The same prompt, to be changed first."""
@@ -568,9 +592,25 @@ class RunScreen(DialogGuardScreen[None]):
         chosen = await actions.choose_options(self.gemtui, self.options)
         if chosen is None:
             return
-        self.options, self._kept = chosen
+        self._kept, self._mode_chosen = chosen.remember, False
+        self._take_options(chosen.options)
+
+    @on(PromptArea.ModeRequested)
+    def _next_mode(self) -> None:
+        """The next mode, for the next run, and for this folder once a run has begun with it."""
+        self._mode_chosen = True
+        self._take_options(next_mode(self.options, self._usual, can_ask=self._can_ask))
+
+    def _take_options(self, options: AgentOptions) -> None:
+        """Use these options for the next run, and for prompts that wait."""
+        self.options, self._chosen = options, True
         self._say_options()
         if (run := self.run_shown) is not None and run.steered.prompts:
+            self._keep_options(run)
+
+    @work(group="telling")
+    async def _keep_options(self, run: LiveRun) -> None:
+        async with self._telling:
             await actions.keep_options(self.gemtui, run, self.options)
 
     def action_allow(self) -> None:
@@ -684,6 +724,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None and any(each.holds for each in run.questions)
         if action == "differing":
             return run is not None and bool(run.differing)
+        if action == "carry_out":
+            return run is not None and run.planned
         if action == "queue":
             return run is not None and bool(run.steered.prompts)
         if action == "allow":

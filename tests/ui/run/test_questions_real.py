@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Checkbox, TextArea
+from textual.widgets import TextArea
 
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.change_screen import ChangeScreen
-from gemtui.ui.run.options_dialog import OptionsScreen
 from tests.gated import put_hooks, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.real_cli import GeminiCli
@@ -17,13 +16,9 @@ from tests.ui.run.test_screen import runner
 
 
 async def ask_me(me: Asked) -> None:
-    """Switch asking on, in the options."""
-    await me.press("ctrl+o")
-    await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
-    me.app.screen.query_one("#ask", Checkbox).focus()
-    await me.press("space", "ctrl+s")
-    await me.until(lambda: me.app.screen is me.pane)
-    await me.sees("asks me")
+    """Go to the mode that asks, in the prompt."""
+    await me.press("shift+tab")
+    await me.sees("mode ask")
 
 
 @pytest.mark.usefixtures("relaunching")

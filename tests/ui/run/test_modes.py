@@ -1,0 +1,56 @@
+"""The mode beside the prompt: one key for all, kept for a folder; a plan is carried out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.folder_options import remember_mode, remembered
+from gemtui.agent.options import AgentOptions
+from gemtui.extension.status import ExtensionState, State
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.run import screen
+from tests.fake_cli import FakeCli, says
+from tests.ui.run.test_screen import END, START, project, runner
+
+__all__ = ["project"]
+
+
+async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Look."), END)
+    async with runner(home, project) as me:
+        await me.sees("mode default")
+        for word in ("ask", "auto_edit", "plan", "yolo", "ask", "auto_edit", "plan"):
+            await me.press("shift+tab")
+            await me.sees(f"mode {word}")
+        assert remembered(project) is None
+        await me.ask("how?")
+        await me.ended()
+        kept = remembered(project)
+        assert kept is not None
+        assert kept.approval_mode is ApprovalMode.PLAN
+        await me.sees("f5 carry it out")
+        await me.press("f5")
+        await me.sees("mode auto_edit", "Carry out the plan.")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        await me.until(lambda: "carry it out" not in me.text)
+    remember_mode(AgentOptions(cwd=project, approval_mode="yolo"))
+    assert remembered(project) == kept
+
+
+async def test_a_new_run_asks_where_the_extension_is_ready(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cli()
+    ready = ExtensionState(state=State.READY, folder=home, link=home, source=home, problem=None)
+    monkeypatch.setattr(screen, "extension_state", lambda *_: ready)
+    async with runner(home, project) as me:
+        await me.sees("mode ask")
+        assert me.pane.options.ask
+        await me.press("shift+tab")
+        await me.sees("mode auto_edit  asks me")
