@@ -40,6 +40,13 @@ def next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> A
     return in_mode(options, _ORDER[(_ORDER.index(mode) + 1) % len(_ORDER)], can_ask=can_ask)
 
 
+def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptions | None:
+    """Return the options in the mode of this name, as `mode_word` says it; None = no such mode."""
+    mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
+    found = next((each for each in _ORDER if each.value == mode), None)
+    return None if found is None else in_mode(options, found, can_ask=can_ask)
+
+
 def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:
     """Return the options in this mode; the person is asked wherever a run can ask."""
     return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)

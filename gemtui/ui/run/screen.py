@@ -61,12 +61,13 @@ from gemtui.ui.run.labels import (
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
-from gemtui.ui.run.prompt_modes import CARRY_OUT, next_mode, to_carry_out
+from gemtui.ui.run.prompt_modes import CARRY_OUT, mode_named, next_mode, to_carry_out
 from gemtui.ui.run.prompt_sources import History
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.side import WriteList
+from gemtui.ui.run.slash_commands import OwnCommand, own_command
 from gemtui.ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -349,11 +350,36 @@ class RunScreen(DialogGuardScreen[None]):
     def _submitted(self, event: PromptArea.Submitted) -> None:
         if self.asking:
             return
-        if (run := self.run_shown) is None or run.over:
+        if (own := own_command(event.text)) is not None:
+            self.prompt.sent(event.text)
+            self._obey(*own)
+        elif (run := self.run_shown) is None or run.over:
             self._go_on(event.text)
         else:
             self.prompt.sent(event.text)
             self._tell_run(run, event.text, now=False)
+
+    @work(group="obey")
+    async def _obey(self, command: OwnCommand, words: str) -> None:
+        """Do what a command of gemtui says."""
+        match command.name:
+            case "model" if words:
+                self._take_options(replace(self.options, model=words))
+            case "model":
+                model = clean_line(self.options.model or "Gemini CLI's own choice")
+                self.gemtui.say(f"Model: {model}. /model NAME changes it.")
+            case "mode" if words:
+                chosen = mode_named(self.options, words, can_ask=self._can_ask)
+                if chosen is None:
+                    self.gemtui.say("There are the modes ask, auto_edit, plan and yolo.")
+                else:
+                    self._mode_chosen = True
+                    self._take_options(chosen)
+            case "mode":
+                self._next_mode()
+            case _:
+                if not await self.app.run_action(command.action, self):
+                    self.gemtui.say(f"/{command.name} has nothing to act on now.")
 
     @on(PromptArea.SaidNow)
     def _said_now(self, event: PromptArea.SaidNow) -> None:
