@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
@@ -16,8 +16,11 @@ from gemtui.notify import Notice
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.ending import Status
+from gemtui.stats.prices import Prices
+from gemtui.stats.report import Sums
+from gemtui.stats.spent import context_use, sums_of
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
-from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import Author, Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.keys import BY_ID
@@ -254,10 +257,33 @@ def _stopped(run: LiveRun) -> str:
     return f"{how}{more}. The answer so far and the finished writes are kept."
 
 
-def option_words(options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAULT) -> Content:
+def spent_words(
+    shown: Transcript | None, today: Sums | None, prices: Prices | None, now: datetime
+) -> Iterator[str]:
+    """Yield how full the context is, and what this conversation and this day may have cost.
+
+    `shown`: the conversation that the next prompt continues; None = a new one. `today`, `prices`:
+    None = not known yet. A conversation's cost is without that of its subagents.
+    """
+    if prices is None:
+        return
+    if shown is not None and any(each.author is Author.MODEL for each in shown.outlines):
+        use = context_use(shown.outlines, prices)
+        percent = None if use is None else use.percent
+        yield "context ?" if percent is None else f"context {percent}%"
+        yield f"cost {sums_of(shown.outlines, prices, now).dollars or '?'}"
+    if today is not None and today.dollars:
+        yield f"today {today.dollars}"
+
+
+def option_words(
+    options: AgentOptions,
+    usual: ApprovalMode = ApprovalMode.DEFAULT,
+    spent: Iterable[str] = (),
+) -> Content:
     """The options of the next run on one line; those that are dangerous stand out.
 
-    `usual`: the mode of a run that names none.
+    `usual`: the mode of a run that names none. `spent`: as `spent_words` says it.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
@@ -265,6 +291,7 @@ def option_words(options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAU
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
+    words += [Content(each) for each in spent]
     words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
     said = unusual(options, but="ask" if word == ASK else "")
     words += [Content(clean_line(each)) for each in said]

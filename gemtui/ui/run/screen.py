@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -23,11 +24,14 @@ from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.options import AgentOptions
-from gemtui.errors import OptionError
+from gemtui.errors import ConfigError, OptionError
 from gemtui.extension.status import State, extension_state
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.follow_up import send_next
+from gemtui.stats.prices import Prices, load_prices
+from gemtui.stats.report import Sums
+from gemtui.stats.spent import sums_since
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.transcript.writes import FileWrite
@@ -56,6 +60,7 @@ from gemtui.ui.run.labels import (
     option_words,
     position,
     prompt_words,
+    spent_words,
     write_totals,
 )
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
@@ -81,6 +86,8 @@ _USUAL = "usual"
 """The group of the worker that looks at what is usual in a folder."""
 _PAUSE = 0.7
 """Seconds without a key after which a question takes the keys from an empty prompt."""
+_COSTS = 30.0
+"""Seconds between two looks at what the day has cost."""
 _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
 
@@ -117,8 +124,11 @@ class RunScreen(DialogGuardScreen[None]):
         """The person has chosen how the next run asks."""
         self._mode_chosen = False
         """Its mode is to be kept for the folder once a run has begun with it."""
-        self._stood: tuple[Stage, bool] | None = None
-        """The stage of the run that is shown, and whether prompts wait."""
+        self._prices: Prices | None = None
+        self._today: Sums | None = None
+        """What all sessions used today; None = not known yet."""
+        self._stood: tuple[Stage, bool, bool] | None = None
+        """The stage of the run that is shown, whether prompts wait, whether its session is read."""
         self._frame = 0
         self._answered_by = ""
         """The key of the last answer."""
@@ -177,6 +187,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         self._take_kept(self.options.cwd or current_folder())
         self._look_for_cli()
+        self.set_interval(_COSTS, self._look_at_costs)
         self._update_header()
         self._say_nothing_yet()
         self.ready.set()
@@ -189,6 +200,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._tick()
         self._update_header()
         self._look_for_mode()
+        self._look_at_costs()
 
     @work(exclusive=True, group="cli")
     async def _look_for_cli(self) -> None:
@@ -205,6 +217,21 @@ class RunScreen(DialogGuardScreen[None]):
         self._usual, self._can_ask = settings.usual_mode, extension.state is State.READY
         if self._can_ask and not (self._kept or self._chosen):
             self.options = replace(self.options, ask=True)
+        self._say_options()
+
+    @work(exclusive=True, group="costs")
+    async def _look_at_costs(self) -> None:
+        """What was used today; prices that can't be read are told of by stats and doctor."""
+        if not self.is_current:
+            return
+        app, now = self.gemtui, self.gemtui.clock().astimezone()
+        try:
+            self._prices = prices = await asyncio.to_thread(load_prices)
+        except ConfigError:
+            return
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        today = partial(sums_since, home=app.start.home, cache=app.start.cache)
+        self._today = await asyncio.to_thread(today, app.summaries(), prices, day)
         self._say_options()
 
     # --- what is shown -------------------------------------------------------------------------
@@ -274,10 +301,12 @@ class RunScreen(DialogGuardScreen[None]):
         self._frame += 1
         self._ask(run)
         if self.panes.paint():
-            stood = run.stage, bool(run.steered.prompts)
+            stood = run.stage, bool(run.steered.prompts), run.told is not None
             if self._stood != stood:
                 self._stood = stood
                 self.refresh_bindings()
+                self._say_options()
+                self._look_at_costs()
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self._say_state(run)
@@ -730,7 +759,10 @@ class RunScreen(DialogGuardScreen[None]):
         self.prompt.hears = self.run_shown is not None and self.run_shown.hears
         words = prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
-        self.query_one(PromptBox).say(words, option_words(self.options, self._usual), folder)
+        shown = self.panes.before if self.run_shown is None else self.run_shown.transcript()
+        spent = spent_words(shown, self._today, self._prices, self.gemtui.clock())
+        beside = option_words(self.options, self._usual, spent)
+        self.query_one(PromptBox).say(words, beside, folder)
 
     @on(TranscriptMoved)
     def _moved(self) -> None:
