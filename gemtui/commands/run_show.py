@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
@@ -28,6 +30,8 @@ from gemtui.text import Clean, clean, clean_line, command_line, counted, duratio
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
+GO_ON = "Continue where you stopped."
+"""The prompt after a run that broke off."""
 NO_RESULT = "GEMINI_NO_RESULT"
 """The error before an end without a result, which the outcome puts in better words."""
 _WIDTH = 160
@@ -143,6 +147,21 @@ class Show:
         if code == 0 and not self._as_json:
             self.progress(self._summary(done))
         return code
+
+    def quota_until(self, stderr: str) -> datetime | None:
+        """Return when the quota is renewed that has ended the run; None = it was no quota."""
+        outcome = self._progress.outcome(stderr)
+        return None if outcome is None else outcome.until
+
+    def continued(self, prompt: str, options: AgentOptions) -> tuple[str, AgentOptions]:
+        """Return the prompt and options that go on after a run that broke off.
+
+        Where nothing came of the prompt it is sent again.
+        """
+        done = self._progress.done
+        if done is None or not self._progress.resumable:
+            return prompt, options
+        return GO_ON, replace(options, resume=done.resume_token)
 
     def _summary(self, done: Done) -> str:
         parts = [duration(timedelta(milliseconds=done.duration_ms))]
