@@ -25,13 +25,11 @@ from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
 from gemtui.runs.ending import Status
-from gemtui.runs.outcome import RunProgress, one_line, retry_words
+from gemtui.runs.outcome import GO_ON, RunProgress, one_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
-GO_ON = "Continue where you stopped."
-"""The prompt after a run that broke off."""
 NO_RESULT = "GEMINI_NO_RESULT"
 """The error before an end without a result, which the outcome puts in better words."""
 _WIDTH = 160

@@ -47,6 +47,8 @@ from gemtui.transcript.shell_output import is_blocked
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
+GO_ON = "Continue where you stopped."
+"""The prompt after a run that broke off."""
 _KEPT = 20
 _DETAIL = 600
 

@@ -37,7 +37,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
+from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
 from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.runs.steered import Steered, look, with_words
 from gemtui.transcript.model import (
@@ -342,6 +342,17 @@ class LiveRun:
         """Whether it ended so that what waits behind it is sent by itself."""
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_go_on and not self.past
+
+    @property
+    def renewed(self) -> datetime | None:
+        """When what waits behind it is sent by itself: the quota that ended it is renewed then."""
+        wanted = (self.run.request.about or {}).get("wait_for_quota")
+        return self.outcome.until if wanted and self.outcome is not None else None
+
+    @property
+    def prompt_again(self) -> str:
+        """What continues it where it broke off; where nothing came of its prompt, that."""
+        return GO_ON if self.progress.resumable and self.can_go_on else self.prompt
 
     # --- its stderr ----------------------------------------------------------------------------
 

@@ -124,6 +124,8 @@ class RunScreen(DialogGuardScreen[None]):
         """The person has chosen how the next run asks."""
         self._mode_chosen = False
         """Its mode is to be kept for the folder once a run has begun with it."""
+        self._drafts: dict[str | None, str] = {}
+        """What is written for runs that are not shown, by their ids; None = a new run."""
         self._prices: Prices | None = None
         self._today: Sums | None = None
         """What all sessions used today; None = not known yet."""
@@ -251,6 +253,7 @@ class RunScreen(DialogGuardScreen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
+        self._change_draft(None)
         self.question.show(())
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
@@ -260,6 +263,13 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         self._update_header()
         self.prompt.focus()
+
+    def _change_draft(self, to: LiveRun | None) -> None:
+        """Put away what is written for the run that is shown; take what was written for another."""
+        here, there = (None if run is None else run.id for run in (self.run_shown, to))
+        if here != there:
+            self._drafts[here] = self.prompt.text
+            self.prompt.put(self._drafts.pop(there, ""))
 
     def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """The next run gets these policy files, in this mode."""
@@ -705,6 +715,7 @@ class RunScreen(DialogGuardScreen[None]):
         """Another run."""
         run = await actions.choose_run(self.gemtui, self.registry)
         if run is not None:
+            self._change_draft(run)
             self.show_run(run)
 
     def action_stderr(self) -> None:

@@ -54,3 +54,26 @@ async def test_a_new_run_asks_where_the_extension_is_ready(
         assert me.pane.options.ask
         await me.press("shift+tab")
         await me.sees("mode auto_edit  asks me")
+
+
+async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Fine."), END)
+    async with runner(home, project) as me:
+        await me.ask("first line")
+        await me.sees("✓ done")
+        await me.type("draft of the first")
+        await me.press("ctrl+n")
+        await me.until(lambda: me.pane.prompt.text == "")
+        me.pane.prompt.put("second\nwith a needle")
+        await me.press("enter")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.sees("with a needle", "✓ done")
+        await me.press("ctrl+l")
+        await me.sees("Runs", "first line", "second")
+        await me.press("slash")
+        await me.type("needle")
+        await me.until(lambda: "first line" not in me.text)
+        await me.press("escape", "down", "enter")
+        await me.until(lambda: me.pane.prompt.text == "draft of the first")
