@@ -487,6 +487,12 @@ class RunScreen(DialogGuardScreen[None]):
             self.options = replace(self.options, resume=None, trust=False)
         return run
 
+    async def _send_after_edit(self, run: LiveRun) -> None:
+        """Send what was held back while a queued prompt was edited."""
+        if run.over:
+            await self.registry.send_what_waits(run)
+            self._show_next(run)
+
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
         """Send one of the prompts that wait behind a run that has ended, with their options."""
 
@@ -705,7 +711,7 @@ class RunScreen(DialogGuardScreen[None]):
     async def action_queue(self) -> None:
         """What is sent next."""
         if (run := self.run_shown) is not None:
-            wanted = await show_queue(self.gemtui, run)
+            wanted = await show_queue(self.gemtui, run, edited=self._send_after_edit)
             if wanted is not None:
                 await self._send_waiting(run.latest, wanted)
             self._say_options()

@@ -12,6 +12,7 @@ from gemtui.extension.status import ExtensionState, State
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run import screen
+from gemtui.ui.run.change_screen import ChangeScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.run.test_screen import END, START, project, runner
 
@@ -77,3 +78,23 @@ async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
         await me.until(lambda: "first line" not in me.text)
         await me.press("escape", "down", "enter")
         await me.until(lambda: me.pane.prompt.text == "draft of the first")
+
+
+async def test_a_queued_prompt_is_not_sent_while_it_is_edited(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(START, says("Fine."), f"until:{gate}", END)
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("Fine.")
+        await me.ask("one")
+        await me.sees("1 queued")
+        await me.press("ctrl+r", "e")
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        gate.touch()
+        await me.until(lambda: me.app.runs.registry.runs[0].over)
+        assert len(list_runs(runs_dir())) == 1
+        await me.type(" more")
+        await me.press("ctrl+s")
+        await me.until(lambda: [run.prompt for run in list_runs(runs_dir())] == ["one more", "go"])
