@@ -16,8 +16,7 @@ from tests.ui.run.test_screen import runner
 
 
 async def ask_me(me: Asked) -> None:
-    """Go to the mode that asks, in the prompt."""
-    await me.press("shift+tab")
+    """Wait until it is known that a new run asks, as the extension is ready."""
     await me.sees("mode ask")
 
 
