@@ -217,6 +217,7 @@ async def test_where_the_extension_is_missing_it_says_so_and_runs_as_it_would(
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
         async with runner(on_loopback.home, on_loopback.project, NARROW) as found:
             me = Asked(found.app, found.pilot)
+            await me.press("shift+tab")
             await ask_me(me)
             await me.ask("go")
             await me.sees("This run couldn't ask you", "Install the extension")
