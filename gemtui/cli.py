@@ -35,6 +35,7 @@ from gemtui.errors import (
     NotASession,
     OptionError,
     PolicyNotFound,
+    PushError,
     RunAmbiguous,
     RunNotFound,
     SessionAmbiguous,
@@ -52,6 +53,7 @@ _USAGE = (
     ForkFailed,
     OptionError,
     PolicyNotFound,
+    PushError,
     RunNotFound,
     RunAmbiguous,
 )
@@ -59,11 +61,11 @@ _USAGE = (
 
 EPILOG = """\b
 Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
-Settings are for the app alone; gemtui doctor names their file.
-Exit codes: 0 done, 1 something is wrong, 2 usage or an unknown or ambiguous
-ID, 130 interrupted.
+gemtui doctor names the settings file.
+Exit codes: 0 done; 1 failed, or nothing found; 2 wrong usage, or an unknown or
+ambiguous ID; 130 interrupted.
 \b
-Shell completion, session ids included; put the line into the file named:
+Shell completion, including session ids: add the line to the file.
   ~/.bashrc   eval "$(_GEMTUI_COMPLETE=bash_source gemtui)"
   ~/.zshrc    eval "$(_GEMTUI_COMPLETE=zsh_source gemtui)"
   ~/.config/fish/completions/gemtui.fish
@@ -180,15 +182,15 @@ def _session_ids(
 
 def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--ascii", is_flag=True, help="Draw with plain ASCII signs only."),
+        click.option("--ascii", is_flag=True, help="Draw with ASCII characters only."),
         click.option(
-            "--demo", is_flag=True, help="Try gemtui on invented sessions; nothing is kept."
+            "--demo", is_flag=True, help="Try gemtui on invented sessions; nothing is saved."
         ),
         click.option(
             "--session",
             metavar="ID",
             shell_complete=_session_ids,
-            help="Open this session: an id, its first letters, `latest`, or a file.",
+            help="Open this session: an id, its first characters, `latest`, or a file.",
         ),
     ):
         command = option(command)
@@ -204,11 +206,11 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 
 
 _help = {"help_option_names": ["-h", "--help"]}
-_everywhere = click.option("--everywhere", is_flag=True, help="The sessions of all projects.")
+_everywhere = click.option("--everywhere", is_flag=True, help="Use the sessions of all projects.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def _project_option(help: str = "Only the sessions of this folder.") -> Callable[..., Any]:
+def _project_option(help: str = "Use only the sessions of this folder.") -> Callable[..., Any]:
     folder = click.Path(file_okay=False, path_type=Path)
     return click.option("--project", metavar="DIR", type=folder, help=help)
 
@@ -237,9 +239,9 @@ def _require_one(one: str, is_given: object, other: str, other_is_given: object)
 )
 @click.pass_context
 def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> int:
-    """Read Gemini CLI sessions, and run new ones.
+    """Read, search, and continue Gemini CLI sessions, and decide what a run may do.
 
-    Without a command, opens the app on the project of PATH or of the current folder.
+    Without a command, open the app on the project of PATH, by default the current folder.
     """
     if ctx.invoked_subcommand is None:
         return _open(None, session, demo, ascii)
@@ -302,21 +304,22 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 @click.option(
     "--hidden",
     is_flag=True,
-    help="Also what is archived, ghosts, empty starts, subagents, checkpoints, copies.",
+    help="Include archived and empty sessions, ghosts, subagents, checkpoints, and copies.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most N, the newest.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
 @click.option(
-    "--since", metavar="DATE", type=Moment(), help="Only those used since: 2026-11-20, 7d."
+    "--since",
+    metavar="DATE",
+    type=Moment(),
+    help="Show only sessions used since DATE, such as 2026-11-20 or 7d.",
 )
 @click.option(
     "--until",
     metavar="DATE",
     type=Moment(end=True),
-    help="Only those last used until then, that day included.",
+    help="Show only sessions last used on or before DATE.",
 )
-@click.option(
-    "--live", is_flag=True, help="What works, waits for you or idles now, in any terminal."
-)
+@click.option("--live", is_flag=True, help="Show sessions that are open now, in any terminal.")
 @_json
 def sessions(
     project: Path | None,
@@ -330,11 +333,13 @@ def sessions(
 ) -> int:
     """List the stored sessions, newest first.
 
-    Without an option, those of the current folder's project, or all where it has none. ID is what
-    `gemtui show` takes. A narrow terminal gets fewer columns, and a * for marks such as [live];
-    --json has everything. Exit code 1 where DIR is not there and has no sessions.
+    By default the sessions of the current folder's project, or all sessions if it has none. Pass
+    an ID to `gemtui show`. In a narrow terminal some columns are left out, and a * stands for
+    labels such as [live]; --json has everything. Exit code 1 if DIR does not exist and has no
+    sessions.
 
-    With --live those of all projects that go on now, or of DIR, which gemtui's extension tells.
+    With --live, list the sessions that work, wait for you, or are idle, in all projects or in DIR.
+    This needs gemtui's extension.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
     if live:
@@ -364,7 +369,7 @@ def sessions(
 @click.option(
     "--dropped",
     is_flag=True,
-    help="Search messages that were rewound, buried or failed, instead of those that stand.",
+    help="Search rewound, buried, and failed messages instead of the current ones.",
 )
 @click.option(
     "--limit",
@@ -372,12 +377,12 @@ def sessions(
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="At most N hits, the best.",
+    help="Show only the best N matches.",
 )
 @click.option(
     "--index",
     is_flag=True,
-    help="First bring the index up to date, as the app does all the time: for who never starts it.",
+    help="Update the index first; for people who never open the app.",
 )
 @_json
 def search(
@@ -389,14 +394,14 @@ def search(
     index: bool,
     as_json: bool,
 ) -> int:
-    """Search all that was said: prompts, answers, thoughts, tools.
+    """Search prompts, answers, thoughts, and tool calls.
 
     QUERY, best in single quotes: words that must all occur in one message or tool call, "phrases",
-    -not, and fields: project: tool: file: model: tag: before: after: is:failed is:thought is:pinned
-    is:archived in:prompt. The last word may be a beginning. Words of code are found whole and in
-    parts. Where there are few hits, words that are alike count as well. Without an option, the
-    sessions of the current folder's project are searched, or all where it has none, each with its
-    subagents. Exit code 1 where nothing is found.
+    -excluded words, and fields: project: tool: file: model: tag: before: after: is:failed
+    is:thought is:pinned is:archived in:prompt. The last word may be incomplete. Names in code match
+    as a whole and by their parts. If there are few matches, similar words match too. By default,
+    search the sessions of the current folder's project, or all sessions if it has none, with their
+    subagents. Exit code 1 if nothing is found.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import search as command
@@ -416,35 +421,79 @@ def search(
 @click.argument("id", shell_complete=_session_ids)
 @click.option(
     "--format",
-    type=click.Choice(["text", "markdown", "html", "json", "unified"]),
+    type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
     default="text",
     show_default=True,
-    help="json: all that is stored; unified: messages in a Claude-compatible form.",
+    help="json: the stored records; unified: messages in a Claude-compatible format; "
+    "replay: a page that plays the session.",
 )
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write to FILE instead, whole or not at all; a new one is readable by you alone.",
+    help="Write to FILE instead of stdout; only you can read a new file.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders.",
 )
 @click.option(
     "--dropped",
     is_flag=True,
-    help="Also messages that were rewound, buried or failed; json always has them.",
+    help="Include rewound, buried, and failed messages; json always includes them.",
 )
-@_project_option("Only among the sessions of this folder.")
-def show(id: str, format: str, output: Path | None, project: Path | None, dropped: bool) -> None:
+@_project_option("Look only among the sessions of this folder.")
+def show(
+    id: str,
+    format: str,
+    output: Path | None,
+    project: Path | None,
+    dropped: bool,
+    redact: bool,
+    force: bool,
+) -> None:
     """Print one session.
 
-    ID is a full id, a unique prefix of one, `latest` (of the current folder's project, or of all
-    where it has none), or a file: a session, a subagent's or a checkpoint.
+    ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
+    folder's project, or of all if it has none), or the file of a session, subagent, or checkpoint.
     """
     from gemtui.commands import show as command
     from gemtui.export_formats import Format
 
     if dropped and format == Format.UNIFIED:
         raise click.UsageError("--dropped: unified messages have no mark for it: take json")
-    command.run(id, format=Format(format), output=output, project=project, dropped=dropped)
+    command.run(
+        id,
+        format=Format(format),
+        output=output,
+        project=project,
+        dropped=dropped,
+        redacted=redact,
+        force=force,
+    )
+
+
+@root.command()
+@click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--since", metavar="DATE", type=Moment(), help="Only those used since: 2026-11-20.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders; no raw files.",
+)
+@_json
+def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
+    """Write all sessions into a folder, for programs that hold many machines' sessions.
+
+    DIR gets compressed JSON lines, a file for each project and day, and the session files by the
+    SHA-256 of their content. Only what has changed is written, and nothing is removed. Sync DIR to
+    wherever it is wanted. Exit code 1 where a session could not be read.
+    """
+    from gemtui.commands import push as command
+
+    return command.run(dir, since=since, redact=redact, as_json=as_json)
 
 
 @root.command()
@@ -455,10 +504,17 @@ def show(id: str, format: str, output: Path | None, project: Path | None, droppe
     "--session",
     metavar="ID",
     shell_complete=_session_ids,
-    help="Only this session, with its subagents.",
+    help="Use only this session, with its subagents.",
 )
-@click.option("--since", metavar="DATE", type=Moment(), help="No writes before: 2026-11-20, 7d.")
-@click.option("--patch", "as_patch", is_flag=True, help="Print what `git apply` takes.")
+@click.option(
+    "--since",
+    metavar="DATE",
+    type=Moment(),
+    help="Leave out writes before DATE, such as 2026-11-20 or 7d.",
+)
+@click.option(
+    "--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`."
+)
 @_json
 def files(
     path: Path | None,
@@ -469,13 +525,13 @@ def files(
     as_patch: bool,
     as_json: bool,
 ) -> int:
-    """Say which sessions wrote which files, the file written last first.
+    """List the files that sessions wrote, the most recent first.
 
-    PATH: only this file, the files below this folder, or those whose path ends so. Only what file
-    tools wrote is recorded; what commands wrote is not. Without an option, the sessions of the
-    current folder's project, or all where it has none. --patch has all of it as one change, from
-    before the first write to after the last one, and says what it can't tell. Exit code 1 where
-    there is nothing.
+    PATH: only this file, the files below this folder, or files whose path ends with PATH. Only
+    writes of file tools are recorded, not those of shell commands. By default the sessions of the
+    current folder's project, or all sessions if it has none. --patch joins the changes, from before
+    the first write to after the last, and names what it can't include. Exit code 1 if there are no
+    files.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
     _require_one(
@@ -498,25 +554,28 @@ def files(
 @root.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--at", metavar="TIME", type=Moment(), help="The newest text until then: 2026-11-20T12:00, 7d."
+    "--at",
+    metavar="TIME",
+    type=Moment(),
+    help="Rebuild it as of TIME, such as 2026-11-20T12:00 or 7d.",
 )
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write to FILE instead; a new one is readable by you alone.",
+    help="Write to FILE instead of stdout; only you can read a new file.",
 )
-@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @_json
 def recover(
     path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
 ) -> int:
-    """Rebuild a lost file from what all sessions wrote, edited, read and printed of it.
+    """Rebuild a lost file from everything that sessions wrote, edited, read, or printed of it.
 
-    Each line is known or guessed, and stderr says from where: known is what the newest record shows
-    at its place, guessed what older ones do, or what a terminal may have changed. On stdout control
-    characters are marked; FILE gets them as they are. Exit code 1 where no session has any of its
-    text.
+    stderr says for each line whether it is known or guessed, and from which call. A known line is
+    one that the newest record shows at this position; a guessed line comes from an older record, or
+    from terminal output that may have changed it. On stdout, control characters are made visible;
+    FILE gets them unchanged. Exit code 1 if no session has any text of the file.
     """
     _require_one("--output", output is not None, "--json", as_json)
     if force and output is None:
@@ -527,16 +586,21 @@ def recover(
 
 
 @root.command()
-@_project_option("Only the sessions of this folder, and of its git worktrees.")
+@_project_option("Use only the sessions of this folder and its git worktrees.")
 @_everywhere
-@click.option("--since", metavar="DATE", type=Moment(), help="Nothing before: 2026-11-20, 7d.")
+@click.option(
+    "--since",
+    metavar="DATE",
+    type=Moment(),
+    help="Leave out everything before DATE, such as 2026-11-20 or 7d.",
+)
 @_json
 def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
-    """Sum up tokens, prompts, tool calls and files: by project, model, day and tool.
+    """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
 
-    Without an option, the sessions of the current folder's project, or all where it has none. Costs
-    are an estimate by list prices, which a file prices.toml beside the settings replaces. Exit code
-    1 where no session counts.
+    By default the sessions of the current folder's project, or all sessions if it has none. Costs
+    are estimated from list prices; a file prices.toml next to the settings file replaces them. Exit
+    code 1 if no session matches.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import stats as command
@@ -550,17 +614,16 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     "--before",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Only what was said before prompt N, 1 = the first; without it all.",
+    help="Keep only what comes before prompt N (1 is the first); by default everything.",
 )
-@_project_option("Only among the sessions of this folder.")
+@_project_option("Look only among the sessions of this folder.")
 @_json
 def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
-    """Make a new chat with the past of a session, and print its id.
+    """Copy a session, or its beginning, into a new session, and print the new id.
 
-    ID as for `gemtui show`, without it the newest session; one that only the vault has will do. The
-    session itself stays as it is, and so do the files of the project. The new chat is stored as
-    Gemini CLI's own are, which lists and resumes it. Before the first prompt nothing was said, and
-    no chat is made.
+    ID is what `gemtui show` takes, by default the newest session; a session that only the vault
+    has works too. The original and the project's files don't change. Gemini CLI lists and resumes
+    the new session like its own. With --before 1 there is nothing to copy, so no session is made.
     """
     from gemtui.commands import fork as command
 
@@ -570,12 +633,13 @@ def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> No
 @root.command(cls=run_command(_session_ids))
 @run_arguments
 def run(**words: Any) -> int:
-    """Run Gemini CLI on PROMPT, without a screen.
+    """Run Gemini CLI on PROMPT without opening the app.
 
-    What is piped in follows PROMPT in the same message: `git diff | gemtui run "review this"`.
-    PROMPT - means stdin alone. The answer goes to stdout as it comes, progress to stderr. ctrl+c
-    ends the run with all its processes, a second one at once. Exit codes: 0 done, 1 failed or
-    incomplete, 53 turn limit, 124 time limit, 130 interrupted.
+    Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT - only
+    stdin is used. The answer goes to stdout as it arrives, progress to stderr. ctrl+c stops the run
+    with all its processes, a second ctrl+c kills them at once. Exit codes: 0 done, even if calls
+    were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 124 time limit; 130
+    interrupted.
     """
     from gemtui.commands import run as command
 
@@ -594,14 +658,14 @@ for _each in undo_commands(_session_ids):
 
 
 @root.command()
-@_project_option("Only the sessions of this folder; without it, of the current one.")
+@_project_option("Serve only the sessions of this folder, by default the current one.")
 @_everywhere
 def mcp(project: Path | None, everywhere: bool) -> int:
     """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.
 
-    Its tools are search, list_sessions, read_session and files. What they return is marked as old
-    text that holds no instructions. Which sessions may be read is said here, not by the agent.
-    `gemtui extension install --mcp` offers it to Gemini CLI.
+    Its tools are search, list_sessions, read_session, and files. Their answers are marked as old
+    text that contains no instructions. The options decide which sessions can be read; the agent
+    can't change that. `gemtui extension install --mcp` adds the server to Gemini CLI.
     """
     _require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import mcp as command
@@ -612,9 +676,9 @@ def mcp(project: Path | None, everywhere: bool) -> int:
 @root.command()
 @_json
 def doctor(as_json: bool) -> int:
-    """Check sessions, Gemini CLI, terminal and gemtui's own files.
+    """Check sessions, Gemini CLI, the terminal, and gemtui's own files.
 
-    Each problem comes with its way out. Exit code 1 if something is broken.
+    Each problem comes with a solution. Exit code 1 if something is broken.
     """
     from gemtui.commands import doctor as command
 

@@ -50,9 +50,9 @@ Value = bool | int | str | tuple[str, ...]
 class Config(Struct, frozen=True, kw_only=True):
     """All settings: their types, descriptions and defaults."""
 
-    theme: Annotated[str, "Colours; F2 in gemtui shows every theme with a preview."] = "gemtui-dark"
-    ascii: Annotated[bool, "Draw with plain ASCII signs only, as --ascii does."] = False
-    mouse: Annotated[bool, "Take mouse clicks, wheel and selection."] = True
+    theme: Annotated[str, "Colour theme; F2 in the app previews all themes."] = "gemtui-dark"
+    ascii: Annotated[bool, "Draw with ASCII characters only, as --ascii does."] = False
+    mouse: Annotated[bool, "React to mouse clicks, wheel, and selection."] = True
     scope: Annotated[Scope, "Sessions shown at start: the current folder's project, or all."] = (
         Scope.PROJECT
     )
@@ -60,38 +60,37 @@ class Config(Struct, frozen=True, kw_only=True):
     group: Annotated[bool, "Group the list by project at start."] = False
     fold_thoughts: Annotated[bool, "Show thoughts as one line until they are unfolded."] = True
     see_files: Annotated[
-        bool, "During a run, list files that something else than its file tools changes, too."
+        bool, "During a run, also list files that were not changed by its file tools."
     ] = True
     ring: Annotated[
         Ring,
-        "What tells you, while you look elsewhere, that a session waits for you or a run has ended:"
-        " nothing, the bell and the window's title, or these with a notification of the desktop"
-        " where the terminal can show one.",
+        "How to notify you, while you look elsewhere, that a session waits for you or a run has"
+        " ended: off; bell: the bell and the window's title; notify: also a desktop notification,"
+        " if the terminal supports it.",
     ] = Ring.NOTIFY
     editor: Annotated[
-        str, 'Command that opens a written file, e.g. "code --wait"; empty: $VISUAL, then $EDITOR.'
+        str, 'Command that opens a file, such as "code --wait"; if empty, $VISUAL, then $EDITOR.'
     ] = ""
     on_ask: Annotated[
         tuple[str, ...],
-        "Program and its arguments, started when a run has waited for your answer for a while; it"
+        "Program and arguments, started when a question has waited for on_ask_after seconds; it"
         " gets the question as JSON on stdin.",
     ] = ()
     on_ask_after: Annotated[int, "Seconds that a question waits before on_ask is started."] = 10
     on_end: Annotated[
         tuple[str, ...],
-        "Program and its arguments, started when a run has ended; it gets the run as JSON on"
-        " stdin.",
+        "Program and arguments, started when a run has ended; it gets the run as JSON on stdin.",
     ] = ()
     checkpoints: Annotated[
         Checkpoints,
-        "When checkpoints are taken, by which gemtui undo takes a project's files back: in every"
-        " run of gemtui, or never.",
+        "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts,"
+        " or never.",
     ] = Checkpoints.RUNS
     checkpoint_days: Annotated[
-        int, "Days for which checkpoints are kept; those of a run that goes on stay."
+        int, "Days after which checkpoints are deleted, except those of a working run."
     ] = 30
     checkpoint_bytes: Annotated[
-        int, "Bytes that all checkpoints may take; beyond it the oldest are removed."
+        int, "Bytes that all checkpoints may use; beyond that, the oldest are deleted."
     ] = 2_000_000_000
 
 

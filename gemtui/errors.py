@@ -13,6 +13,7 @@ GemtuiError
 ├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
 ├── CheckpointsUnreadable  a project's checkpoints can't be read or written; `.path`
 ├── UndoError           nothing can be undone or redone here
+├── PushError           a folder can't be pushed to: it is another program's, or damaged
 ├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
 ├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
 │   ├── PolicyNotFound  there is no such policy
@@ -135,6 +136,10 @@ class MarksUnreadable(GemtuiError):
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
         self.path = path
+
+
+class PushError(GemtuiError):
+    """A folder can't be pushed to: it holds other things, is Gemini CLI's, or is damaged."""
 
 
 class ConfigError(GemtuiError):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import assert_never
+from typing import Any, assert_never
 
 from gemtui.api import DroppedRecord, problem_dict
 from gemtui.jsonout import encode, encode_array
+from gemtui.redact.redactor import Redactor
 from gemtui.sessions.load import dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.records import SessionLog
+from gemtui.sessions.redacted import redacted_summary
 from gemtui.sessions.summary import Summary
 
 
@@ -21,6 +23,7 @@ class Format(StrEnum):
     HTML = "html"
     JSON = "json"
     UNIFIED = "unified"
+    REPLAY = "replay"
 
 
 def pieces(
@@ -30,21 +33,24 @@ def pieces(
     *,
     dropped: bool = False,
     encoding: str = "utf-8",
+    redactor: Redactor | None = None,
 ) -> Iterator[bytes]:
     """Yield a session in one of the formats, as bytes to be written one after the other.
 
     `log`: read and still open. `dropped`: include messages that are no longer part of the
     conversation, in text, Markdown and HTML; JSON always includes them, unified messages never do.
     `encoding`: of plain text, where characters that it lacks become `?`; all other formats are
-    UTF-8.
+    UTF-8. `redactor`: of `sessions.redacted.redact`; secrets are replaced.
     """
+    if redactor is not None:
+        summary = redacted_summary(summary, redactor)
     match format:
-        case Format.TEXT | Format.MARKDOWN | Format.HTML:
+        case Format.TEXT | Format.MARKDOWN | Format.HTML | Format.REPLAY:
             target = encoding if format is Format.TEXT else "utf-8"
             for text in _texts(log, summary, format, dropped=dropped):
                 yield text.encode(target, "replace")
         case Format.JSON:
-            yield from _json(log, summary)
+            yield from _json(log, summary, redactor)
         case Format.UNIFIED:
             yield from encode_array((each.to_dict() for each in unified_of(log)), tail=b"\n")
         case _:
@@ -53,17 +59,28 @@ def pieces(
 
 def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) -> Iterator[str]:
     from gemtui.transcript.export import to_html, to_markdown, to_text
+    from gemtui.transcript.export_replay import to_replay
 
-    writers = {Format.TEXT: to_text, Format.MARKDOWN: to_markdown, Format.HTML: to_html}
+    writers = {
+        Format.TEXT: to_text,
+        Format.MARKDOWN: to_markdown,
+        Format.HTML: to_html,
+        Format.REPLAY: to_replay,
+    }
     transcript = transcript_of(log, dropped=True)
     return writers[format](transcript, summary, dropped=dropped)
 
 
-def _json(log: SessionLog, summary: Summary) -> Iterator[bytes]:
+def _json(log: SessionLog, summary: Summary, redactor: Redactor | None) -> Iterator[bytes]:
     """The same value as `Session.to_dict`, without building it in memory."""
-    head = b'{"version":1,"session":' + encode(summary.to_dict()) + b',"messages":'
+    apply: Callable[[Any], Any] = _unchanged if redactor is None else redactor.apply
+    head = b'{"version":1,"session":' + encode(apply(summary.to_dict())) + b',"messages":'
     yield from encode_array(records_of(log), head=head)
     dropped = (DroppedRecord(why=why, record=record).to_dict() for why, record in dropped_of(log))
     yield from encode_array(dropped, head=b',"dropped":')
-    problems = (problem_dict(each) for each in log.problems)
+    problems = (apply(problem_dict(each)) for each in log.problems)
     yield from encode_array(problems, head=b',"problems":', tail=b"}\n")
+
+
+def _unchanged(value: Any) -> Any:
+    return value

@@ -72,7 +72,12 @@ def _require_file(path: Path, mode: int) -> None:
 
 
 def write_whole(
-    path: Path, pieces: Iterable[bytes], *, durable: bool = False, special: bool = False
+    path: Path,
+    pieces: Iterable[bytes],
+    *,
+    durable: bool = False,
+    special: bool = False,
+    over: bool = True,
 ) -> None:
     """Write `pieces` to `path`, replacing its content only after all of it was written.
 
@@ -80,7 +85,8 @@ def write_whole(
     can't be replaced by a new file, because its folder is not writable or somebody else owns it, it
     is overwritten in place after all `pieces` were produced. `special`: write to a device, or to a
     FIFO that is being read, instead of raising an error. `durable`: flush to the disk before the
-    old content is replaced, for data of the user's own that can't be recreated.
+    old content is replaced, for data of the user's own that can't be recreated. `over`: False
+    raises FileExistsError where there is a regular file, also one that was made meanwhile.
 
     Raises OSError, which names the folder if that can't be written to, and what `pieces` raises.
     The old content is kept then.
@@ -90,6 +96,8 @@ def write_whole(
     if before is not None and not stat.S_ISREG(before.st_mode):
         _write_special(path, pieces, special)
         return
+    if before is not None and not over:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
     except OSError as error:
@@ -109,7 +117,10 @@ def write_whole(
                 return
             if durable:
                 sync(stream)
-        Path(name).replace(target)
+        if over:
+            Path(name).replace(target)
+        else:
+            move_new(Path(name), target)
         if durable:
             sync_folder(target.parent)
     except BaseException:

@@ -16,6 +16,7 @@ import click
 
 from gemtui.cli import root
 from gemtui.config import settings
+from gemtui.redact.rules import RULES
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.bench.record import table
 
@@ -167,10 +168,23 @@ def contracts() -> Iterator[str]:
         yield ""
 
 
+def secrets() -> Iterator[str]:
+    """What `--redact` replaces, and where its form is documented."""
+    yield from ("| placeholder | replaced | source |", "| --- | --- | --- |")
+    kinds = {rule.kind: rule for rule in reversed(RULES)}
+    for kind in dict.fromkeys(rule.kind for rule in RULES):
+        rule = kinds[kind]
+        source = f"<{rule.source}>" if "://" in rule.source else rule.source
+        yield f"| `{kind}` | {rule.what} | {source} |"
+    yield "| `env-value` | Values of environment files that the session read or wrote | |"
+    yield ""
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "keys": keys,
     "settings": options,
     "commands": commands,
+    "secrets": secrets,
     "contracts": contracts,
     "benchmarks": table,
 }

@@ -116,8 +116,31 @@ async def draw(folder: Path) -> None:
 
 
 def _alone(svg: str) -> str:
-    """A picture that loads nothing: the fonts that it would fetch are left to the reader's own."""
-    return re.sub(r"@font-face\s*\{[^}]*\}", "", svg)
+    """Return a picture that looks the same in every viewer, and loads nothing.
+
+    Fonts are left to the reader's own. Blanks at the ends of a text become a shift: some viewers
+    drop them, and stretch what remains to the length of the whole.
+    """
+    return _TEXT.sub(_without_blank_ends, re.sub(r"@font-face\s*\{[^}]*\}", "", svg))
+
+
+_CELL = 12.2
+"""Width of a character in the pictures that Rich draws."""
+_BLANK = "&#160;"
+_TEXT = re.compile(r'<text ([^>]*?)x="([\d.]+)"([^>]*?)textLength="([\d.]+)"([^>]*)>([^<]*)</text>')
+
+
+def _without_blank_ends(found: re.Match[str]) -> str:
+    before, x, between, length, after, text = found.groups()
+    drawn = text.replace(_BLANK, " ").replace("\n", " ")
+    left = len(drawn) - len(drawn.lstrip(" "))
+    if left == len(drawn):
+        return ""
+    right = len(drawn) - len(drawn.rstrip(" "))
+    shifted = f"{float(x) + left * _CELL:.5g}"
+    shorter = f"{float(length) - (left + right) * _CELL:.5g}"
+    drawn = drawn.strip(" ").replace(" ", _BLANK)
+    return f'<text {before}x="{shifted}"{between}textLength="{shorter}"{after}>{drawn}</text>'
 
 
 if __name__ == "__main__":

@@ -82,6 +82,14 @@ def test_every_picture_is_shown_on_a_page() -> None:
     assert len(re.findall(r"assets/[\w-]+\.svg", README)) == 1
 
 
+@pytest.mark.parametrize("picture", sorted(ASSETS.glob("*.svg")), ids=lambda path: path.name)
+def test_no_text_of_a_picture_has_blanks_at_its_ends(picture: Path) -> None:
+    texts = re.findall(r"<text [^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+    assert [
+        each for each in texts if each != each.strip() or re.search(r"^&#160;|&#160;$", each)
+    ] == []
+
+
 @each_document
 def test_the_places_that_it_names_are_there(path: Path) -> None:
     named = re.findall(r"`((?:gemtui|tests|\.ci)/[\w./-]*)(?:: (\w+))?", TEXTS[path])
@@ -184,6 +192,7 @@ WORDS = {
     "doctor": "--json",
     "undo": "latest --to 1 --files --yes --json",
     "checkpoints": "latest --json",
+    "push": "pushed --json",
 }
 SHAPES = dict(
     re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M)

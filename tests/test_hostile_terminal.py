@@ -86,8 +86,8 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("evil", "\x1b[B", shows="↑↓ move")
         walk.to("g", shows="▾")
         walk.to("s", shows="started")
-        walk.to("i", shows="esc closes")
-        walk.away(ESCAPE, "esc closes")
+        walk.to("i", shows="esc close")
+        walk.away(ESCAPE, "esc close")
 
         terminal.press("\x1b[H", "\x1b[B", "\r", "f")
         walk.to_the_end()

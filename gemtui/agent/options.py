@@ -65,7 +65,7 @@ class AgentOptions:
     model: Annotated[
         str | None,
         RunOption(
-            help="Model, as Gemini CLI names it: auto, pro, flash, ...",
+            help="Model, by Gemini CLI's name: auto, pro, flash, ...",
             flags=("-m", "--model"),
             metavar="M",
             label="Model",
@@ -87,7 +87,7 @@ class AgentOptions:
     include_directories: Annotated[
         tuple[Path, ...],
         RunOption(
-            help="A folder that tools may use as well; may be given again.",
+            help="Another folder that tools may use; repeatable.",
             flags=("--include-directory",),
             metavar="DIR",
             label="More folders",
@@ -100,7 +100,7 @@ class AgentOptions:
     resume: Annotated[
         str | None,
         RunOption(
-            help="Continue this session; ID as for `gemtui show`.",
+            help="Continue this session; ID is what `gemtui show` takes.",
             flags=("--resume",),
             metavar="ID",
             label="Session",
@@ -112,7 +112,7 @@ class AgentOptions:
     approval_mode: Annotated[
         ApprovalMode | None,
         RunOption(
-            help="What tools may do unasked; plan: only read, yolo: everything.",
+            help="What tools may do unasked; plan: only read; yolo: everything.",
             flags=("--approval-mode",),
             group=_TOOLS,
             label="Mode",
@@ -144,7 +144,7 @@ class AgentOptions:
     away: Annotated[
         Away,
         RunOption(
-            help="What becomes of a question while nobody is there to answer it.",
+            help="What happens to a question while nobody is there to answer it.",
             group=_TOOLS,
             label="When I am away",
             hint="what happens to questions while gemtui is closed",
@@ -190,8 +190,7 @@ class AgentOptions:
     policies: Annotated[
         tuple[Path, ...],
         RunOption(
-            help="A policy file, or the name of one in `policies` beside the settings file; may be "
-            "given again.",
+            help="A policy file, or the name of one of gemtui's policies; repeatable.",
             flags=("--policy",),
             metavar="NAME|FILE",
             group=_TOOLS,
@@ -204,7 +203,7 @@ class AgentOptions:
     only_tools: Annotated[
         tuple[str, ...] | None,
         RunOption(
-            help="Only this tool exists, such as read_file; may be given again.",
+            help="Offer only this tool, such as read_file; repeatable.",
             flags=("--only-tool",),
             metavar="T",
             group=_TOOLS,
@@ -218,7 +217,7 @@ class AgentOptions:
     approved_tools: Annotated[
         tuple[str, ...],
         RunOption(
-            help="This tool needs no confirmation; may be given again.",
+            help="Allow this tool without confirmation; repeatable.",
             flags=("--allow-tool",),
             metavar="T",
             group=_TOOLS,
@@ -234,7 +233,7 @@ class AgentOptions:
     disallowed_tools: Annotated[
         tuple[str, ...],
         RunOption(
-            help="This tool is denied; may be given again.",
+            help="Deny this tool; repeatable.",
             flags=("--deny-tool",),
             metavar="T",
             group=_TOOLS,
@@ -260,7 +259,7 @@ class AgentOptions:
     trust: Annotated[
         bool,
         RunOption(
-            help="Trust the folder, for this run only.",
+            help="Trust the folder for this run only.",
             flags=("--trust",),
             group=_TOOLS,
             label="Trust",
@@ -274,7 +273,7 @@ class AgentOptions:
     max_turns: Annotated[
         int | None,
         RunOption(
-            help="End after N turns of the model.",
+            help="Stop after N turns of the model.",
             flags=("--max-turns",),
             metavar="N",
             group=_ENDS,
@@ -288,7 +287,7 @@ class AgentOptions:
     timeout: Annotated[
         float | None,
         RunOption(
-            help="End a run that takes longer. In seconds, or such as 90s, 10m, 2h.",
+            help="Stop a run that takes longer. In seconds, or as 90s, 10m, 2h.",
             flags=("--timeout",),
             metavar="S",
             group=_ENDS,
@@ -301,8 +300,7 @@ class AgentOptions:
     idle_timeout: Annotated[
         float | None,
         RunOption(
-            help="End a run that has said nothing for so long. In seconds, or such as 90s, 10m, "
-            "2h.",
+            help="Stop a run that prints nothing for this long. In seconds, or as 90s, 10m, 2h.",
             flags=("--idle-timeout",),
             metavar="S",
             group=_ENDS,

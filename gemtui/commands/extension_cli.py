@@ -1,25 +1,26 @@
-"""The words of `gemtui extension`: read by click, handed on to the module that does it."""
+"""The command line of `gemtui extension`: parsed by click, passed to the module that does it."""
 
 from __future__ import annotations
 
 import click
 
 _help = {"help_option_names": ["-h", "--help"]}
-_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+_yes = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 
 
 @click.group(context_settings=_help)
 def extension() -> None:
-    """gemtui's extension for Gemini CLI: runs that ask you, sessions in other terminals.
+    """Install or remove gemtui's extension for Gemini CLI.
 
-    It is a change to Gemini CLI, made by its own command and only when you say yes.
+    It makes "Ask me" runs possible and shows which sessions need you, in any terminal. Gemini CLI's
+    own command installs it, after you have agreed.
     """
 
 
 @extension.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(as_json: bool) -> int:
-    """Say whether its hooks run in the current folder. Exit code 1 where they do not."""
+    """Show whether its hooks run in the current folder. Exit code 1 if they don't."""
     from gemtui.commands import extension as command
 
     return command.status(as_json=as_json)
@@ -30,13 +31,13 @@ def status(as_json: bool) -> int:
 @click.option(
     "--mcp/--no-mcp",
     default=None,
-    help="Whether agents may search and read stored sessions, by `gemtui mcp`; without it, as "
-    "before.",
+    help="Let agents search and read stored sessions (`gemtui mcp`), or stop it; by default "
+    "unchanged.",
 )
 def install(yes: bool, mcp: bool | None) -> int:
-    """Say what it does and touches, ask, and install it; or update it.
+    """Explain what the extension does and changes, ask, and install or update it.
 
-    Exit code 2 where nobody can be asked and there is no --yes.
+    Without a terminal it needs --yes, or exits with 2.
     """
     from gemtui.commands import extension as command
 
@@ -46,7 +47,7 @@ def install(yes: bool, mcp: bool | None) -> int:
 @extension.command()
 @_yes
 def remove(yes: bool) -> int:
-    """Remove it. Exit code 2 where nobody can be asked and there is no --yes."""
+    """Remove the extension. Without a terminal it needs --yes, or exits with 2."""
     from gemtui.commands import extension as command
 
     return command.remove(yes=yes)

@@ -67,13 +67,16 @@ def _lines(mark: Mark) -> list[Clean]:
     return [*lines, *map(Clean, clean(mark.note or "").splitlines())]
 
 
-def export(output: Path | None) -> None:
-    """Print all marks as JSON, or write them to a file. Raises MarksUnreadable, OSError."""
+def export(output: Path | None, *, force: bool = False) -> None:
+    """Print all marks as JSON, or write them to a file. Raises MarksUnreadable, OSError.
+
+    `force`: replace the file if it exists.
+    """
     pieces = [encode(exported(Marks().all())), b"\n"]
     if output is None:
         to_stdout(pieces)
     else:
-        to_file(output, pieces, keep=[gemini_home()])
+        to_file(output, pieces, keep=[gemini_home()], force=force)
 
 
 def import_(file: IO[bytes], *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The words of `gemtui mark` and `gemtui marks`: read by click, handed on to what does it."""
+"""The command line of `gemtui mark` and `gemtui marks`: parsed by click, passed to a module."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ import click
 
 _help = {"help_option_names": ["-h", "--help"]}
 _OPTIONS = (
-    click.option("--name", metavar="T", help="Call it T instead of its title; '' = no longer."),
-    click.option("--tag", "tags", metavar="T", multiple=True, help="Give it the tag T."),
-    click.option("--untag", "untags", metavar="T", multiple=True, help="Take the tag T away."),
-    click.option("--pin/--unpin", "pinned", default=None, help="Keep it on top of lists, or not."),
-    click.option("--note", metavar="T", help="Keep the note T with it; '' = none."),
+    click.option("--name", metavar="T", help="Use the name T as its title; '' removes it."),
+    click.option("--tag", "tags", metavar="T", multiple=True, help="Add the tag T; repeatable."),
     click.option(
-        "--archive/--unarchive", "archived", default=None, help="Take it out of lists, or back."
+        "--untag", "untags", metavar="T", multiple=True, help="Remove the tag T; repeatable."
+    ),
+    click.option(
+        "--pin/--unpin", "pinned", default=None, help="Pin it to the top of lists, or unpin it."
+    ),
+    click.option("--note", metavar="T", help="Set the note T; '' removes it."),
+    click.option(
+        "--archive/--unarchive",
+        "archived",
+        default=None,
+        help="Hide it from lists, or show it again.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
 )
@@ -28,10 +35,10 @@ def mark_command(complete: Callable[..., Any]) -> click.Command:
     @click.command("mark", context_settings=_help)
     @click.argument("id", shell_complete=complete)
     def mark(id: str, as_json: bool, **words: Any) -> None:
-        """Name, tag, pin, annotate or archive a session.
+        """Name, tag, pin, annotate, or archive a session.
 
-        Without an option, prints what it has. All of it is kept in gemtui's own folder and changes
-        nothing of Gemini's. ID is what `gemtui show` takes.
+        Without an option, print its marks. Marks are saved in gemtui's own folder; Gemini CLI's
+        files don't change. ID is what `gemtui show` takes.
         """
         from gemtui.commands import marks as command
 
@@ -44,7 +51,7 @@ def mark_command(complete: Callable[..., Any]) -> click.Command:
 
 @click.group(context_settings=_help)
 def marks() -> None:
-    """The names, tags, notes and pins of all sessions, to another machine and back."""
+    """Export and import the names, tags, notes, and pins of all sessions."""
 
 
 @marks.command()
@@ -52,22 +59,23 @@ def marks() -> None:
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write to FILE instead, whole or not at all; a new one is readable by you alone.",
+    help="Write to FILE instead of stdout; only you can read a new file.",
 )
-def export(output: Path | None) -> None:
-    """Print all of them as JSON."""
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+def export(output: Path | None, force: bool) -> None:
+    """Print the marks of all sessions as JSON."""
     from gemtui.commands import marks as command
 
-    command.export(output)
+    command.export(output, force=force)
 
 
 @marks.command("import")
 @click.argument("file", type=click.File("rb"))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def import_(file: Any, as_json: bool) -> None:
-    """Add those of FILE (- = stdin), which `gemtui marks export` wrote.
+    """Add the marks from FILE (- is stdin), written by `gemtui marks export`.
 
-    Nothing is replaced: a name or note that is there already stays, and is named.
+    Nothing is overwritten: existing names and notes stay and are listed.
     """
     from gemtui.commands import marks as command
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 
-from gemtui.files import is_folder, is_there, resolved, write_new, write_whole
+from gemtui.files import is_file, is_folder, is_there, resolved, write_whole
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
@@ -66,27 +66,36 @@ def note(words: str) -> None:
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 
-def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path]) -> None:
+def progress(doing: str, total: int) -> Callable[[int], None]:
+    """Return a function that says on a terminal how many sessions are done."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return lambda _: None
+
+    def say(done: int) -> None:
+        if done % 50 == 0 or done == total:
+            end = "\r\x1b[K" if done == total else ""
+            click.echo(f"\r{doing} {done:,} of {total:,} sessions{end}", nl=False, err=True)
+
+    return say
+
+
+def to_file(
+    path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False
+) -> None:
     """Write an export, whole or not at all, readable by the user alone.
 
     Refuses folders, and files that are in or are one of `keep`: Gemini's own folder and the session
-    itself. Raises click.UsageError, OSError.
+    itself. `force`: replace a file that exists, which is refused otherwise. Raises
+    click.UsageError, OSError.
     """
-    _require_file(path, resolved(typed_path(path)), keep)
-    write_whole(typed_path(path), pieces, durable=True, special=True)
-
-
-def to_new_file(path: Path, data: bytes, *, keep: Iterable[Path]) -> None:
-    """Write a file of the user's as `to_file` does, but never over anything, links included.
-
-    Raises click.UsageError, OSError.
-    """
-    target = typed_path(path)
-    _require_file(path, resolved(target), keep)
+    target = resolved(typed_path(path))
+    _require_file(path, target, keep)
+    if not force and is_file(target):
+        raise click.UsageError(_there_already(path))
     try:
-        write_new(target, data)
-    except FileExistsError:
-        raise click.UsageError(f"{path} is there: --force replaces it") from None
+        write_whole(typed_path(path), pieces, durable=True, special=True, over=force)
+    except FileExistsError as error:
+        raise click.UsageError(_there_already(path)) from error
 
 
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
@@ -99,3 +108,7 @@ def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     for kept in keep:
         if target.is_relative_to(resolved(kept)):
             raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
+
+
+def _there_already(path: Path) -> str:
+    return f"{path} exists: name another file, or replace it with --force"

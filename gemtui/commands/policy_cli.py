@@ -1,4 +1,4 @@
-"""The words of `gemtui policy`: read by click, handed on to the module that does it."""
+"""The command line of `gemtui policy`: parsed by click, passed to the module that does it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _policy = click.option(
     metavar="NAME|FILE",
     multiple=True,
     shell_complete=_names,
-    help="A policy file, a folder of them, or the name of one of gemtui's; may be given again.",
+    help="A policy file, a folder of them, or the name of one of gemtui's policies; repeatable.",
 )
 _mode = click.option(
     "--mode",
@@ -60,7 +60,7 @@ _mode = click.option(
 _interactive = click.option(
     "--interactive",
     is_flag=True,
-    help="As where a person can be asked; else headless, as in `gemtui run`.",
+    help="Decide as in a terminal, where a person can be asked; by default headless.",
 )
 
 
@@ -73,13 +73,13 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
             "allowed_tools",
             metavar="T",
             multiple=True,
-            help="As Gemini CLI has this option; may be given again.",
+            help="Gemini CLI's option of this name; repeatable.",
         ),
         click.option(
             "--settings",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Gemini CLI's settings, instead of those of this machine.",
+            help="Use this settings file of Gemini CLI instead of this machine's.",
         ),
         click.option(
             "--admin-policy",
@@ -87,12 +87,12 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="FILE",
             multiple=True,
             type=click.Path(path_type=Path),
-            help="A policy file of the admin tier, above all others; may be given again.",
+            help="A policy file for the admin tier, above all others; repeatable.",
         ),
         click.option(
             "--alone",
             is_flag=True,
-            help="As `gemini --policy FILE`: without your own policies of Gemini CLI.",
+            help="Leave out your own Gemini CLI policies, as `gemini --policy FILE` does.",
         ),
         _interactive,
         _mode,
@@ -105,14 +105,14 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
     """Which recorded calls are taken."""
     for option in (
-        click.option("--everywhere", is_flag=True, help="The calls of all projects."),
+        click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
         click.option(
             "--project",
             metavar="DIR",
             type=click.Path(file_okay=False, path_type=Path),
-            help="The calls of this folder's sessions.",
+            help="Use the calls of this folder's sessions.",
         ),
-        click.option("--session", metavar="ID", help="The calls of one session."),
+        click.option("--session", metavar="ID", help="Use the calls of one session."),
     ):
         command = option(command)
     return command
@@ -121,10 +121,10 @@ def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def policy(ctx: click.Context) -> int:
-    """Say what an agent may do, and see what that means.
+    """Show, check, and try policies: rules that say what an agent may do.
 
-    NAME is one of gemtui's policies, which stand in `policies` beside its settings file, or a
-    policy file of Gemini CLI anywhere.
+    NAME is one of gemtui's policies, which are in `policies` next to its settings file. FILE is any
+    policy file of Gemini CLI.
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -132,10 +132,10 @@ def policy(ctx: click.Context) -> int:
     return 2
 
 
-@policy.command(name="list", short_help="List the policies that there are.")
+@policy.command(name="list", short_help="List all policies.")
 @_json
 def list_(as_json: bool) -> int:
-    """List the policies: gemtui's, yours of Gemini CLI, and those that its settings name."""
+    """List gemtui's policies, your Gemini CLI policies, and those that its settings name."""
     from gemtui.commands import policy_files as command
 
     return command.list_all(as_json=as_json)
@@ -145,49 +145,49 @@ def list_(as_json: bool) -> int:
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
 @_json
 def show(name: str, as_json: bool) -> int:
-    """Print the rules of a policy in the order in which they are asked.
+    """Print the rules of a policy in the order in which Gemini CLI tries them.
 
-    Those that are switched off come last. Exit code 1 if no rule can be read.
+    Rules that are turned off come last. Exit code 1 if no rule can be read.
     """
     from gemtui.commands import policy_files as command
 
     return command.show(name, as_json=as_json)
 
 
-@policy.command(short_help="Find what is wrong in policy files.")
+@policy.command(short_help="Find mistakes in policy files.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=_names)
-@click.option("--strict", is_flag=True, help="Warnings give exit code 1, too.")
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
 @_json
 def check(files: tuple[str, ...], strict: bool, as_json: bool) -> int:
-    """Find what Gemini CLI would drop or ignore in policy files, and what was hardly meant.
+    """Find mistakes in policy files.
 
-    FILE is a file, a folder of them, or the name of one of gemtui's policies. An error is what
-    Gemini CLI drops or ignores, a warning what it accepts and was hardly meant. Exit code 1 on
-    errors.
+    FILE is a policy file, a folder of them, or the name of one of gemtui's policies. An error is
+    something that Gemini CLI drops or ignores. A warning is a rule that probably doesn't do what
+    you meant, such as one that is easily bypassed. Exit code 1 on errors.
     """
     from gemtui.commands import policy_files as command
 
     return command.check(files, strict=strict, as_json=as_json)
 
 
-@policy.command(cls=SetupCommand, short_help="Print the command of a run with a policy.")
+@policy.command(cls=SetupCommand, short_help="Print the command line of a run with a policy.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
 @_json
 def flags(name: str, **words: Any) -> int:
-    """Print the exact command of a run with a policy, and the files that it needs.
+    """Print the exact command line of a run with a policy, and the files that it needs.
 
-    The options are those of gemtui run. The command takes its prompt from prompt.txt.
+    The options are those of gemtui run. The command reads its prompt from prompt.txt.
     """
     from gemtui.commands import policy_flags as command
 
     return command.flags(name, RunArguments.of(words))
 
 
-@policy.command(short_help="Say what would happen to one tool call, and why.")
+@policy.command(short_help="Show what would happen to a tool call, and why.")
 @_situation
 @click.option("--tool", metavar="T", required=True, help="The tool that is called.")
 @click.option(
-    "--args", metavar="JSON", default="{}", help="Its arguments, an object; - reads stdin."
+    "--args", metavar="JSON", default="{}", help="Its arguments as a JSON object; - reads stdin."
 )
 @click.option("--subagent", metavar="NAME", help="The subagent that calls it.")
 @click.option(
@@ -196,15 +196,15 @@ def flags(name: str, **words: Any) -> int:
     metavar="DIR",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A folder that tools of the run may use as well; may be given again.",
+    help="Another folder that tools of the run may use; repeatable.",
 )
 @_json
 def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situation: Any) -> int:
-    """Say what would happen to one tool call, and which rule decides.
+    """Show what would happen to a tool call, and which rule decides.
 
-    In a run that gemtui would start with these policies: Gemini CLI's own policy files and
-    settings take part; the files are named in the answer. Exit code 1 if Gemini CLI would drop
-    one of them, or a rule in it.
+    The answer is for a run that gemtui would start with these policies, so your Gemini CLI policies
+    and settings apply too; the answer names their files. Exit code 1 if Gemini CLI would drop one
+    of the files, or a rule in it.
     """
     from gemtui.commands import policy_calls as command
     from gemtui.commands.policy_context import Situation
@@ -214,17 +214,17 @@ def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situati
     )
 
 
-@policy.command(short_help="Run a policy over recorded tool calls.")
+@policy.command(short_help="Replay recorded tool calls under a policy.")
 @_situation
 @_calls
 @_json
 def replay(
     session: str | None, project: Path | None, everywhere: bool, as_json: bool, **situation: Any
 ) -> int:
-    """Run a policy over recorded tool calls: how many would be allowed, asked, denied.
+    """Replay recorded tool calls: how many would a policy allow, ask about, and deny?
 
-    Without --session, --project or --everywhere, over those of the current folder's project, or
-    all where it has none. The calls of subagents count as well. Exit code 1 if there are none.
+    By default the calls of the current folder's project, or all calls if it has none, including
+    those of subagents. Exit code 1 if there are none.
     """
     from gemtui.commands import policy_calls as command
     from gemtui.commands.policy_context import Situation
@@ -233,32 +233,37 @@ def replay(
     return command.replay(Situation(**situation), which, as_json=as_json)
 
 
-@policy.command(short_help="Propose rules for what agents did.")
+@policy.command(short_help="Suggest rules from recorded tool calls.")
 @_situation
 @_calls
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write the rules to FILE, a new policy, each with its evidence as a comment.",
+    help="Write the rules to FILE as a new policy, each with its evidence as a comment.",
 )
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @_json
 def suggest(
     session: str | None,
     project: Path | None,
     everywhere: bool,
     output: Path | None,
+    force: bool,
     as_json: bool,
     **situation: Any,
 ) -> int:
-    """Propose rules that allow what agents did and succeeded with; nothing is applied.
+    """Suggest rules that allow recorded calls that succeeded; nothing is applied.
 
-    What is allowed already needs none. Commands that could delete, take rights, publish or run
-    anything get none, which is said. Exit code 1 if there are no recorded calls.
+    Calls that are already allowed need no rule. Commands that could delete, change permissions,
+    publish, or run any program get no rule and are listed. Exit code 1 if there are no recorded
+    calls.
     """
     from gemtui.commands import policy_suggest
     from gemtui.commands.policy_calls import CallSelection
     from gemtui.commands.policy_context import Situation
 
     which = CallSelection(session=session, project=project, everywhere=everywhere)
-    return policy_suggest.suggest(Situation(**situation), which, output=output, as_json=as_json)
+    return policy_suggest.suggest(
+        Situation(**situation), which, output=output, force=force, as_json=as_json
+    )

@@ -22,14 +22,19 @@ from gemtui.text import Clean, clean_line, command_line, counted, visible_line
 
 
 def suggest(
-    situation: Situation, which: CallSelection, *, output: Path | None, as_json: bool
+    situation: Situation,
+    which: CallSelection,
+    *,
+    output: Path | None,
+    force: bool = False,
+    as_json: bool,
 ) -> int:
-    """Print the rules, or write them as a new policy file.
+    """Print the rules, or write them as a policy file, over another one only with `force`.
 
     Returns 1 if there are no calls, or the CLI drops a policy that takes part.
     """
-    if output is not None and os.path.lexists(typed_path(output)):
-        raise click.UsageError(f"--output: {output} is there already: name a new file")
+    if output is not None and not force and os.path.lexists(typed_path(output)):
+        raise click.UsageError(f"{output} exists: name another file, or replace it with --force")
     read = read_which(which)
     stands = situation.stands(read.workspace)
     evidence = Evidence(
@@ -42,7 +47,8 @@ def suggest(
         evidence.feed(calls)
     found = evidence.suggest()
     if output is not None and found.suggestions:
-        to_file(output, [_file(found).encode("utf-8", "replace")], keep=[gemini_home()])
+        data = _file(found).encode("utf-8", "replace")
+        to_file(output, [data], keep=[gemini_home()], force=force)
     if as_json:
         to_stdout([encode(_report(found, situation)), b"\n"])
     elif found.calls:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_file, to_new_file, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, to_file, to_stdout
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import short_ids
 from gemtui.jsonout import encode
@@ -55,10 +55,7 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
     target = typed_path(path)
     if target.is_symlink():
         raise click.UsageError(f"{path} is a link: name the file that it leads to")
-    if force:
-        to_file(path, [data], keep=[gemini_home()])
-        return
-    to_new_file(path, data, keep=[gemini_home()])
+    to_file(path, [data], keep=[gemini_home()], force=force)
 
 
 # --- in words ------------------------------------------------------------------------------------

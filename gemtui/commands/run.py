@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
+
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
@@ -38,6 +40,10 @@ def run(words: RunArguments) -> int:
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
+    if words.fork and "resume" in words.options:
+        raise click.UsageError("--resume and --fork exclude each other: give one of them")
+    if words.fork and words.dry_run:
+        raise click.UsageError("--fork makes a chat: with --dry-run, use gemtui fork and --resume")
     options = options_of(words.options)
     prompt = prompt_of(words)
     adapter = GeminiAdapter()

@@ -99,24 +99,26 @@ def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
 def run_arguments(command: Any) -> Any:
     """Add the argument and the options of `gemtui run` that are about this command alone."""
     for word in (
-        click.option("--quiet", is_flag=True, help="Say nothing on stderr but why it failed."),
+        click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
         click.option(
             "--fail-on-denied",
             is_flag=True,
-            help="Exit with 1 if a tool call was denied, even if the run was done without it.",
+            help="Exit with 1 if a tool call was denied, even if the run finished without it.",
         ),
         click.option(
             "--fork",
             metavar="ID[:N]",
-            help="Continue in a new chat with the past of this session, up to before prompt N.",
+            help="Continue in a copy of this session; with N, only of what comes before prompt N.",
         ),
-        click.option("--dry-run", is_flag=True, help="Print what would be run, and run nothing."),
-        click.option("--json", "as_json", is_flag=True, help="Print one event a line as JSON."),
+        click.option(
+            "--dry-run", is_flag=True, help="Print the exact command instead of running it."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one per line."),
         click.option(
             "--prompt-file",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Take the prompt from FILE.",
+            help="Read the prompt from FILE.",
         ),
         click.argument("prompt", required=False),
     ):

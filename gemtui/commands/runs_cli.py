@@ -1,4 +1,4 @@
-"""The words of `gemtui runs`: read by click, handed on to the module that does it."""
+"""The command line of `gemtui runs`: parsed by click, passed to the module that does it."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _id = click.argument("id", shell_complete=_run_ids)
 
 @click.group(invoke_without_command=True, context_settings=_help)
 @_json
-@click.option("--clear", "clear_all", is_flag=True, help="The same as the command clear.")
+@click.option("--clear", "clear_all", is_flag=True, help="The same as `gemtui runs clear`.")
 @click.pass_context
 def runs(ctx: click.Context, as_json: bool, clear_all: bool) -> None:
-    """The runs that gemtui has started, and the copies of sessions that they keep.
+    """List, show, answer, and stop runs, and restore sessions from their backups.
 
-    Without a command, lists them. ID is a run's id, the id of the session that it stored, a unique
-    prefix of either, or `latest`.
+    Without a command, list the runs. ID is the id of a run or of its session, a unique prefix of
+    either, or `latest`.
     """
     if ctx.invoked_subcommand is not None:
         if clear_all:
@@ -64,7 +64,7 @@ def runs(ctx: click.Context, as_json: bool, clear_all: bool) -> None:
 @runs.command("list")
 @_json
 def list_(as_json: bool) -> None:
-    """List the runs, newest first, and those that go on."""
+    """List past and current runs, newest first."""
     from gemtui.commands import runs as command
 
     command.list_all(as_json=as_json)
@@ -74,7 +74,7 @@ def list_(as_json: bool) -> None:
 @_id
 @_json
 def show(id: str, as_json: bool) -> None:
-    """Say all that is known of one run, its whole prompt included."""
+    """Show everything about one run, including its whole prompt."""
     from gemtui.commands import runs as command
 
     command.show(id, as_json=as_json)
@@ -84,10 +84,10 @@ def show(id: str, as_json: bool) -> None:
 @_id
 @_json
 def stop(id: str, as_json: bool) -> int:
-    """End a run that goes on, with everything that it started.
+    """Stop a run and everything that it started.
 
-    That includes background commands of a run that has ended, and all that is left where its
-    supervisor was killed. Exit code 1 where there was nothing to end.
+    This includes background commands of a finished run, and processes left behind because the run's
+    supervisor was killed. Exit code 1 if there was nothing to stop.
     """
     from gemtui.commands import runs as command
 
@@ -98,10 +98,10 @@ def stop(id: str, as_json: bool) -> int:
 @_id
 @_json
 def restore(id: str, as_json: bool) -> int:
-    """Put the copy of a session back that a run of it has kept.
+    """Restore a lost session from a run's backup.
 
-    ID is that of the session or of the run. Only files that are gone are put back, in the newest
-    state that is kept; otherwise as gemtui vault restore does it. Exit code 1 where nothing was.
+    ID is that of the session or of the run. Only missing files are restored, in their newest saved
+    state, as `gemtui vault restore` does it. Exit code 1 if nothing was restored.
     """
     from gemtui.commands import vault as command
 
@@ -114,7 +114,8 @@ def restore(id: str, as_json: bool) -> int:
 def questions(run: str | None, as_json: bool) -> None:
     """List the questions that wait for an answer, of all runs or of RUN.
 
-    Each with the call, what it would do, and the words that answer it. --json has whole texts.
+    Each is printed with the call, what it would do, and the command that answers it. --json has
+    the full texts.
     """
     from gemtui.commands import runs_serve as command
 
@@ -125,16 +126,18 @@ def questions(run: str | None, as_json: bool) -> None:
 @click.argument("run", shell_complete=_run_ids)
 @click.argument("number", metavar="N", shell_complete=_question_names)
 @click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
-@click.option("--because", metavar="TEXT", default="", help="With deny: what the model reads.")
-@click.option("--similar", is_flag=True, help="With allow: all similar calls of this run as well.")
+@click.option(
+    "--because", metavar="TEXT", default="", help="With deny: the reason that the model reads."
+)
+@click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
 @_json
 def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
-    """Answer question N of a run that waits, from anywhere.
+    """Answer question N of a waiting run, from any terminal.
 
-    N is the question's number, or its id as `gemtui runs questions` prints it (3.9f2c41d05b7a6e18),
-    which stands for what was shown. An answer to something that has changed since is refused: a
-    number alone means the call as it was first asked about. Exit code 1 where the answer did not
-    count: somebody was quicker, or what it would do has changed.
+    N is the question's number, or its id as `gemtui runs questions` prints it (3.9f2c41d05b7a6e18).
+    The id includes what was shown: if that has changed since, the answer is not accepted. A number
+    alone means the call as it was first asked about. Exit code 1 if the answer did not count:
+    somebody answered first, or the call would now do something else.
     """
     from gemtui.commands import runs_serve as command
 
@@ -157,9 +160,10 @@ def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_
 @click.argument("text")
 @_json
 def say(run: str, text: str, as_json: bool) -> int:
-    """Send a message to a run that works; it reads it with its next tool result.
+    """Send a message to a working run, which reads it with its next tool result.
 
-    TEXT - means stdin. Exit code 1 where the run does not go on, or asks nobody.
+    With TEXT - the message is read from stdin. Exit code 1 if the run has ended, or was not started
+    with "Ask me".
     """
     from gemtui.commands import runs_serve as command
 
@@ -171,9 +175,10 @@ def say(run: str, text: str, as_json: bool) -> int:
 @click.argument("prompt", required=False)
 @_json
 def queue(run: str, prompt: str | None, as_json: bool) -> None:
-    """Have PROMPT follow when RUN has ended; without one, list what waits behind it.
+    """Queue PROMPT for when RUN has ended; without PROMPT, list the queue.
 
-    PROMPT - means stdin. A run that asks sends it itself; behind any other, the app does.
+    With PROMPT - the prompt is read from stdin. An "Ask me" run sends queued prompts itself; for
+    other runs the app does.
     """
     from gemtui.commands import runs_serve as command
 
@@ -181,12 +186,12 @@ def queue(run: str, prompt: str | None, as_json: bool) -> None:
 
 
 @runs.command()
-@click.option("--prompts", is_flag=True, help="Also the prompts that the run pane remembers.")
+@click.option("--prompts", is_flag=True, help="Also delete the run pane's prompt history.")
 @_json
 def clear(prompts: bool, as_json: bool) -> None:
-    """Remove what is kept of runs that have ended.
+    """Delete the records of finished runs.
 
-    A run that keeps the only copy of a session stays, and is named.
+    A run that holds the only copy of a session is not deleted, and is named.
     """
     from gemtui.commands import runs as command
 

@@ -8,8 +8,10 @@ from gemtui.commands.output import note, stdout_encoding, to_file, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
+from gemtui.redact.redactor import Redactor, replaced_words
 from gemtui.sessions.load import dropped_counts
 from gemtui.sessions.records import SessionLog
+from gemtui.sessions.redacted import redact
 from gemtui.text import counted
 from gemtui.transcript.export_words import dropped_words
 
@@ -21,25 +23,40 @@ def run(
     output: Path | None,
     project: Path | None = None,
     dropped: bool = False,
+    redacted: bool = False,
+    force: bool = False,
 ) -> None:
     """Print the session that `wanted` names, of `project` if given, or write it to `output`.
 
-    `dropped`: with the messages that are no longer part of the conversation.
+    `dropped`: with the messages that are no longer part of the conversation. `redacted`: without
+    secrets. `force`: replace the file if it exists.
     """
     with index_of_user() as index:
         summary = choose(wanted, index, project=project)
     with SessionLog(summary.path) as log:
         log.refresh()
+        redactor = redact(log, summary) if redacted else None
         if output is None:
             encoding = stdout_encoding()
-            to_stdout(pieces(log, summary, format, dropped=dropped, encoding=encoding))
+            data = pieces(
+                log, summary, format, dropped=dropped, encoding=encoding, redactor=redactor
+            )
+            to_stdout(data)
         else:
-            data = pieces(log, summary, format, dropped=dropped)
-            to_file(output, data, keep=(gemini_home(), *summary.files))
+            data = pieces(log, summary, format, dropped=dropped, redactor=redactor)
+            to_file(output, data, keep=(gemini_home(), *summary.files), force=force)
+        if redactor is not None:
+            _say_replaced(redactor)
         if format is not Format.JSON:
             _say_problems(log)
         if format is Format.UNIFIED:
             _say_dropped(log)
+
+
+def _say_replaced(redactor: Redactor) -> None:
+    """How much was replaced, by kind."""
+    words = replaced_words(redactor)
+    note(f"replaced {words}; pictures and encoded text are not searched: read it before sharing")
 
 
 def _say_problems(log: SessionLog) -> None:

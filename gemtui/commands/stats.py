@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-import click
-
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, progress, to_stdout
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
 from gemtui.jsonout import encode
@@ -38,7 +35,7 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
     stats = Stats(prices, since=since, zone=None)
     sessions = counted_sessions(snapshot.sessions, where)
     for session, found in activities(
-        sessions, home=home, cache=cache_dir(), progress=_progress(len(sessions))
+        sessions, home=home, cache=cache_dir(), progress=progress("reading", len(sessions))
     ):
         if isinstance(found, Problem):
             note(f"{found.path}: {found.what}")
@@ -52,19 +49,6 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
     if not stats.total.sessions:
         note("no session counts: gemtui stats --everywhere has all projects")
     return 0 if stats.total.sessions else 1
-
-
-def _progress(total: int) -> Callable[[int], None]:
-    """Say on a terminal how far the reading has come."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return lambda _: None
-
-    def say(done: int) -> None:
-        if done % 50 == 0 or done == total:
-            end = "\r\x1b[K" if done == total else ""
-            click.echo(f"\rreading {done:,} of {total:,} sessions{end}", nl=False, err=True)
-
-    return say
 
 
 # --- tables --------------------------------------------------------------------------------------

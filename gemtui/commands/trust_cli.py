@@ -1,4 +1,4 @@
-"""The words of `gemtui trust`: read by click, handed on to the module that does it."""
+"""The command line of `gemtui trust`: parsed by click, passed to the module that does it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 @_json
 @click.pass_context
 def trust(ctx: click.Context, as_json: bool) -> None:
-    """The folders that gemtui was told to trust, and taking that back.
+    """List the folders that you told gemtui to trust, or stop trusting one.
 
-    Runs there are trusted as with --trust, until the folder is removed from the list. Without a
-    command, lists them.
+    Runs in these folders are trusted as with --trust. Without a command, list them.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
@@ -38,7 +37,7 @@ def trust(ctx: click.Context, as_json: bool) -> None:
 @trust.command("list")
 @_json
 def list_(as_json: bool) -> None:
-    """List the folders."""
+    """List the trusted folders."""
     from gemtui.commands import trust as command
 
     command.list_all(as_json=as_json)
@@ -48,7 +47,7 @@ def list_(as_json: bool) -> None:
 @click.argument("folder", metavar="DIR", shell_complete=_folders, type=click.Path(path_type=Path))
 @_json
 def remove(folder: Path, as_json: bool) -> int:
-    """Trust DIR no longer. Exit code 1 where it was not trusted."""
+    """Stop trusting DIR. Exit code 1 if it was not trusted."""
     from gemtui.commands import trust as command
 
     return command.remove(folder, as_json=as_json)

@@ -1,4 +1,4 @@
-"""The words of `gemtui undo`, `gemtui redo` and `gemtui checkpoints`."""
+"""The command line of `gemtui undo`, `gemtui redo` and `gemtui checkpoints`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _paths = click.option(
     metavar="PATH",
     multiple=True,
     type=click.Path(),
-    help="Only this file, or the files below this folder; can be given more than once.",
+    help="Only this file, or the files below this folder; repeatable.",
 )
-_dry_run = _option("--dry-run", help="Only say what would be done.")
-_yes = _option("--yes", help="Ask nothing.")
+_dry_run = _option("--dry-run", help="Only show what would be done.")
+_yes = _option("--yes", help="Don't ask for confirmation.")
 _json = _option("--json", "as_json", help="Print JSON.")
 
 
@@ -37,10 +37,10 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         "--to",
         metavar="N",
         type=click.IntRange(min=1),
-        help="To just before its N-th prompt; 1 is the first, the default the last.",
+        help="Undo to just before prompt N (1 is the first); by default the last prompt.",
     )
-    @_option("--files", help="Only the files.")
-    @_option("--chat", help="Only the chat.")
+    @_option("--files", help="Undo only the files.")
+    @_option("--chat", help="Undo only the chat.")
     @_paths
     @_dry_run
     @_yes
@@ -55,13 +55,13 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         yes: bool,
         as_json: bool,
     ) -> int:
-        """Take files and chat of a session back to just before a prompt.
+        """Return the files and the chat of a session to just before a prompt.
 
-        SESSION is what `gemtui show` takes, by default the newest of this folder. Files go back by
-        the checkpoints of its runs, what shell commands did included; without checkpoints by what
-        the session recorded. Your own later edits stay: they are merged where they don't touch
-        what is undone, and otherwise the file is left alone. The chat goes on in a fork, and the
-        original stays. `gemtui redo` takes it back. Exit code 1 where a file was left alone.
+        SESSION is what `gemtui show` takes, by default the newest of this folder. Files are
+        restored from the checkpoints of its runs, which include what shell commands did; without
+        checkpoints from what the session recorded. Your own later edits stay: they are merged if
+        they don't overlap, otherwise the file is left alone. The chat continues in a fork; the
+        original stays. `gemtui redo` reverts an undo. Exit code 1 if a file was left alone.
         """
         if files and chat:
             raise click.UsageError("--files and --chat exclude each other: give neither for both")
@@ -86,11 +86,11 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     @_yes
     @_json
     def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
-        """Take back the newest undo in the current folder.
+        """Revert the newest undo in the current folder.
 
-        Files become what they were before it; what you edited since stays as with `gemtui undo`.
-        The chat before it is still there: its session was not touched. Exit code 1 where a file was
-        left alone, or nothing was undone here.
+        Files become what they were before the undo; your later edits stay, as with `gemtui undo`.
+        The original chat was never changed. Exit code 1 if a file was left alone, or nothing was
+        undone here.
         """
         from gemtui.commands import undo as command
 
@@ -100,13 +100,13 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     @session
     @_option(
         "--prune",
-        help="Remove those of all projects that are too old, or too much, by the settings.",
+        help="Delete checkpoints of all projects beyond the limits in the settings.",
     )
     @_json
     def checkpoints(session: str, prune: bool, as_json: bool) -> int:
-        """List the checkpoints of a session: when, of which prompt and call, how many files.
+        """List the checkpoints of a session with time, prompt, call, and number of files.
 
-        SESSION is what `gemtui show` takes, by default the newest of this folder. Exit code 1 where
+        SESSION is what `gemtui show` takes, by default the newest of this folder. Exit code 1 if
         there are none.
         """
         from gemtui.commands import undo as command

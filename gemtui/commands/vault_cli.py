@@ -1,4 +1,4 @@
-"""The words of `gemtui vault`: read by click, handed on to the module that does it."""
+"""The command line of `gemtui vault`: parsed by click, passed to the module that does it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _kept_ids(
 @_json
 @click.pass_context
 def vault(ctx: click.Context, as_json: bool) -> None:
-    """Keep sessions that Gemini CLI removes.
+    """Keep sessions that Gemini CLI deletes.
 
-    It removes sessions that were not used for 30 days, and more than that. With the vault on, each
-    session file has a second name in gemtui's own folder, so that it stays readable here and can be
-    put back. Without a command, says what is kept and what would be removed next.
+    Gemini CLI deletes sessions that were not used for 30 days, and some others. With the vault on,
+    each session file is also saved in gemtui's own folder, so that it can still be read here and be
+    restored. Without a command, show what is kept and what would be deleted next.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
@@ -45,7 +45,7 @@ def vault(ctx: click.Context, as_json: bool) -> None:
 @vault.command()
 @_json
 def status(as_json: bool) -> None:
-    """Say what is kept, and what the next start of Gemini CLI removes, and why."""
+    """Show what is kept, what Gemini CLI will delete at its next start, and why."""
     from gemtui.commands import vault as command
 
     command.status(as_json=as_json)
@@ -54,7 +54,7 @@ def status(as_json: bool) -> None:
 @vault.command()
 @_json
 def on(as_json: bool) -> None:
-    """Keep all sessions, those that there are and those to come."""
+    """Turn the vault on: keep all current and future sessions."""
     from gemtui.commands import vault as command
 
     command.on(as_json=as_json)
@@ -63,7 +63,7 @@ def on(as_json: bool) -> None:
 @vault.command()
 @_json
 def off(as_json: bool) -> None:
-    """Keep no more sessions. What is kept stays."""
+    """Turn the vault off. Kept sessions stay."""
     from gemtui.commands import vault as command
 
     command.off(as_json=as_json)
@@ -73,11 +73,11 @@ def off(as_json: bool) -> None:
 @click.argument("id", shell_complete=_kept_ids)
 @_json
 def restore(id: str, as_json: bool) -> int:
-    """Put a session back into Gemini CLI's store, which then lists and resumes it.
+    """Restore a session, so that Gemini CLI lists and resumes it again.
 
-    It comes from the vault, else from a run that kept the only copy. Nothing is written over. A
-    session that Gemini CLI would find too old again is marked as used today. Exit code 1 where
-    nothing was put back.
+    It comes from the vault, or from a run that holds the only copy. Existing files are never
+    overwritten. A session that Gemini CLI would delete again as too old is marked as used today.
+    Exit code 1 if nothing was restored.
     """
     from gemtui.commands import vault as command
 
@@ -86,21 +86,24 @@ def restore(id: str, as_json: bool) -> int:
 
 @vault.command()
 @click.option(
-    "--before", metavar="DATE", type=Moment(), help="Only what was last used before: a date, 90d."
+    "--before",
+    metavar="DATE",
+    type=Moment(),
+    help="Delete only sessions last used before DATE, such as 90d.",
 )
 @click.option(
     "--project",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Only the sessions of this folder.",
+    help="Delete only sessions of this folder.",
 )
-@click.option("--yes", is_flag=True, help="Ask nothing.")
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 @_json
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
-    """Remove kept sessions for good, after a question.
+    """Delete kept sessions permanently, after a question.
 
-    That is, of the files that Gemini CLI has removed; other names of its own cost nothing. Without
-    an option, all of them. Exit code 1 where there are none.
+    Sessions that Gemini CLI still has are not affected. By default all others are deleted.
+    Exit code 1 if there are none.
     """
     from gemtui.commands import vault as command
 

@@ -40,7 +40,8 @@ _GONE = " (gone)"
 class RunNotice:
     """One thing that is said before a run; all but `digest` may be foreign text.
 
-    `follows`: one sentence. `digest`: of the whole value, which is never kept itself.
+    `follows`: one sentence. `digest`: of the whole value, which is never kept itself. `own`: the
+    file is the person's or the machine's, not the project's.
     """
 
     setting: str
@@ -48,11 +49,17 @@ class RunNotice:
     kind: str
     follows: str
     digest: str
+    own: bool
+
+    @property
+    def key(self) -> str:
+        """The setting and its file, by which it is known again before the next run."""
+        return f"{self.setting} in {self.file}"
 
     @property
     def words(self) -> str:
         """The line that a person reads."""
-        return f"{self.setting} in {self.file}: {self.follows}"
+        return f"{self.key}: {self.follows}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +76,13 @@ class Report:
 
     @property
     def is_news(self) -> bool:
-        """Whether a person has yet to see some of it; what is gone asks for nothing."""
-        gone = all(each.endswith(_GONE) for each in self.changed)
-        return not gone or (not self.seen and bool(self.notices))
+        """Whether the person has to agree: something came from elsewhere than their own settings.
+
+        What is gone, and what the person's own settings say, is told without a question.
+        """
+        return any(
+            not each.own and (not self.seen or each.key in self.changed) for each in self.notices
+        )
 
     def summary(self) -> str:
         """Return one short clause about the notices; "" = there are none."""
@@ -133,7 +144,9 @@ def _notices(
         for effect in _effects(file).values():
             if _counts(effect, options, project=file.path == own):
                 shown = as_written.get(effect.setting, effect)
-                yield _notice(effect.setting, file.path, effect.kind, shown.follows, shown.value)
+                words, value = shown.follows, shown.value
+                mine = file.path != own
+                yield _notice(effect.setting, file.path, effect.kind, words, value, own=mine)
     for path in agents_with_servers(folder, environ):
         if path.is_relative_to(folder):
             words = "This agent may start MCP servers when it is used."
@@ -165,26 +178,29 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
         words = f"It can't be judged: {error.strerror}."
         yield _notice(".env", path, "environment", words, error.strerror)
         return
+    own = is_of_user(path, environ)
     for name, host in destinations(found).items():
         words = f"The conversation or its telemetry is sent to {host}."
-        yield _notice(name, path, SettingKind.SENDS, words, found[name])
+        yield _notice(name, path, SettingKind.SENDS, words, found[name], own=own)
     for name in risky:
         words = "This variable can make programs run unasked."
-        yield _notice(name, path, SettingKind.STARTS, words, found[name])
+        yield _notice(name, path, SettingKind.STARTS, words, found[name], own=own)
     for name in written_by(found):
         words = "Gemini CLI itself writes to the file that this variable names."
-        yield _notice(name, path, SettingKind.STARTS, words, found[name])
-    if found and not is_of_user(path, environ):
+        yield _notice(name, path, SettingKind.STARTS, words, found[name], own=own)
+    if found and not own:
         names = list(found)
         more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
         words = f"Runs take variables from it: {', '.join(names[:_MOST_NAMES])}{more}."
         yield _notice(".env", path, "environment", words, sorted(names))
 
 
-def _notice(setting: str, file: Path, kind: str, follows: str, value: Any) -> RunNotice:
+def _notice(
+    setting: str, file: Path, kind: str, follows: str, value: Any, *, own: bool = False
+) -> RunNotice:
     whole = json.dumps([str(file), value], sort_keys=True, default=str)
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-    return RunNotice(setting, file, str(kind), follows, digest)
+    return RunNotice(setting, file, str(kind), follows, digest, own)
 
 
 # --- what the last run was told ------------------------------------------------------------------
@@ -200,7 +216,7 @@ def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator
 
 
 def _digests(notices: tuple[RunNotice, ...]) -> dict[str, str]:
-    return {f"{each.setting} in {each.file}": each.digest for each in notices}
+    return {each.key: each.digest for each in notices}
 
 
 def _kept(folder: Path) -> Path:

@@ -23,7 +23,7 @@ from gemtui.sessions import legacy_json
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.replay import Replay, ReplayedMessage, left_out
-from gemtui.sessions.source import LineSource, Record, Source, WholeSource
+from gemtui.sessions.source import LineSource, Record, RewrittenSource, Source, WholeSource
 from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024
@@ -63,6 +63,7 @@ class SessionLog:
         self._problems: list[Problem] = []
         self._replay = Replay()
         self._source: Source | None = None
+        self._rewrite: Callable[[Record], Record] | None = None
         self._line = 0
         self._tail = b""
         self._stamp: tuple[int, ...] = ()
@@ -335,7 +336,13 @@ class SessionLog:
     @property
     def source(self) -> Source | None:
         """The file from which bodies are read; None once closed."""
-        return self._source
+        if self._source is None or self._rewrite is None:
+            return self._source
+        return RewrittenSource(self._source, self._rewrite)
+
+    def rewrite(self, change: Callable[[Record], Record]) -> None:
+        """Give out every body changed from now on; what the replay knows stays as it is."""
+        self._rewrite = change
 
     @property
     def problems(self) -> tuple[Problem, ...]:

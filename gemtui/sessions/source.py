@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -117,6 +117,22 @@ class LineSource:
         """Close the file."""
         with self._lock:
             self._file.close()
+
+
+class RewrittenSource:
+    """Another source, each record of it changed before it is given out."""
+
+    def __init__(self, source: Source, change: Callable[[Record], Record]) -> None:
+        self._source, self._change = source, change
+
+    def at(self, slot: Slot) -> Record | None:
+        """The changed record."""
+        record = self._source.at(slot)
+        return None if record is None else self._change(record)
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._source.close()
 
 
 def _messages_in(line: object) -> list[Record]:

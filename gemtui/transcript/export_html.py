@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from html import escape
 from typing import Any, assert_never
@@ -57,45 +58,76 @@ from gemtui.transcript.model import (
 
 def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
     """Yield a transcript as an HTML page, one message at a time."""
-    title = escape(clean_line(summary.title))
-    policy = b64encode(sha256(STYLE.encode()).digest()).decode()
-    yield (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
-        f"style-src 'sha256-{policy}'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-    )
-    yield f'<header>\n<h1 dir="auto">{title}</h1>\n<dl>\n'
-    for label, words in facts(summary):
-        yield f"<dt>{label}</dt><dd>{escape(words)}</dd>\n"
-    yield "</dl>\n</header>\n<main>\n"
+    yield from page_head(summary, STYLE)
     for passage in passages(transcript, dropped=dropped):
-        yield _note(passage) if isinstance(passage, str) else "".join(_message(passage))
+        yield note(passage) if isinstance(passage, str) else "".join(_message(passage))
     yield "</main>\n</body>\n</html>\n"
 
 
+def page_head(summary: Heading, style: str, *, script: str = "") -> Iterator[str]:
+    """Yield a page up to the beginning of `<main>`.
+
+    Its content security policy permits this style sheet and script alone, by their hashes.
+    """
+    title = escape(clean_line(summary.title))
+    sources = f"style-src '{_hash(style)}'; img-src data:"
+    scripts = f"script-src '{_hash(script)}'; " if script else ""
+    yield (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f"{scripts}{sources}; base-uri 'none'; form-action 'none'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+    )
+    yield f'<header>\n<h1 dir="auto">{title}</h1>\n<dl>\n'
+    times = {when(time): time for time in (summary.started, summary.updated) if time is not None}
+    for label, words in facts(summary):
+        value = time_element(times[words]) if words in times else escape(words)
+        yield f"<dt>{label}</dt><dd>{value}</dd>\n"
+    yield "</dl>\n</header>\n<main>\n"
+
+
+def _hash(content: str) -> str:
+    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
+
+
+def time_element(time: datetime) -> str:
+    """Return a time of the local zone as an element, whose title has it in UTC."""
+    utc = when(time, UTC)
+    return f'<time datetime="{time.isoformat()}" title="{utc} (UTC)">{when(time)}</time>'
+
+
 def _message(message: Message) -> Iterator[str]:
-    dropped = " dropped" if message.dropped else ""
-    yield f'<article class="{message.author.value}{dropped}">\n'
-    yield f"<h2>{' '.join(_head(message))}</h2>\n"
+    yield message_head(message)
     for block in message.blocks:
-        yield from _block(block)
-    if message.usage is not None:
-        yield _note(Clean(f"Tokens: {usage_words(message.usage)}"))
-    yield "</article>\n"
+        yield from block_elements(block)
+    yield message_end(message)
+
+
+def message_head(message: Message) -> str:
+    """Return the beginning of a message's `<article>`: author, time, whether it was dropped."""
+    dropped = " dropped" if message.dropped else ""
+    head = " ".join(_head(message))
+    return f'<article class="{message.author.value}{dropped}">\n<h2>{head}</h2>\n'
+
+
+def message_end(message: Message) -> str:
+    """Return the end of a message's `<article>`, with its tokens."""
+    used = "" if message.usage is None else note(Clean(f"Tokens: {usage_words(message.usage)}"))
+    return f"{used}</article>\n"
 
 
 def _head(message: Message) -> Iterator[str]:
     yield escape(who(message))
     if message.time is not None:
-        yield f'<time datetime="{message.time.isoformat()}">{when(message.time)}</time>'
+        yield time_element(message.time)
     if message.dropped:
         yield f"({not_counted(message.dropped)})"
 
 
-def _block(block: Block) -> Iterator[str]:
+def block_elements(block: Block) -> Iterator[str]:
+    """Yield the elements of one block of a message."""
     match block:
         case Text():
             yield _markdown(block.text)
@@ -142,18 +174,18 @@ _LARGEST = 20_000_000
 
 def _image(image: Image, label: str) -> str:
     words = image_words(image)
-    note = _note(Clean(f"{label}: {words}"))
+    about = note(Clean(f"{label}: {words}"))
     if not image.data or (image.size or 0) > _LARGEST:
-        return note
+        return about
     try:
         content = decoded(image)
     except MediaDamaged:
-        return note
+        return about
     kind = media_type(content)
     if kind is None or kind.mime not in _SHOWN:
-        return note
+        return about
     source = f"data:{kind.mime};base64,{b64encode(content).decode()}"
-    return f'{note}<p><img src="{source}" alt="{escape(words)}"></p>\n'
+    return f'{about}<p><img src="{source}" alt="{escape(words)}"></p>\n'
 
 
 def _argument(name: Clean, value: Clean) -> str:
@@ -222,5 +254,6 @@ def _pre(text: str) -> str:
     return f"<pre>{highlighted(clean(text).strip(chr(10)), '')}</pre>\n"
 
 
-def _note(words: Clean) -> str:
+def note(words: Clean) -> str:
+    """Return a remark of the export as a paragraph."""
     return f'<p class="note">{escape(words)}</p>\n'

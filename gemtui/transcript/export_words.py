@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Protocol
 
@@ -97,12 +97,15 @@ def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
     yield "Tokens", usage_words(heading.tokens)
 
 
-def when(time: datetime | None) -> Clean:
-    """Format a time to the second, in the local time zone with its offset; `unknown` for None."""
+def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
+    """Format a time to the second, with its offset; `unknown` for None.
+
+    `zone`: None = the local one.
+    """
     if time is None:
         return Clean("unknown")
     with suppress(OverflowError, ValueError, OSError):  # years beyond the system's calendar
-        time = time.astimezone()
+        time = time.astimezone(zone)
     return Clean(time.isoformat(sep=" ", timespec="seconds"))
 
 

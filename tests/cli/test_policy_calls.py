@@ -528,7 +528,9 @@ def test_no_file_that_is_there_is_written_over(home: Path, gemtui: Gemtui, work:
     for path in (work, link):
         answer = gemtui("policy", "suggest", "--everywhere", "--output", path)
         assert (answer.code, answer.out) == (2, "")
-        assert answer.complaint.endswith(f"{path} is there already: name a new file")
+        assert answer.complaint.endswith(
+            f"{path} exists: name another file, or replace it with --force"
+        )
     assert work.read_text() == WORK
     assert link.readlink() == Path("nowhere")
 

@@ -80,7 +80,7 @@ def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(
     there.write_text("mine")
     refused = gemtui("recover", "a", "--output", "a")
     assert refused.code == 2
-    assert "a is there: --force replaces it" in refused.err
+    assert "a exists: name another file, or replace it with --force" in refused.err
     assert there.read_text() == "mine"
     assert gemtui("recover", "a", "--output", "a", "--force").code == 0
     assert there.read_bytes() == b"A\nb\x1b[2J\n"

@@ -30,11 +30,11 @@ ASKED = ApprovalRequest(
 
 
 @pytest.fixture
-def asker(home: object) -> Iterator[Asker]:
+def asker(home: object, tmp_path: Path) -> Iterator[Asker]:
     """A run that goes on and asks, among the user's."""
     place = state_dir()
     place.mkdir(parents=True)
-    made = Asker(place)
+    made = Asker(place, project=tmp_path / "project")
     made.lives()
     yield made
     made.close()

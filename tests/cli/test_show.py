@@ -17,7 +17,7 @@ from tests.cli.shapes import SHOWN, fits
 from tests.cli.test_sessions import FULL, add_session
 from tests.patience import PATIENCE
 
-FORMATS = ["text", "markdown", "html", "json", "unified"]
+FORMATS = ["text", "markdown", "html", "json", "unified", "replay"]
 
 
 def test_json_is_what_the_library_gives(store: Path, gemtui: Gemtui) -> None:
@@ -189,13 +189,31 @@ def test_output_writes_the_same_to_a_file(
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["out"]
 
 
+@pytest.mark.parametrize(
+    "words", [("show", FULL), ("marks", "export"), ("policy", "suggest", "--session", FULL)]
+)
+def test_output_over_a_file_is_refused_without_force(
+    store: Path, tmp_path: Path, gemtui: Gemtui, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / "out"
+    path.write_text("mine")
+    answer = gemtui(*words, "--output", path)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.complaint.endswith(
+        f"{path} exists: name another file, or replace it with --force"
+    )
+    assert path.read_text() == "mine"
+    assert gemtui(*words, "--output", path, "--force").code == 0
+    assert path.read_text() != "mine"
+
+
 def test_output_replaces_a_file_and_keeps_its_mode(
     store: Path, tmp_path: Path, gemtui: Gemtui
 ) -> None:
     path = tmp_path / "out"
     path.write_text("old " * 100_000)
     path.chmod(0o644)
-    assert gemtui("show", FULL, "--output", path).code == 0
+    assert gemtui("show", FULL, "--force", "--output", path).code == 0
     assert "old old" not in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o644
 

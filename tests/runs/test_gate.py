@@ -54,8 +54,9 @@ class Asker:
         policy: str = "",
         away: str = "wait",
         commands: UserCommands | None = None,
+        project: Path | None = None,
     ) -> None:
-        self.project = place / "project"
+        self.project = project or place / "project"
         self.project.mkdir()
         self.folder = RunFolder.create(place / "runs", "run")
         self.now = 1_000.0

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
+from time import tzset
 from typing import Any, Protocol
 
 import pytest
@@ -306,7 +307,8 @@ never mind
 
 GOLDEN_HTML = """\
 <article class="user">
-<h2>You <time datetime="2026-01-02T03:04:05+00:00">2026-01-02 03:04:05+00:00</time></h2>
+<h2>You <time datetime="2026-01-02T03:04:05+00:00" \
+title="2026-01-02 03:04:05+00:00 (UTC)">2026-01-02 03:04:05+00:00</time></h2>
 <div dir="auto"><p>Fix <em>this</em></p>
 <p>please</p>
 </div>
@@ -317,7 +319,8 @@ GOLDEN_HTML = """\
 </article>
 <article class="model">
 <h2>Gemini (gemini-2.5-pro) \
-<time datetime="2026-01-02T03:04:07+00:00">2026-01-02 03:04:07+00:00</time></h2>
+<time datetime="2026-01-02T03:04:07+00:00" \
+title="2026-01-02 03:04:07+00:00 (UTC)">2026-01-02 03:04:07+00:00</time></h2>
 <details><summary>Thought: Plan</summary>
 <div dir="auto"><p>Read, then
 write.</p>
@@ -368,6 +371,20 @@ def test_text() -> None:
 
 def test_markdown() -> None:
     assert "".join(to_markdown(TALK, About(), dropped=True)) == GOLDEN_MARKDOWN
+
+
+def test_times_of_a_page_are_local_with_utc_in_their_titles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    tzset()
+    try:
+        page = "".join(to_html(TALK, About()))
+    finally:
+        monkeypatch.undo()
+        tzset()
+    assert 'title="2026-01-02 03:04:05+00:00 (UTC)">2026-01-02 08:34:05+05:30</time></h2>' in page
+    assert re.search(r"<dt>Started</dt><dd>(unknown|<time [^>]+ title=)", page)
 
 
 def test_html() -> None:
@@ -565,7 +582,7 @@ def test_nothing_said_passes_for_a_message_in_markdown() -> None:
 class Page(HTMLParser):
     """What a page is made of, and whether its elements are properly nested."""
 
-    VOID = frozenset({"meta", "br", "hr", "img"})
+    VOID = frozenset({"meta", "br", "hr", "img", "input"})
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -232,7 +232,7 @@ def test_ascii_draws_nothing_else_on_any_screen(store: Path) -> None:
         me.shows("follow")
         for key, shown in (
             ("?", "Keys"),
-            ("i", "esc closes"),
+            ("i", "esc close"),
             ("e", "Markdown"),
             ("v", '"content"'),
             (F2, "gemtui-light"),

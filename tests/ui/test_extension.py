@@ -39,7 +39,7 @@ async def test_the_answers_are_seen_however_low_the_screen_is(
     stand_in(tmp_path, monkeypatch)
     async with person(store, (60, rows)) as me:
         await me.press("f8")
-        await me.sees("Install it?", "Do nothing (n)", "Install it (y)")
+        await me.sees("Install it?", "Cancel (n)", "Install it (y)")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -75,7 +75,7 @@ async def test_asked_for_again_meanwhile_it_is_installed_once(
         await me.press("f8")
         await me.sees("Install it?")
         await me.press("y")
-        await me.until(lambda: any("is at it" in said for said in me.said))
+        await me.until(lambda: any("is working" in said for said in me.said))
         await me.press("f8")
         (tmp_path / "go").write_text("on\n")
         await me.until(lambda: any("Installed: " in said for said in me.said))

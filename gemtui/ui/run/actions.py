@@ -77,7 +77,10 @@ async def trusted(
 
 
 async def _told(app: AppBase, options: AgentOptions) -> bool:
-    """Say what a run does that nobody is asked about, where that is news; False = no run."""
+    """Say what a run does that nobody is asked about, where that is new; False = no run.
+
+    It is asked about where it comes from the project, and only told where it is one's own.
+    """
     report = await asyncio.to_thread(told_before, options)
     if report.is_news:
         title = Clean("Before this run")
@@ -88,7 +91,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
         )
         yes = Choice("yes", Clean("Run"), Clean("say it again only when it changes"))
         return await _agreed(app, title, about, yes, report)
-    if report.changed:
+    if report.changed or (report.notices and not report.seen):
         app.say("; ".join(report.lines()))
         await _remember(app, report)
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +17,12 @@ from gemtui.jsonout import indented
 from gemtui.paths import typed_path
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
+from gemtui.sessions.redacted import redact, redacted_summary, replaced_in
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, counted, file_name, short_path
 from gemtui.transcript.model import Block, Message, ToolCall
 from gemtui.ui.kit.dialogs import AskScreen
-from gemtui.ui.sessions.export_dialog import FORMS, Export, ExportScreen
+from gemtui.ui.sessions.export_dialog import FORMS, Export, ExportScreen, Preview
 from gemtui.ui.sessions.marking import named
 
 if TYPE_CHECKING:
@@ -39,7 +41,13 @@ async def export(
     many = len(sessions) > 1
     title = clean_line(f"{len(sessions):,} sessions" if many else titled[0].title)
     stem = "gemini-sessions" if many else _stem(titled[0])
-    screen = ExportScreen(title, stem, forbidden=resolved(home), folder=many)
+    screen = ExportScreen(
+        title,
+        stem,
+        previews=[partial(_preview, each) for each in titled],
+        forbidden=resolved(home),
+        folder=many,
+    )
     chosen = await app.push_screen_wait(screen)
     if chosen is None:
         return
@@ -47,11 +55,10 @@ async def export(
         sessions = titled
     try:
         if many:
-            stems = [_stem(each) for each in titled]
-            done = await asyncio.to_thread(_write_all, sessions, stems, chosen)
+            done = await asyncio.to_thread(_write_all, sessions, titled, chosen)
             _say_written(app, chosen, *done)
         else:
-            await asyncio.to_thread(_write, sessions[0], chosen)
+            await asyncio.to_thread(_write, sessions[0], chosen, over=False)
             app.say(f"Written: {short_path(chosen.path)}")
     except (GemtuiError, OSError) as error:
         app.say(f"Nothing was written: {error}", problem=True)
@@ -61,23 +68,34 @@ def _stem(summary: Summary) -> str:
     return f"{file_name(summary.title[:60])}-{file_name(summary.id)[:8]}"
 
 
-def _write(summary: Summary, chosen: Export) -> None:
+def _preview(summary: Summary) -> Preview:
+    redactor = replaced_in(summary)
+    return Preview(redactor.replaced(), _stem(redacted_summary(summary, redactor)))
+
+
+def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
     with SessionLog(summary.path) as log:
         log.refresh()
-        write_whole(chosen.path, pieces(log, summary, chosen.format), durable=True, special=True)
+        redactor = redact(log, summary) if chosen.redact else None
+        data = pieces(log, summary, chosen.format, redactor=redactor)
+        write_whole(chosen.path, data, durable=True, special=True, over=over)
 
 
 def _write_all(
-    sessions: Sequence[Summary], stems: Sequence[str], chosen: Export
+    sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
 ) -> tuple[int, list[str]]:
-    """Write a new file for each; return how many, and what went wrong. Raises OSError."""
+    """Write a new file for each; return how many, and what went wrong. Raises OSError.
+
+    `titled`: the sessions as their files are called.
+    """
     chosen.path.mkdir(exist_ok=True)
     problems = []
-    for summary, stem in zip(sessions, stems, strict=True):
+    for summary, title in zip(sessions, titled, strict=True):
         try:
+            stem = _preview(title).stem if chosen.redact else _stem(title)
             path = _claimed(chosen.path, stem, FORMS[chosen.format][0])
             try:
-                _write(summary, Export(chosen.format, path))
+                _write(summary, chosen._replace(path=path), over=True)
             except BaseException:
                 path.unlink()
                 raise

@@ -1,29 +1,44 @@
-"""Ask for the file and the form of an export."""
+"""Ask for the file and the form of an export, and whether secrets are replaced in it."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.content import Content
 
+from gemtui.errors import GemtuiError
 from gemtui.export_formats import Format
 from gemtui.paths import current_folder
-from gemtui.text import Clean, short_path, visible_line
+from gemtui.redact.redactor import Replaced
+from gemtui.text import Clean, clean_line, counted, short_path, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.kit.tick import Tick
 
 
 class Export(NamedTuple):
-    """The form and the file of an export."""
+    """The form and the file of an export. `redact`: secrets are replaced in it."""
 
     format: Format
     path: Path
+    redact: bool = False
+
+
+class Preview(NamedTuple):
+    """What would be replaced in a session, and its file's name without suffix and secrets."""
+
+    replaced: Sequence[Replaced]
+    stem: str
 
 
 FORMS = {
@@ -32,19 +47,37 @@ FORMS = {
     Format.TEXT: (".txt", "Plain text"),
     Format.JSON: (".json", "JSONL, the records as Gemini CLI stored them"),
     Format.UNIFIED: (".unified.json", "Claude-compatible messages"),
+    Format.REPLAY: (".replay.html", "Replay, a page that plays the session"),
 }
+
+
+class _RedactTick(Tick):
+    """`enter` exports, as in all other fields of the dialog."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.export", show=False)]
 
 
 class ExportScreen(DialogScreen[Export]):
     """Closes with an `Export` to a file that does not exist yet, or with None.
 
-    `folder`: to a folder, which may exist.
+    `previews`: one for each session, read from the disk when secrets are to be replaced; each may
+    raise GemtuiError or OSError. `folder`: to a folder, which may exist.
     """
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(self, title: Clean, stem: str, *, forbidden: Path, folder: bool = False) -> None:
+    def __init__(
+        self,
+        title: Clean,
+        stem: str,
+        *,
+        previews: Sequence[Callable[[], Preview]],
+        forbidden: Path,
+        folder: bool = False,
+    ) -> None:
         super().__init__()
+        self._previews = previews
+        self._searched = ""
         self._heading, self._stem, self._forbidden = title, stem, forbidden
         self._folder = folder
         self._suffix = self._suffix_of(Format.MARKDOWN)
@@ -52,7 +85,7 @@ class ExportScreen(DialogScreen[Export]):
     def compose(self) -> ComposeResult:
         """The forms, the file, what is wrong with it."""
         what = "folder" if self._folder else "file"
-        with Dialog(own("Export"), own(f"enter export   tab {what} name   esc close")):
+        with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
             yield Label(Content.styled(self._heading, "bold"))
             yield OptionList(
                 *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
@@ -61,6 +94,10 @@ class ExportScreen(DialogScreen[Export]):
                 Content(f"{what.capitalize()} in {short_path(current_folder())}"), id="folder"
             )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
+            yield _RedactTick(own("Redact: replace secrets (space)"), id="redact")
+            with VerticalScroll(id="replaced", can_focus=True) as replaced:
+                replaced.display = False
+                yield Static(id="replaced-words")
             yield Label(id="problem")
 
     @on(OptionList.OptionHighlighted)
@@ -73,15 +110,57 @@ class ExportScreen(DialogScreen[Export]):
         self._suffix = suffix
 
     @on(Input.Changed)
-    def _other_name(self, event: Input.Changed) -> None:
-        self.query_one("#problem", Label).update(own(self._problem(event.value)))
+    def _other_name(self) -> None:
+        self._say_problem()
+
+    @on(Tick.Changed)
+    def _redaction(self, event: Tick.Changed) -> None:
+        self.query_one("#replaced").display = event.value
+        if event.value:
+            self.run_worker(self._preview(), group="preview", exclusive=True)
+        else:
+            self.workers.cancel_group(self, "preview")
+            self._searched = ""
+            self._say_problem()
+
+    async def _preview(self) -> None:
+        """List what would be replaced, and take secrets out of the file's name."""
+        words = self.query_one("#replaced-words", Static)
+        lines: list[Clean] = []
+        self._searched = "Looking for secrets..."
+        self._say_problem()
+        for number, preview in enumerate(self._previews, 1):
+            words.update(Clean(f"{self._searched} {number:,} of {len(self._previews):,}"))
+            try:
+                found = await asyncio.to_thread(preview)
+            except (GemtuiError, OSError) as error:
+                lines.append(clean_line(f"could not be read: {error}"))
+                continue
+            lines += map(_replaced_line, found.replaced)
+            if not self._folder:
+                self._other_stem(found.stem)
+        words.update(Clean("\n".join(lines) or "No secrets found."))
+        self._searched = ""
+        self._say_problem()
+
+    def _other_stem(self, stem: str) -> None:
+        name = self.query_one(Input)
+        if name.value == visible_line(free_name(self._stem, self._suffix)):
+            name.value = visible_line(free_name(stem, self._suffix))
+        self._stem = stem
+
+    def _say_problem(self) -> None:
+        problem = self._searched or self._problem(self.query_one(Input).value)
+        self.query_one("#problem", Label).update(own(problem))
 
     @on(Input.Submitted)
     @on(OptionList.OptionSelected)
-    def _chosen(self) -> None:
+    def action_export(self) -> None:
+        """Close with what is chosen, unless something is wrong with the file."""
         name = self.query_one(Input).value
-        if not self._problem(name):
-            self.dismiss(Export(self._format(), place_of(name)))
+        if not self._searched and not self._problem(name):
+            redact = self.query_one(Tick).value
+            self.dismiss(Export(self._format(), place_of(name), redact))
 
     def _format(self) -> Format:
         option = self.query_one(OptionList).highlighted_option
@@ -92,3 +171,7 @@ class ExportScreen(DialogScreen[Export]):
 
     def _problem(self, name: str) -> str:
         return problem_of(name, forbidden=self._forbidden, folder=self._folder)
+
+
+def _replaced_line(each: Replaced) -> Clean:
+    return clean_line(f"{counted(each.times, 'place')}: {each.shortened} -> {each.placeholder}")

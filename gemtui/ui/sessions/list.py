@@ -22,7 +22,6 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
@@ -466,6 +465,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
 
     def action_sort(self) -> None:
         """Choose the property that orders the list."""
+        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
         def chosen(sort: str | None) -> None:
             if sort is not None:

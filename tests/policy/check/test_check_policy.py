@@ -80,7 +80,7 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(
         (f'{GLOB}decision = "frob"\npriority = 1\n', "decision", '"frob" is no', ""),
         (f"{GLOB}decision = true\npriority = 1\n", "decision", "must be one of", ""),
         (f'{GLOB}decision = "deny"\n', "priority", "priority is missing", "from 0 to 999"),
-        (f'{GLOB}decision = "deny"\npriority = 1.5\n', "priority", "1.5 is no whole", "write 2"),
+        (f'{GLOB}decision = "deny"\npriority = 1.5\n', "priority", "1.5 is not a whole", "write 2"),
         (f'{GLOB}decision = "deny"\npriority = 1000\n', "priority", "1000 is no", "write 999"),
         (f'{GLOB}decision = "deny"\npriority = -1\n', "priority", "-1 is no", "write 0"),
         (f'{GLOB}decision = "deny"\npriority = inf\n', "priority", "inf is no", "write 999"),

@@ -68,6 +68,6 @@ async def test_in_the_help_where_nothing_is_searched(tmp_path: Path) -> None:
 async def test_in_a_list_of_choices(long: Path) -> None:
     async with person(long, NARROW) as me:
         await me.press("e", "ctrl+d")
-        assert me.app.screen.query_one(OptionList).highlighted == 2
+        assert me.app.screen.query_one(OptionList).highlighted == 3
         await me.press("ctrl+u", "ctrl+u")
         assert me.app.screen.query_one(OptionList).highlighted == 0

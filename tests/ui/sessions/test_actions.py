@@ -72,6 +72,33 @@ async def test_export_overwrites_nothing_and_leaves_the_store_alone(store: Path)
     assert not (store / "tmp" / "x.md").exists()
 
 
+async def test_a_redacted_export_shows_before_what_it_replaces(store: Path) -> None:
+    token = "gh" + "p_" + "aB3x" * 9
+    chats = store / "tmp/secrets/chats"
+    chats.mkdir(parents=True)
+    time = "2026-11-23T10:00:00.000Z"
+    records = (
+        {"sessionId": "5ec2e7-1", "projectHash": "0" * 64, "startTime": time, "lastUpdated": time},
+        {"id": "m1", "timestamp": time, "type": "user", "content": [{"text": f"Use {token}"}]},
+        {"id": "m2", "timestamp": time, "type": "gemini", "content": f"{token} it is, a@b.org"},
+    )
+    (chats / "session-2026-11-23T10-00-5ec2e7.jsonl").write_text(
+        "".join(json.dumps(record) + "\n" for record in records)
+    )
+    async with person(store, NARROW) as me:
+        await me.press("e", "tab", "tab", "space")
+        await me.sees(
+            "[x] Redact",
+            "3 places: ghp_… (40 characters) -> [redacted:github-token-1]",
+            "1 place: a@… (7 characters) -> [redacted:email-1]",
+        )
+        await me.press("enter")
+        await me.until(lambda: any("Written: " in said for said in me.said))
+        (path,) = Path().glob("*.md")
+        assert token[:12] not in path.name + path.read_text()
+        assert "[redacted:email-1]" in path.read_text().replace("\\", "")
+
+
 async def test_delete_lists_the_files_and_takes_no_for_an_answer(store: Path) -> None:
     async with person(store, WIDE) as me:
         await me.press("down", "d")

@@ -218,7 +218,7 @@ async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
         for path in (tmp_path / ".gemini/tmp/tide/chats").iterdir():
             path.unlink()
         await me.press("enter")
-        await me.until(lambda: any("not there any more" in said for said in me.said))
+        await me.until(lambda: any("no longer exists" in said for said in me.said))
 
 
 async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:

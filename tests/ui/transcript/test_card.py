@@ -179,7 +179,7 @@ def test_a_cancelled_edit_says_that_nothing_was_written() -> None:
     display = DiffDisplay(diff="@@ -0,0 +1 @@\n+n\n", path="a", name="a", added=1, removed=0)
     lines = body(drawn(called("write_file", display, ToolStatus.CANCELLED)))
     assert "cancelled" in lines[0]
-    assert lines[-1].startswith("└ nothing was written ─")
+    assert lines[-1].startswith("└ not written ─")
 
 
 def test_line_numbers_and_signs_of_a_diff_are_margin() -> None:

@@ -59,7 +59,7 @@ def test_an_answer_of_which_only_counters_were_stored_says_that_it_is_empty() ->
 
 def test_counters_that_do_not_add_up_are_marked_and_shown_as_they_are() -> None:
     wrong = Usage(input=10, output=5, thoughts=0, tool=0, total=99)
-    assert "! does not add up  99 tokens" in head(said(usage=wrong))
+    assert "! tokens don't add up  99 tokens" in head(said(usage=wrong))
 
 
 def test_unknown_is_not_zero() -> None:

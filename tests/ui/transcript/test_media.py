@@ -169,7 +169,7 @@ async def test_without_an_image_the_keys_say_so(tmp_path: Path, work: Path) -> N
 @pytest.mark.parametrize(
     ("environ", "platform", "said"),
     [
-        ({}, "linux", "no display"),
+        ({}, "linux", "No display"),
         ({"SSH_CONNECTION": "x"}, "darwin", "over ssh"),
         ({"DISPLAY": ":0", "PATH": "/nowhere"}, "linux", "xdg-open.*not found"),
         ({"DISPLAY": ":0", "PATH": "."}, "linux", "xdg-open.*not found"),

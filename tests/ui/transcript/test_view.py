@@ -296,11 +296,11 @@ async def test_find_counts_marks_and_steps_with_a_word() -> None:
         assert app.focused is app.view
         await pilot.press("N", "N", "N")
         assert str(app.view.found) == "8 of 8"
-        assert app.view.word == "search goes on from the end"
+        assert app.view.word == "search continued from the end"
         assert any("reply 7" in line for line in app.lines())
         await pilot.press("n")
         assert str(app.view.found) == "1 of 8"
-        assert app.view.word == "search goes on from the start"
+        assert app.view.word == "search continued from the start"
         await pilot.press("escape")
         assert (app.view.found.query, app.view.word) == ("", "")
         assert app.said == []

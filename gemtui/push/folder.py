@@ -1,0 +1,256 @@
+"""The folder that `gemtui push` writes: safe to write twice, by two programs, and after a kill.
+
+Each file is written whole or not at all, and what a day's file holds stands beside it, written
+after it: a kill between the two costs one more reading. Nothing is removed, and nothing is written
+through a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gemtui.errors import PushError
+from gemtui.files import locked, make_folder, open_regular, read_small, resolved, write_whole
+from gemtui.push.rows import SCHEMA
+from gemtui.push.zstd import Damaged, compressed, lines_in
+
+MANIFEST = "manifest.json"
+DATA = "messages.ndjson.zst"
+SOURCES = "_sources.json"
+_LOCK = ".gemtui-push.lock"
+_SESSION = re.compile(rb'\{"session":("(?:[^"\\]|\\.)*")')
+_CHUNK = 1 << 20
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What the folder is; `redact`: its rows have no secrets, and it has no raw files."""
+
+    made_by: str = "gemtui push"
+    schema: int = SCHEMA
+    redact: bool = False
+
+
+class PushedFile(Struct, frozen=True, kw_only=True):
+    """The session file from which rows were made: its size, time, and number of rows."""
+
+    size: int
+    modified: int
+    rows: int
+    raw: str | None = None
+
+
+class Sources(Struct, frozen=True, kw_only=True):
+    """What a day's file holds: its bytes, and the file of each session, by id."""
+
+    schema: int = SCHEMA
+    bytes: int = 0
+    sessions: Mapping[str, PushedFile] = {}
+
+
+class PushFolder:
+    """A folder to push to. `open_folder` makes one."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+
+    # --- days --------------------------------------------------------------------------------
+
+    def day(self, project: str, day: str) -> Path:
+        """Return the folder of a project's day; the names say what engines take as columns."""
+        return self.path / "sessions" / f"project_key={_safe(project)}" / f"day={_safe(day)}"
+
+    def sources(self, day: Path) -> Sources:
+        """Return what a day's file holds, as far as that is the file that is there."""
+        try:
+            found = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
+            whole = (day / DATA).stat().st_size == found.bytes and found.schema == SCHEMA
+        except (OSError, msgspec.DecodeError):
+            return Sources()
+        return found if whole else Sources()
+
+    def write_day(
+        self,
+        day: Path,
+        changed: Mapping[str, Callable[[], Iterable[bytes]]],
+        sources: Mapping[str, PushedFile],
+        rows: Mapping[str, int],
+    ) -> int:
+        """Write the rows of sessions, by id, over their old ones; return the bytes of the file.
+
+        Rows of other sessions stay. `sources`: of all sessions of the day; the numbers of rows are
+        taken from `rows`, which is filled while they are written. Raises OSError, PushError.
+        """
+        self._make(day)
+        self._require_no_link(day / DATA)
+        self._require_no_link(day / SOURCES)
+        write_whole(day / DATA, compressed(self._merged(day / DATA, changed)), durable=True)
+        size = (day / DATA).stat().st_size
+        held = {
+            id: msgspec.structs.replace(each, rows=rows.get(id, each.rows))
+            for id, each in sorted(sources.items())
+        }
+        value = msgspec.to_builtins(Sources(bytes=size, sessions=held))
+        write_whole(day / SOURCES, [msgspec.json.encode(value, order="sorted")], durable=True)
+        return size
+
+    def _merged(
+        self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]
+    ) -> Iterator[bytes]:
+        """The rows in the order of session ids: the old ones, and those of changed sessions."""
+        waiting = sorted(changed)
+        for id, lines in groupby(self._lines(path), key=_session_of):
+            while waiting and waiting[0] < id:
+                yield from changed[waiting.pop(0)]()
+            if waiting and waiting[0] == id:
+                yield from changed[waiting.pop(0)]()
+            elif id not in changed:
+                yield from lines
+        for id in waiting:
+            yield from changed[id]()
+
+    def _lines(self, path: Path) -> Iterator[bytes]:
+        if not path.exists():
+            return
+        try:
+            yield from lines_in(path)
+        except (Damaged, EOFError) as error:
+            raise PushError(f"{path} is damaged ({error}): move it away and push again") from error
+
+    # --- raw files ---------------------------------------------------------------------------
+
+    def keep_raw(self, source: Path) -> tuple[str, bool]:
+        """Keep a session file under the SHA-256 of its content; return that, and if it is new.
+
+        Raises OSError, PushError.
+        """
+        with open_regular(source) as stream:
+            size = os.fstat(stream.fileno()).st_size
+        digest = sha256()
+        for piece in _pieces(source, size):
+            digest.update(piece)
+        name = digest.hexdigest()
+        target = self.path / "raw" / name[:2] / f"{name}{source.suffix}.zst"
+        self._make(target.parent)
+        self._require_no_link(target)
+        if target.exists():
+            return name, False
+        write_whole(target, compressed(_checked(source, size, name)), durable=True)
+        return name, True
+
+    # --- folders -----------------------------------------------------------------------------
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder below this one, of which none may be a link. Raises OSError, PushError."""
+        place = self.path
+        for part in folder.relative_to(self.path).parts:
+            place /= part
+            self._require_no_link(place)
+            make_folder(place)
+
+    def _require_no_link(self, path: Path) -> None:
+        if path.is_symlink():
+            raise PushError(f"{path} is a link: nothing is written through links")
+
+
+@contextmanager
+def open_folder(
+    path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]
+) -> Iterator[PushFolder]:
+    """Hold a folder to push to alone; it is made where there is none.
+
+    `home`: Gemini CLI's folder, outside of which it must be. `waiting`: called where another push
+    holds it. Raises PushError for folders with other things in them, and OSError.
+    """
+    if path.is_symlink():
+        raise PushError(f"{path} is a link: name the folder itself")
+    place = resolved(path)
+    if place.is_relative_to(resolved(home)):
+        raise PushError(f"{path} belongs to Gemini CLI: name a folder elsewhere")
+    if place.exists() and not (place / _LOCK).exists():
+        _require_ours(place)
+    make_folder(place)
+    with _alone(place / _LOCK, waiting):
+        _require_ours(place)
+        manifest = _manifest(place)
+        if manifest is None:
+            manifest = Manifest(redact=redact)
+            write_whole(place / MANIFEST, [msgspec.json.encode(manifest)], durable=True)
+        if manifest.schema > SCHEMA:
+            raise PushError(f"{path} was written by a newer gemtui: update this one")
+        if manifest.redact != redact:
+            state = "with" if manifest.redact else "without"
+            raise PushError(f"{path} was pushed {state} --redact: name another folder")
+        yield PushFolder(place, manifest)
+
+
+@contextmanager
+def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    with locked(path, wait=False) as mine:
+        if mine:
+            yield
+            return
+    waiting()
+    with locked(path):
+        yield
+
+
+def _require_ours(place: Path) -> None:
+    """Raises PushError for a folder with other things in it than ours."""
+    names = {each.name for each in place.iterdir()}
+    strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
+    if MANIFEST not in names and any(strange):
+        raise PushError(f"{place} is not empty, and no folder of gemtui push: name a new one")
+
+
+def _manifest(place: Path) -> Manifest | None:
+    if (place / MANIFEST).is_symlink():
+        raise PushError(f"{place / MANIFEST} is a link: nothing is written through links")
+    try:
+        return msgspec.json.decode(read_small(place / MANIFEST), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise PushError(f"{place / MANIFEST} can't be read ({error}): name a new folder") from error
+
+
+def _safe(name: str) -> str:
+    """A name as one part of a path that every system and engine takes; other names by a digest."""
+    kept = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:100].strip(".")
+    if kept == name:
+        return name
+    return f"{kept}~{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def _session_of(line: bytes) -> str:
+    found = _SESSION.match(line)
+    value: Any = msgspec.json.decode(found[1]) if found else ""
+    return str(value)
+
+
+def _pieces(source: Path, size: int) -> Iterator[bytes]:
+    with open_regular(source) as stream:
+        while size > 0 and (piece := stream.read(min(_CHUNK, size))):
+            size -= len(piece)
+            yield piece
+
+
+def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
+    """The same bytes again. Raises OSError if they are others by now."""
+    digest = sha256()
+    for piece in _pieces(source, size):
+        digest.update(piece)
+        yield piece
+    if digest.hexdigest() != name:
+        raise OSError(errno.EAGAIN, "changed while it was read: push again", str(source))

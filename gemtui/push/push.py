@@ -1,0 +1,153 @@
+"""Write all sessions into a folder, and at the next time only what has changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+from gemtui.errors import NotASession, PushError, SessionTooLarge
+from gemtui.push.folder import DATA, PushedFile, PushFolder
+from gemtui.push.rows import rows_of
+from gemtui.redact.redactor import Redactor
+from gemtui.sessions.problem import Problem
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.redacted import redact, redacted_summary
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+
+UNKNOWN_DAY = "unknown"
+_LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})
+
+
+@dataclass(slots=True)
+class Pushed:
+    """What one push did: sessions considered and changed, files written, what went wrong."""
+
+    sessions: int = 0
+    changed: int = 0
+    days: list[str] = field(default_factory=list)
+    raw: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "sessions": self.sessions,
+            "changed": self.changed,
+            "files_written": self.days,
+            "raw_written": self.raw,
+        }
+
+
+def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
+    """Return the sessions that are pushed: main ones and subagents, used since a time."""
+    return [
+        each
+        for each in sessions
+        if each.kind is not SessionKind.CHECKPOINT
+        and _LEFT_OUT.isdisjoint(each.flags)
+        and (since is None or each.when >= since)
+    ]
+
+
+def push(
+    folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]
+) -> Pushed:
+    """Write the sessions that have changed since they were pushed, a day's file at a time.
+
+    `progress`: called with the number of sessions that are done. What can't be read is a problem,
+    and its old rows stay. Raises OSError and PushError where the folder can't be written.
+    """
+    done = Pushed()
+    for (project, day), group in sorted(_by_day(sessions).items()):
+        _push_day(folder, project, day, group, done)
+        done.sessions += len(group)
+        progress(done.sessions)
+    return done
+
+
+def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
+    """The sessions by project and the UTC day of their first message, then by id."""
+    days: dict[tuple[str, str], dict[str, Summary]] = {}
+    for each in sessions:
+        began = each.started or each.updated
+        day = UNKNOWN_DAY if began is None else f"{began.astimezone(UTC):%Y-%m-%d}"
+        days.setdefault((each.project_key, day), {}).setdefault(each.id, each)
+    return days
+
+
+def _push_day(
+    folder: PushFolder, project: str, day: str, group: dict[str, Summary], done: Pushed
+) -> None:
+    place = folder.day(_project_name(folder, project), day)
+    known = dict(folder.sources(place).sessions)
+    changed: dict[str, Callable[[], Iterable[bytes]]] = {}
+    rows: dict[str, int] = {}
+    for id, summary in group.items():
+        try:
+            now = _state(summary)
+            before = known.get(id)
+            if before is not None and (before.size, before.modified) == (now.size, now.modified):
+                continue
+            _require_readable(summary)
+            _require_plain_id(folder, summary)
+            raw = None
+            if not folder.manifest.redact:
+                raw, new = folder.keep_raw(summary.path)
+                done.raw += new
+        except (NotASession, SessionTooLarge, OSError) as error:
+            done.problems.append(Problem(path=summary.path, line=None, what=_words(error)))
+            continue
+        known[id] = PushedFile(size=now.size, modified=now.modified, rows=0, raw=raw)
+        changed[id] = partial(_rows, folder, summary, raw, rows)
+    if changed:
+        folder.write_day(place, changed, known, rows)
+        done.changed += len(changed)
+        done.days.append(str((place / DATA).relative_to(folder.path)))
+
+
+def _state(summary: Summary) -> PushedFile:
+    info = summary.path.stat()
+    return PushedFile(size=info.st_size, modified=info.st_mtime_ns, rows=0)
+
+
+def _require_readable(summary: Summary) -> None:
+    with SessionLog(summary.path) as log:
+        log.refresh()
+
+
+def _require_plain_id(folder: PushFolder, summary: Summary) -> None:
+    """Ids join rows, so none can be replaced. Raises NotASession for one that holds a secret."""
+    if folder.manifest.redact and Redactor().apply(summary.id) != summary.id:
+        raise NotASession("its id looks like a secret: left out", path=summary.path)
+
+
+def _project_name(folder: PushFolder, project: str) -> str:
+    if not folder.manifest.redact or Redactor().apply(project) == project:
+        return project
+    return f"redacted-{sha256(project.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _rows(
+    folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str, int]
+) -> Iterator[bytes]:
+    with SessionLog(summary.path) as log:
+        try:
+            log.refresh()
+        except (NotASession, SessionTooLarge) as error:
+            raise PushError(f"{summary.path} changed while it was read: push again") from error
+        about = summary
+        if folder.manifest.redact:
+            redactor = redact(log, summary)
+            about = redacted_summary(summary, redactor)
+        for number, row in enumerate(rows_of(log, about, raw=raw), 1):
+            rows[summary.id] = number
+            yield row
+
+
+def _words(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

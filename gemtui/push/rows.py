@@ -1,0 +1,103 @@
+"""The rows of a session: one for each message, with all columns in each, as assets/push.md says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from msgspec.structs import asdict
+
+from gemtui.jsonin import loads
+from gemtui.jsonout import encode
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Summary, iso
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import (
+    Attachment,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    ToolStatus,
+    Usage,
+)
+from gemtui.transcript.tools import WRITING, asked_path, kind_of
+
+SCHEMA = 1
+"""Changes when a column changes its meaning; new columns don't change it."""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def rows_of(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
+    """Yield the messages of a session as JSON lines, dropped ones marked, one at a time.
+
+    `raw`: the SHA-256 of its file, None = the file is not given away.
+    """
+    transcript = transcript_of(log, dropped=True, in_flight=False)
+    about = {
+        "session": summary.id,
+        "schema": SCHEMA,
+        "title": summary.title,
+        "project": summary.project,
+        "kind": summary.kind.value,
+        "parent": summary.parent,
+        "started": iso(summary.started),
+        "updated": iso(summary.updated),
+        "raw": raw,
+    }
+    for number, message in enumerate(transcript):
+        row = encode({**about, "number": number, **_columns(message)}) + b"\n"
+        yield encode(_sound(loads(row))) + b"\n" if rb"\ud" in row else row
+
+
+def _columns(message: Message) -> dict[str, Any]:
+    blocks = message.blocks
+    usage = message.usage or Usage()
+    return {
+        "message": message.id,
+        "timestamp": iso(message.time),
+        "author": message.author.value,
+        "prompt": message.prompt,
+        "dropped": None if message.dropped is None else message.dropped.value,
+        "model": message.model,
+        "text": "\n\n".join(each.text for each in blocks if isinstance(each, Text | Notice)),
+        "thoughts": "\n\n".join(
+            f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)
+        ),
+        "attachments": [each.name for each in blocks if isinstance(each, Attachment)],
+        "tokens": asdict(usage),
+        "calls": [_call(each) for each in blocks if isinstance(each, ToolCall)],
+    }
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    diff = call.display if isinstance(call.display, DiffDisplay) else None
+    path = (diff.path if diff else "") or asked_path(call.args)
+    wrote = kind_of(call.name) in WRITING and call.status is ToolStatus.SUCCESS
+    return {
+        "id": call.id,
+        "name": call.name,
+        "status": call.status.value,
+        "time": iso(call.time),
+        "duration_ms": None if call.duration is None else call.duration // _MILLISECOND,
+        "exit_code": call.exit_code,
+        "path": path or None,
+        "wrote": wrote,
+        "added": diff.added if diff else None,
+        "removed": diff.removed if diff else None,
+        "arguments": encode(dict(call.args)).decode(),
+        "output": call.output,
+        "error": call.error,
+    }
+
+
+def _sound(value: Any) -> Any:
+    """A value without lone surrogates, which are no text for most readers of JSON."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
+    if isinstance(value, dict):
+        return {_sound(key): _sound(each) for key, each in value.items()}
+    return [_sound(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""Replace secrets in sessions that are shared."""

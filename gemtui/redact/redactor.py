@@ -1,0 +1,330 @@
+"""Replace secrets in JSON values by placeholders, the same one for the same secret.
+
+A secret that only its surroundings give away, such as a password in an address, is also replaced
+where it stands alone: `learn` reads everything first. What has no form of its own is not found:
+pictures and other binary content, encoded texts, secrets that are cut in two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import is_
+from typing import Any, NamedTuple
+
+from gemtui.redact.rules import (
+    ENV_FILE,
+    ENV_LINE,
+    RULES,
+    SECRET_NAME,
+    Rule,
+    is_distinct,
+    is_plausible,
+    is_variable,
+)
+from gemtui.text import COLOUR
+
+_BASE64 = re.compile(r"[0-9A-Za-z+/_-]*={0,2}")
+_KEY_LINE = re.compile(r"[0-9A-Za-z+/=]{40,}")
+_TEXTS = frozenset({"content", "new_string", "old_string", "prompt", "instruction"})
+"""Arguments in which the name of a file says nothing about the call."""
+_SHORTEST_TAIL = 6
+_SHORT = 40
+
+
+class Replaced(NamedTuple):
+    """A secret as a person may see it: its kind, placeholder and beginning, and how often."""
+
+    kind: str
+    placeholder: str
+    shortened: str
+    times: int
+
+
+class _Span(NamedTuple):
+    """A secret in a text. `lead`: characters before it that make a common word one, as `NAME=`."""
+
+    start: int
+    end: int
+    kind: str
+    lead: int = 0
+
+
+class Redactor:
+    """Replaces secrets. `learn` all of a session, then `apply` to whatever is given away of it."""
+
+    def __init__(self) -> None:
+        self._placeholders: dict[str, str] = {}
+        self._secrets: dict[str, tuple[str, str]] = {}
+        self._numbers = Counter[str]()
+        self._counts = Counter[str]()
+        self._known: dict[str, tuple[int, str]] = {}
+
+    def learn(self, value: Any) -> None:
+        """Find the secrets of a JSON value, so that `apply` finds them without surroundings."""
+        self._walk(value, learn=True)
+
+    def apply(self, value: Any) -> Any:
+        """Return a JSON value with its secrets replaced; what holds none is returned as it is."""
+        return self._walk(value, learn=False)
+
+    def clipped(self, text: str) -> str:
+        """Return a text that was cut at its end, also without the first part of a secret there."""
+        text = self.apply(text)
+        for secret, (_, placeholder) in self._secrets.items():
+            for length in range(min(len(secret) - 1, len(text)), _SHORTEST_TAIL - 1, -1):
+                if text.endswith(secret[:length]):
+                    return text[:-length] + placeholder
+        return text
+
+    def replaced(self) -> list[Replaced]:
+        """Return what `apply` has replaced so far, in the order of its first occurrence."""
+        return [
+            Replaced(kind, placeholder, _shortened(secret), self._counts[placeholder])
+            for secret, (kind, placeholder) in self._secrets.items()
+            if self._counts[placeholder]
+        ]
+
+    # --- values ------------------------------------------------------------------------------
+
+    def _walk(self, value: Any, *, learn: bool, name: str = "", env: bool = False) -> Any:
+        """Change the texts in a JSON value, its keys too; parts without secrets stay the same."""
+        if isinstance(value, str):
+            if not learn:
+                return self._replaced(value, name, env)
+            self._learn_text(value, name, env)
+            return value
+        if isinstance(value, Mapping):
+            return self._object(value, learn=learn, env=env or _is_about_env(value))
+        if isinstance(value, (list, tuple)):
+            items: Sequence[Any] = value
+            if len(value) > 1 and all(map(_has_text, value)):
+                items = self._pieces(value, name, env, learn=learn)
+            made = [self._walk(each, learn=learn, name=name, env=env) for each in items]
+            return value if all(map(is_, made, value)) else made
+        return value
+
+    def _object(self, value: Mapping[Any, Any], *, learn: bool, env: bool) -> Any:
+        if _is_binary(value):
+            return value
+        made = {}
+        for key, each in value.items():
+            name = key if isinstance(key, str) else ""
+            new_key = self._walk(name, learn=learn) if name else key
+            made[new_key] = self._walk(each, learn=learn, name=name, env=env)
+        same = len(made) == len(value) and all(
+            key in made and made[key] is each for key, each in value.items()
+        )
+        return value if same else made
+
+    def _pieces(
+        self, values: Sequence[Mapping[str, Any]], name: str, env: bool, *, learn: bool
+    ) -> Sequence[Mapping[str, Any]]:
+        """Replace secrets in pieces of one text, such as the colours of a line, which cut them."""
+        texts = [value["text"] for value in values]
+        joined = "".join(texts)
+        if "\x1b" in joined or "\x9b" in joined:
+            return values
+        if learn:
+            self._learn_text(joined, name, env)
+            return values
+        starts = [0, *accumulate(map(len, texts))]
+        spans = self._spans(joined, name, env)
+        if not spans:
+            return values
+        made = []
+        for value, text, start in zip(values, texts, starts, strict=False):
+            pieces, at, end = list[str](), start, start + len(text)
+            for span in spans:
+                if span.start < end and span.end > start:
+                    pieces.append(joined[at : max(at, span.start)])
+                    if span.start >= start:
+                        pieces.append(self._counted(joined[span.start : span.end], span.kind))
+                    at = min(span.end, end)
+            made.append({**value, "text": "".join((*pieces, joined[at:end]))})
+        return made
+
+    # --- texts -------------------------------------------------------------------------------
+
+    def _learn_text(self, text: str, name: str, env: bool) -> None:
+        plain, _ = _uncoloured(text)
+        found = list(self._found(plain, name, env))
+        for span in _merged(found):
+            self._placeholder(plain[span.start : span.end], span.kind)
+        for span in found:
+            secret = plain[span.start : span.end]
+            if span.kind == "private-key":
+                for line in _KEY_LINE.findall(secret.replace("\\n", "\n")):
+                    self._known.setdefault(line.lstrip("+"), (0, span.kind))
+            elif span.kind == "home" or (span.kind in _ANYWHERE and is_distinct(secret)):
+                self._known.setdefault(secret.rstrip("="), (0, span.kind))
+            elif span.kind == "env-value":
+                assignment = plain[span.start - span.lead : span.end]
+                self._known.setdefault(assignment, (span.lead, span.kind))
+
+    def _replaced(self, text: str, name: str, env: bool) -> str:
+        plain, places = _uncoloured(text)
+        spans = self._spans(plain, name, env)
+        if not spans:
+            return text
+        pieces, at = list[str](), 0
+        for span in spans:
+            start = places[span.start] if places else span.start
+            end = places[span.end - 1] + 1 if places else span.end
+            pieces += (text[at:start], self._counted(plain[span.start : span.end], span.kind))
+            at = end
+        return "".join((*pieces, text[at:]))
+
+    def _spans(self, text: str, name: str, env: bool) -> list[_Span]:
+        return _merged([*self._found(text, name, env), *self._literals(text)])
+
+    def _counted(self, secret: str, kind: str) -> str:
+        placeholder = self._placeholder(secret, kind)
+        self._counts[placeholder] += 1
+        return placeholder
+
+    def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
+        """What rules find; spans may overlap."""
+        lowered = text.lower()
+        for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
+            for found in rule.pattern.finditer(text):
+                start, end = found.span("secret" if "secret" in rule.pattern.groupindex else 0)
+                if rule.before is not None:
+                    lead = rule.before.search(text, max(0, start - 80), start)
+                    if lead is None:
+                        continue
+                    start = lead.start()
+                secret = text[start:end]
+                if not is_variable(secret) and (not rule.plausible or is_plausible(secret)):
+                    yield _Span(start, end, rule.kind)
+        if env:
+            yield from _env_values(text)
+        if SECRET_NAME.fullmatch(name) and len(text) > 3 and not is_variable(text):
+            yield _Span(0, len(text), "secret")
+
+    def _literals(self, text: str) -> Iterator[_Span]:
+        """Where secrets stand that were learned from their surroundings."""
+        for literal, (offset, kind) in self._known.items():
+            at = text.find(literal)
+            while at >= 0:
+                end = at + len(literal)
+                before = text[at - 1 : at] if offset else ""
+                if not _goes_on(before) and (kind != "home" or not _goes_on(text[end : end + 1])):
+                    yield _Span(at + offset, end, kind)
+                at = text.find(literal, end)
+
+    def _placeholder(self, secret: str, kind: str) -> str:
+        key = re.sub(r"\\[nr]|\W", "", secret) if kind == "private-key" else secret
+        if key not in self._placeholders:
+            self._numbers[kind] += 1
+            placeholder = f"[redacted:{kind}-{self._numbers[kind]}]"
+            self._placeholders[key] = placeholder
+            self._secrets[secret] = kind, placeholder
+        return self._placeholders[key]
+
+
+def replaced_words(redactor: Redactor) -> str:
+    """Say how many secrets were replaced, by kind: `2 email, 1 github-token`; `nothing`."""
+    kinds = Counter(each.kind for each in redactor.replaced())
+    return ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()) or "nothing"
+
+
+_ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-value"}
+
+
+def _rules_for(lowered: str) -> tuple[Rule, ...]:
+    """The rules that may find something in a text."""
+    return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
+
+
+_rules_of_name = lru_cache(maxsize=4096)(_rules_for)
+"""For short texts: most are names of fields, the same in every record."""
+
+
+def _env_values(text: str) -> Iterator[_Span]:
+    for found in ENV_LINE.finditer(text):
+        for group in ("double", "single", "bare"):
+            value = found[group]
+            if value and not is_variable(value):
+                start, end = found.span(group)
+                yield _Span(start, end, "env-value", start - found.start("name"))
+
+
+def _is_about_env(value: Mapping[Any, Any]) -> bool:
+    """Whether an object is a tool call on an environment file, or a prompt that attaches one."""
+    args = value.get("args")
+    if isinstance(args, Mapping):
+        return any(
+            isinstance(each, str) and len(each) < 4000 and ENV_FILE.search(each)
+            for name, each in args.items()
+            if name not in _TEXTS
+        )
+    parts = value.get("content")
+    if value.get("type") == "user" and isinstance(parts, list):
+        texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+        return any(
+            isinstance(text, str) and f"@{found[0]}" in text
+            for text in texts
+            if isinstance(text, str) and (found := ENV_FILE.search(text))
+        )
+    return False
+
+
+def _has_text(value: object) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("text"), str)
+
+
+def _is_binary(value: Mapping[Any, Any]) -> bool:
+    data = value.get("data")
+    return (
+        isinstance(value.get("mimeType"), str)
+        and isinstance(data, str)
+        and _BASE64.fullmatch(data) is not None
+    )
+
+
+def _uncoloured(text: str) -> tuple[str, list[int]]:
+    """A text without its colours, and the place of each of its characters; [] = unchanged."""
+    if "\x1b[" not in text and "\x9b" not in text:
+        return text, []
+    pieces, places, at = [], list[int](), 0
+    for found in COLOUR.finditer(text):
+        pieces.append(text[at : found.start()])
+        places.extend(range(at, found.start()))
+        at = found.end()
+    pieces.append(text[at:])
+    places.extend(range(at, len(text)))
+    return "".join(pieces), places
+
+
+def _merged(spans: Iterable[_Span]) -> list[_Span]:
+    """Spans in their order, those that overlap as one, of the kind of the longest."""
+    merged: list[_Span] = []
+    for span in sorted(spans, key=_order):
+        last = merged[-1] if merged else None
+        if last is not None and span.start < last.end:
+            if (last.kind, span.kind) == ("url-password", "email"):
+                continue
+            longer = span if span.end - span.start > last.end - last.start else last
+            merged[-1] = _Span(last.start, max(last.end, span.end), longer.kind)
+        else:
+            merged.append(span)
+    return merged
+
+
+def _order(span: _Span) -> tuple[int, bool, int]:
+    """By place; a password in an address is no beginning of an e-mail address."""
+    return span.start, span.kind != "url-password", -span.end
+
+
+def _goes_on(char: str) -> bool:
+    return char.isalnum() or char in ("_", "-")
+
+
+def _shortened(secret: str) -> str:
+    """The beginning of a secret and its length: enough to know it again, not to use it."""
+    shown = secret[: min(4, len(secret) // 3)]
+    return f"{shown}… ({len(secret)} characters)"
