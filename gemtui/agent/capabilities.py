@@ -19,8 +19,19 @@ MODELS = (
     "gemini-2.5-flash-lite",
     "gemini-3-pro-preview",
     "gemini-3-flash-preview",
+    "gemini-3.1-pro-preview",
+    "gemini-3.1-pro-preview-customtools",
+    "gemini-3.1-flash-lite",
+    "gemini-3-flash",
+    "gemini-3.5-flash",
+    "gemini-3.5-flash-lite",
+    "gemini-3.8-flash",
+    "gemma-4-31b-it",
+    "gemma-4-26b-a4b-it",
 )
 """Names for `--model` that 0.61.0 knows itself; any other one goes to the API as it is."""
+ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
+"""Those of them that stand for another one."""
 
 STREAM_JSON = "stream-json"
 """The output format that a run needs; CLIs before 0.11 lack it (assets/gemini-cli.md#events)."""

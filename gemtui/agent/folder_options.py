@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
@@ -51,6 +52,20 @@ def remember(options: AgentOptions) -> None:
     make_own_folder(path.parent)
     value = {"folder": str(resolved(options.cwd)), **to_dict(kept)}
     write_whole(path, (encode(value), b"\n"), durable=True)
+
+
+def remember_mode(options: AgentOptions) -> None:
+    """Remember the mode, and whether the person is asked, for the options' folder. Raises OSError.
+
+    What else the folder keeps stays; a dangerous mode leaves all of it as it is.
+    """
+    assert options.cwd is not None
+    if rememberable(options).approval_mode is not options.approval_mode:
+        return
+    before = remembered(options.cwd) or AgentOptions(cwd=options.cwd)
+    after = replace(before, approval_mode=options.approval_mode, ask=options.ask)
+    if after != before:
+        remember(after)
 
 
 def _require_text(path: Path) -> None:

@@ -466,6 +466,7 @@ def _about(
         "tools_in_settings": command.tools_in_settings,
         "ask": command.ask,
         "away": options.away,
+        "wait_for_quota": options.wait_for_quota,
         "capabilities": capabilities.to_dict(),
     }
 

@@ -310,6 +310,18 @@ class AgentOptions:
             brief="silence {}",
         ),
     ] = None
+    wait_for_quota: Annotated[
+        bool,
+        RunOption(
+            help="Where the quota is used up and it is known until when, wait and continue then.",
+            flags=("--wait-for-quota",),
+            group=_ENDS,
+            label="Quota",
+            hint="only where Gemini CLI or Google says until when the quota is used up",
+            tick="wait until a used-up quota is renewed, then continue",
+            brief="waits for the quota",
+        ),
+    ] = False
     extensions: Annotated[
         tuple[str, ...], RunOption(help="The extensions that take part.", kept=Kept.QUEUE)
     ] = ()
@@ -357,6 +369,7 @@ class AgentOptions:
             resume: str | None = None,
             timeout: float | None = None,
             idle_timeout: float | None = None,
+            wait_for_quota: bool = False,
             environment: Mapping[str, str] = ...,
             trust: bool = False,
             prompt_in_argv: bool = False,

@@ -72,6 +72,7 @@ class About(TypedDict, total=False):
     tools_in_settings: bool
     ask: bool
     away: str
+    wait_for_quota: bool
     capabilities: Mapping[str, Any]
     hidden: Mapping[str, str]
     """Tools that the CLI has and does not offer, each with the rule that hides it."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gemtui.agent.approval import Milliseconds
 from gemtui.agent.run_folder import RunFolder
-from gemtui.files import locked
+from gemtui.files import is_there, locked
 from gemtui.jsonfile import read_as, write_again, write_once
 
 LARGEST = 16_000_000
@@ -29,7 +29,7 @@ _WORD = re.compile(r"word-([0-9]{1,9})\.json")
 _DELIVERED = re.compile(r"delivered-([0-9]{1,9})\.json")
 _PROMPT = re.compile(r"(next|sending|sent)-([0-9]{6})-([0-9a-f]{8})((?:\.[0-9A-Za-z-]+)?)\.json")
 _OPTIONS = "options.json"
-_CHANGING, _SENDING = "changing.lock", "sending.lock"
+_CHANGING, _SENDING, _EDITING = "changing.lock", "sending.lock", "editing.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,11 +196,13 @@ class Steering:
             return any(self._waiting(id))
 
     def send(self) -> SentPrompt | None:
-        """Take the next prompt, which is sent now; None = none waits. For the supervisor.
+        """Take the next prompt, which is sent now; None = none waits, or one is being edited.
 
-        Raises OSError.
+        For the supervisor. Raises OSError.
         """
         self.words_to_prompts()
+        if self._is_edited():
+            return None
         while waiting := [each for each in self._waiting() if self._text(each) is not None]:
             if (sent := self._taken(waiting[0], "sent")) is not None:
                 return sent
@@ -229,11 +231,28 @@ class Steering:
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _SENDING, wait=False)
 
+    def editing(self) -> AbstractContextManager[bool]:
+        """Have no prompt sent by itself while one is edited; False = another editor is open.
+
+        Ends with the process, too. Raises OSError.
+        """
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        return locked(self.path / _EDITING, wait=False)
+
+    def _is_edited(self) -> bool:
+        if not is_there(self.path / _EDITING):
+            return False
+        with locked(self.path / _EDITING, wait=False) as free:
+            return not free
+
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
         """Take a prompt, with which the run of this id is to begin; None = it does not wait.
 
-        `id`: None = the next one. Only within `sending`, followed by `confirm` or `give_back`.
+        `id`: None = the next one, unless a prompt is being edited. Only within `sending`, followed
+        by `confirm` or `give_back`.
         """
+        if id is None and self._is_edited():
+            return None
         with self._changing():
             for file in self._waiting(id):
                 if self._text(file) is not None:

@@ -149,6 +149,8 @@ class Stream:
         self._made = 0
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
+        self._result_at: int | None = None
+        """When that was said: the output may be read long after it."""
 
     def feed(self, line: Parsed | Malformed) -> list[AgentEvent]:
         """Return the events of one line; none any more once a result has come."""
@@ -183,7 +185,7 @@ class Stream:
         self._flush(self._clock())
         for payload in self._last_errors(ending):
             self._last_error = payload
-            self._say(payload)
+            self._say(payload, self._result_at)
         self._done(ending)
         return self._said
 
@@ -200,7 +202,7 @@ class Stream:
             self._message(event, at)
         elif kind == "result":
             self._flush(at)
-            self._result = wire.result(event)
+            self._result, self._result_at = wire.result(event), at
         elif kind == "tool_use":
             self._flush(at)
             self._use(wire.tool_use(event), at)
@@ -378,7 +380,8 @@ class Stream:
                 models=result.models if result else None,
                 duration_ms=(result and result.duration_ms) or elapsed,
             ),
-            metadata=metadata,
+            self._result_at,
+            metadata,
         )
 
     def _outcome(self, ending: Ending) -> str | None:

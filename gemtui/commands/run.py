@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
 from gemtui.commands.output import note
+from gemtui.commands.run_again import wait_until
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import forked, options_of, prompt_of
@@ -26,6 +28,7 @@ from gemtui.runs.before_run import told_before
 from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
+from gemtui.runs.quota import until_words
 from gemtui.runs.user_commands import take_untold
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,9 +60,34 @@ def run(words: RunArguments) -> int:
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
-    show = Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
     _tell_before(options)
-    return show.close(asyncio.run(_follow(adapter, prompt, options, show, terminal)))
+
+    def show() -> Show:
+        return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
+
+    return asyncio.run(_follow_all(adapter, prompt, options, show, terminal))
+
+
+async def _follow_all(
+    adapter: GeminiAdapter,
+    prompt: str,
+    options: AgentOptions,
+    new_show: Callable[[], Show],
+    terminal: AskingTerminal | None,
+) -> int:
+    """Run the prompt, and continue where it waits for a quota; return the last exit code."""
+    while True:
+        show = new_show()
+        stderr = await _follow(adapter, prompt, options, show, terminal)
+        code, until = show.close(stderr), show.quota_until(stderr)
+        if until is None or not options.wait_for_quota:
+            return code
+        stop = _Stop(show)
+        with stop.on_signals():
+            note(f"waiting until {until_words(until, datetime.now(UTC))}; ctrl+c ends it")
+            if not await wait_until(until, stop.stopped):
+                return code
+        prompt, options = show.continued(prompt, options)
 
 
 def _tell_before(options: AgentOptions) -> None:
@@ -179,6 +207,8 @@ class _Stop:
         self._show = show
         self._run: GeminiRun | None = None
         self._asked = 0
+        self.stopped = asyncio.Event()
+        """The person wants an end."""
 
     def begun(self, run: GeminiRun) -> None:
         """This is what signals mean from now on."""
@@ -189,6 +219,7 @@ class _Stop:
     def now(self) -> None:
         """End the run; a second time: at once."""
         self._asked += 1
+        self.stopped.set()
         if self._run is not None:
             self._run.abort()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gemtui.agent.run_option import RunOption
 
 MODES = ("default", "auto_edit", "plan", "yolo")
-_OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout")
+_OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "wait_for_quota")
 """What is not about how a run is set up, whatever it is asked."""
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
+from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding
 from gemtui.jsonout import encode
 from gemtui.runs.ending import Status
-from gemtui.runs.outcome import RunProgress, one_line, retry_words
+from gemtui.runs.outcome import GO_ON, RunProgress, one_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -143,6 +145,21 @@ class Show:
         if code == 0 and not self._as_json:
             self.progress(self._summary(done))
         return code
+
+    def quota_until(self, stderr: str) -> datetime | None:
+        """Return when the quota is renewed that has ended the run; None = it was no quota."""
+        outcome = self._progress.outcome(stderr)
+        return None if outcome is None else outcome.until
+
+    def continued(self, prompt: str, options: AgentOptions) -> tuple[str, AgentOptions]:
+        """Return the prompt and options that go on after a run that broke off.
+
+        Where nothing came of the prompt it is sent again.
+        """
+        done = self._progress.done
+        if done is None or not self._progress.resumable:
+            return prompt, options
+        return GO_ON, replace(options, resume=done.resume_token)
 
     def _summary(self, done: Done) -> str:
         parts = [duration(timedelta(milliseconds=done.duration_ms))]

@@ -91,7 +91,7 @@ def _totals(total: Sums) -> Iterator[Clean]:
     yield Clean(f"{counted(total.calls.total(), 'tool call')}{failed}")
     yield Clean(f"{counted(len(total.files), 'file')} written")
     if total.priced:
-        yield Clean(f"about {_dollars(total)}")
+        yield Clean(f"about {total.dollars}")
 
 
 def _by_tokens(groups: Mapping[str, Sums]) -> dict[str, Sums]:
@@ -109,7 +109,7 @@ _COLUMNS: dict[str, Callable[[Sums], str]] = {
     "FAILED": lambda sums: str(sum(sums.failures.values())),
     "TOKENS": lambda sums: _number(sums.usage.total),
     "CACHED": lambda sums: _number(sums.usage.cached),
-    "COST": lambda sums: _dollars(sums) if sums.priced else "?",
+    "COST": lambda sums: sums.dollars or "?",
 }
 _MODEL_COLUMNS = {
     "SESSIONS": _COLUMNS["SESSIONS"],
@@ -117,11 +117,6 @@ _MODEL_COLUMNS = {
     **{name: _COLUMNS[name] for name in ("TOKENS", "CACHED", "COST")},
 }
 _TOOL_COLUMNS = {name: _COLUMNS[name] for name in ("SESSIONS", "CALLS", "FAILED")}
-
-
-def _dollars(sums: Sums) -> str:
-    """What it cost at least: a + stands for models without a price."""
-    return f"${sums.cost:,.2f}{'+' if sums.unpriced else ''}"
 
 
 def _number(number: int | None) -> str:

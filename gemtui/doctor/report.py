@@ -17,7 +17,7 @@ from importlib.metadata import version as version_of_package
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.capabilities import MODELS
+from gemtui.agent.capabilities import ALIASES, MODELS
 from gemtui.agent.detect import INSTALL_LINK, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.api import problem_dict
@@ -62,6 +62,7 @@ from gemtui.sessions.scope import listed
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.stats.prices import load_prices
 from gemtui.text import Clean, clean_line, counted, size
 
 _SHOWN_PROBLEMS = 10
@@ -405,6 +406,17 @@ def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
         words = (name.replace("_", " ") for name, able in can.items() if able is True)
         yield "", f"can: {', '.join(words)}; modes: {', '.join(found.capabilities.approval_modes)}"
         yield "", f"models: {', '.join(MODELS)}, and what else the API knows"
+        yield "", _price_words()
+
+
+def _price_words() -> str:
+    """Of when the prices are, and which of the CLI's models lack one."""
+    try:
+        prices = load_prices()
+    except ConfigError as error:
+        return f"prices: {error}"
+    lacking = ", ".join(prices.without(each for each in MODELS if each not in ALIASES))
+    return f"prices of {prices.date}; without a price: {lacking or 'none'}"
 
 
 def _file_rows(files: GemtuiFiles) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemtui.agent.approval import ALTERED, DIFFERS, MOVED, PASSED, UNGATED
 from gemtui.agent.stream import signal_of
@@ -36,6 +36,8 @@ class Cause:
 
     headline: str
     ways_out: tuple[str, ...] = ()
+    quota: bool = False
+    """It is a quota that is used up."""
 
 
 def _cause(headline: str, *ways_out: str) -> Cause:
@@ -53,6 +55,10 @@ _FULL = _cause("The disk is full", "make room, then continue the session")
 _START = _cause("Gemini CLI could not be started", "gemtui doctor says what is wrong", *_FLAGS[1:])
 
 _MODEL = ("name another model",)
+_QUOTA = replace(
+    _cause("The quota of this model is used up", "wait until it is renewed", *_LATER[1:]),
+    quota=True,
+)
 _WORDS: tuple[tuple[str, Cause], ...] = (
     (
         r"IneligibleTier|not eligible|ineligible"
@@ -63,8 +69,8 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (r"GEMINI_API_KEY environment variable|Invalid auth method|set an Auth method", _LOGIN_MISSING),
     (r"not running in a trusted directory", _TRUST),
     (
-        r"daily quota|TerminalQuota|exceeded your current quota",
-        _cause("The quota of this model is used up", "wait until it is renewed", *_LATER[1:]),
+        r"daily quota|TerminalQuota|exceeded your current quota|exhausted your (capacity|quota)",
+        _QUOTA,
     ),
     (r"models?/\S+ (is|was) not found|ModelNotFound", _cause("There is no such model", *_MODEL)),
     (r"no_space_left|ENOSPC|No space left on device", _FULL),
@@ -148,7 +154,7 @@ _HTTP = {
         "Gemini denies access (403)", "check what this key or project may use", *_OTHER_LOGIN
     ),
     404: _cause("There is no such model (404)", "name another model"),
-    429: _cause("Too many requests, or the quota is used up (429)", *_LATER),
+    429: replace(_cause("Too many requests, or the quota is used up (429)", *_LATER), quota=True),
 }
 
 _HTTP_SAID = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')

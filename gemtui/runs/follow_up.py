@@ -63,6 +63,17 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
         return begun
 
 
+def queue_again(run: RunFolder, prompt: str) -> None:
+    """Have a prompt wait behind a run that broke off, before all others; once. Raises OSError.
+
+    Nothing is done while somebody is sending what waits.
+    """
+    steering = Steering.of(run)
+    with steering.sending() as alone:
+        if alone and prompt not in (each.text for each in steering.prompts()):
+            steering.move(steering.queue(prompt).id, 0)
+
+
 async def _alone(steering: Steering, stack: ExitStack) -> bool:
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):

@@ -38,6 +38,7 @@ from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of
 from gemtui.runs.ending import Status
 from gemtui.runs.landed import landed
+from gemtui.runs.quota import renewed_at, until_words
 from gemtui.runs.run_policy import RunPolicy
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
@@ -46,6 +47,8 @@ from gemtui.transcript.shell_output import is_blocked
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
+GO_ON = "Continue where you stopped."
+"""The prompt after a run that broke off."""
 _KEPT = 20
 _DETAIL = 600
 
@@ -55,13 +58,15 @@ class RunOutcome:
     """How a run ended.
 
     `headline`: one line of ours. `detail`: what was said, raw and foreign, maybe empty. `ways_out`:
-    what a person can do, the best first.
+    what a person can do, the best first. `until`: when the quota is renewed that stopped the run;
+    None = it was none, or nobody says when.
     """
 
     status: Status
     headline: str
     detail: str = ""
     ways_out: tuple[str, ...] = ()
+    until: datetime | None = None
 
 
 class RunProgress:
@@ -73,6 +78,8 @@ class RunProgress:
     def __init__(self, request: Request | None = None) -> None:
         self.request = request
         self.done: Done | None = None
+        self.ended: datetime | None = None
+        """When it ended."""
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
@@ -126,6 +133,7 @@ class RunProgress:
         elif isinstance(payload, Done):
             metadata = event.metadata or {}
             self.done = payload
+            self.ended = datetime.fromtimestamp(event.timestamp / 1000, UTC)
             self.exit_code = metadata.get("exitCode")
             self.complete = metadata.get("complete") is True
 
@@ -211,11 +219,11 @@ class RunProgress:
             detail = "\n".join(filter(None, (outcome.detail, *_open_lines(self))))
             outcome = replace(outcome, detail=detail)
         outcome = _with_policy(outcome, stderr)
-        ways = outcome.ways_out if self._resumable else map(_without_session, outcome.ways_out)
+        ways = outcome.ways_out if self.resumable else map(_without_session, outcome.ways_out)
         return replace(outcome, ways_out=tuple(dict.fromkeys(ways)))
 
     @property
-    def _resumable(self) -> bool:
+    def resumable(self) -> bool:
         """Whether there is a session: the CLI takes a prompt that failed out again, and one that is
         then empty can't be resumed (assets/gemini-cli.md#session-files).
         """
@@ -347,11 +355,19 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
         *_retries(stderr),
         *_refused_lines(progress),
     ]
+    headline, ways_out, until = cause.headline, cause.ways_out, None
+    if cause.quota and progress.ended is not None:
+        until = renewed_at(said, stderr, progress.ended)
+    if until is not None:
+        words = until_words(until, datetime.now(UTC))
+        headline = f"{headline}, until {words}"
+        ways_out = ("--wait-for-quota waits until then and goes on", *ways_out[1:])
     return RunOutcome(
         status=Status.FAILED,
-        headline=cause.headline,
+        headline=headline,
         detail="\n".join(line for line in detail if line),
-        ways_out=cause.ways_out,
+        ways_out=ways_out,
+        until=until,
     )
 
 

@@ -119,13 +119,14 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
             writes[slot, path] = None
     return FileActivity(
         prompts=tuple(prompts.items()),
-        answers=tuple(_answers((*outlines, *log.dropped), otherwise)),
+        answers=tuple(answers_of((*outlines, *log.dropped), otherwise)),
         calls=tuple(ToolCallCount(*key, count) for key, count in calls.items()),
         writes=tuple(writes),
     )
 
 
-def _answers(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
+def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
+    """Yield the answers of a conversation. `otherwise`: the time of what has none of its own."""
     found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
     for line in outlines:
         if line.author is Author.MODEL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
 from importlib.resources import files
@@ -34,8 +34,12 @@ class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of one model. `long`: of answers with more than LONG_PROMPT input tokens; None = the same."""
+    """Of one model. `long`: of answers with more than LONG_PROMPT input tokens; None = the same.
 
+    `context`: tokens that its prompt can have; None = unknown.
+    """
+
+    context: Annotated[int, Meta(gt=0)] | None = None
     long: Rate | None = None
 
 
@@ -47,7 +51,7 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def cost(self, model: str, usage: Usage, *, long: bool) -> float | None:
         """Return what answers cost in US dollars; None for a model that is not in the table."""
-        price = self.models.get(model.removeprefix("models/"))
+        price = self._of(model)
         if price is None:
             return None
         rate: Rate = price.long if long and price.long is not None else price
@@ -55,6 +59,18 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         fresh = (usage.input or 0) - cached + (usage.tool or 0)
         out = (usage.output or 0) + (usage.thoughts or 0)
         return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
+
+    def context(self, model: str) -> int | None:
+        """Return how many tokens a prompt of the model can have; None = unknown."""
+        price = self._of(model)
+        return None if price is None else price.context
+
+    def without(self, models: Iterable[str]) -> list[str]:
+        """Return the models that have no price."""
+        return [model for model in models if self._of(model) is None]
+
+    def _of(self, model: str) -> Price | None:
+        return self.models.get(model.removeprefix("models/"))
 
 
 class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -60,6 +60,16 @@ class Sums:
             self.cost, self.priced = self.cost + cost, True
 
     @property
+    def dollars(self) -> str:
+        """The cost in words: `$0.12`; `$0.12+` where some of it is unknown, `?` where all of it is.
+
+        "" = there was nothing that costs.
+        """
+        if not self.priced:
+            return "?" if self.unpriced or self.unknown else ""
+        return f"${self.cost:,.2f}{'+' if self.unpriced or self.unknown else ''}"
+
+    @property
     def failures(self) -> dict[str, int]:
         """Calls that did not do what they were asked for, by how they ended."""
         return {ended: count for ended, count in sorted(self.calls.items()) if ended in _FAILED}

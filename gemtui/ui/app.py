@@ -20,6 +20,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError
 from gemtui.paths import config_file
+from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start
@@ -144,6 +145,10 @@ class GemtuiApp(AppBase):
     def name_of(self, session: str) -> str | None:
         """The user's own name for the session with this id; None = it has none."""
         return self.sessions.name_of(session)
+
+    def summaries(self) -> Sequence[Summary]:
+        """All stored sessions, as far as they have been found."""
+        return self.sessions.summaries()
 
     async def is_running_in(self, session: str) -> bool:
         """Whether a run goes on in the session with this id, whoever started it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -698,3 +700,45 @@ def test_a_tool_that_does_not_exist_is_an_error(
     answer = gemtui(*command, option, "nosuch")
     assert answer.code == 2
     assert "has no tool 'nosuch': rules in a policy file take any name" in answer.err
+
+
+# --- a quota that is used up ---------------------------------------------------------------------
+
+QUOTA = (
+    '{"type":"result","status":"error","error":{"type":"unknown",'
+    '"message":"[API Error: Your quota will reset after 2h0m0s.]"}}'
+)
+
+
+@pytest.mark.parametrize(("spoke", "sent"), [(True, "Continue where you stopped."), (False, "go")])
+def test_a_run_that_waits_for_its_quota_continues_by_itself(
+    fake_cli: FakeCli,
+    gemtui: Gemtui,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoke: bool,
+    sent: str,
+) -> None:
+    untils = []
+
+    async def wait_until(when: datetime, _stopped: asyncio.Event) -> bool:
+        untils.append(when)
+        fake_cli(f"print:{INIT}", says("All done."), f"print:{OK}")
+        return True
+
+    monkeypatch.setattr("gemtui.commands.run.wait_until", wait_until)
+    fake_cli(f"print:{INIT}", *([says("Half")] if spoke else []), f"print:{QUOTA}", "exit:173")
+    answer = gemtui("run", "--wait-for-quota", "go")
+    assert (answer.code, answer.out) == (0, "Half\nAll done.\n" if spoke else "All done.\n")
+    assert "waiting until" in answer.err
+    assert timedelta(hours=1) < untils[0] - datetime.now(UTC) <= timedelta(hours=2)
+    last = list_runs(runs_dir())[0]
+    assert last.folder.prompt.read_text() == sent
+    assert ("--resume=s1" in words(tmp_path)) is spoke
+
+
+def test_a_used_up_quota_says_until_when(fake_cli: FakeCli, gemtui: Gemtui) -> None:
+    fake_cli(f"print:{INIT}", f"print:{QUOTA}", "exit:173")
+    answer = gemtui("run", "go")
+    assert answer.code == 1
+    assert re.search(r"used up.*, until .*\d\d:\d\d.*--wait-for-quota", answer.complaint)

@@ -124,6 +124,10 @@ class AppBase(App[None]):
         del session
         return None
 
+    def summaries(self) -> Sequence[Summary]:
+        """All stored sessions, as far as they have been found."""
+        return ()
+
     async def is_running_in(self, session: str) -> bool:
         """Whether a run goes on in the session with this id, whoever started it."""
         del session

@@ -238,6 +238,14 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
     return chosen
 
 
+async def keep_mode(app: AppBase, options: AgentOptions) -> None:
+    """Have the folder keep the mode of these options, where that is safe."""
+    try:
+        await asyncio.to_thread(folder_options.remember_mode, options)
+    except OSError as error:
+        app.say(f"The mode is not remembered for this folder: {error}", problem=True)
+
+
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     """The options that a folder keeps; None, after a word, where they can't be read."""
     try:

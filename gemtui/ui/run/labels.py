@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
@@ -16,12 +16,16 @@ from gemtui.notify import Notice
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.ending import Status
+from gemtui.stats.prices import Prices
+from gemtui.stats.report import Sums
+from gemtui.stats.spent import context_use, sums_of
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
-from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import Author, Block, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
+from gemtui.ui.run.prompt_modes import ASK, mode_word
 
 if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
@@ -31,6 +35,7 @@ QUIET = 60.0
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
+    "run.carry_out",
     "run.differing",
     "run.allow",
     "run.again",
@@ -252,26 +257,54 @@ def _stopped(run: LiveRun) -> str:
     return f"{how}{more}. The answer so far and the finished writes are kept."
 
 
-def option_words(options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAULT) -> Content:
+def spent_words(
+    shown: Transcript | None, today: Sums | None, prices: Prices | None, now: datetime
+) -> Iterator[str]:
+    """Yield how full the context is, and what this conversation and this day may have cost.
+
+    `shown`: the conversation that the next prompt continues; None = a new one. `today`, `prices`:
+    None = not known yet. A conversation's cost is without that of its subagents.
+    """
+    if prices is None:
+        return
+    if shown is not None and any(each.author is Author.MODEL for each in shown.outlines):
+        use = context_use(shown.outlines, prices)
+        percent = None if use is None else use.percent
+        yield "context ?" if percent is None else f"context {percent}%"
+        yield f"cost {sums_of(shown.outlines, prices, now).dollars or '?'}"
+    if today is not None and today.dollars:
+        yield f"today {today.dollars}"
+
+
+def option_words(
+    options: AgentOptions,
+    usual: ApprovalMode = ApprovalMode.DEFAULT,
+    spent: Iterable[str] = (),
+) -> Content:
     """The options of the next run on one line; those that are dangerous stand out.
 
-    `usual`: the mode of a run that names none.
+    `usual`: the mode of a run that names none. `spent`: as `spent_words` says it.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
-    mode = Content(f"mode {options.approval_mode or usual}{' (settings)' * of_settings}")
+    word = mode_word(options, usual)
+    mode = Content(f"mode {word}{' (settings)' * of_settings}")
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
+    words += [Content(each) for each in spent]
     words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
-    words += [Content(clean_line(each)) for each in unusual(options)]
+    said = unusual(options, but="ask" if word == ASK else "")
+    words += [Content(clean_line(each)) for each in said]
     return Content("  ").join([*words, Content(short_path(options.cwd or current_folder()))])
 
 
 def kept_words(options: AgentOptions) -> Clean:
     """What is to be said of options that nobody has chosen just now: their folder keeps them."""
     model = [f"model {options.model}"] if options.model else []
-    mode = [f"mode {options.approval_mode}"] if options.approval_mode else []
-    words = ", ".join([*model, *mode, *unusual(options)]) or "all Gemini CLI defaults"
+    word = mode_word(options, ApprovalMode.DEFAULT)
+    mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
+    rest = unusual(options, but="ask" if word == ASK else "")
+    words = ", ".join([*model, *mode, *rest]) or "all Gemini CLI defaults"
     return clean_line(f"Remembered for this folder: {words}")
 
 
@@ -285,9 +318,11 @@ def loud_words(options: AgentOptions) -> Iterator[str]:
             yield _brief(option, value)
 
 
-def unusual(options: AgentOptions) -> Iterator[str]:
-    """Yield what else differs from the defaults, but for model, mode and folder."""
+def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
+    """Yield what else differs from the defaults, without model, mode, folder and option `but`."""
     for option in run_options():
+        if option.name == but:
+            continue
         value = option_value(options, option.name)
         means = not option.needs or option_value(options, option.needs)
         if option.brief and means and value != option.default and not option.dangerous(value):

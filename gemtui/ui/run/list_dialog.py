@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from textual import on, work
 from textual.app import ComposeResult
 
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.steering import Steering
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, with_outcome
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
@@ -27,6 +28,8 @@ from gemtui.ui.run.labels import END_COLOURS, sign
 _WORD = 16
 """Cells for how a run ended."""
 _FOLDER = 14
+_SEARCHED = 20_000
+"""Characters of a prompt that are searched."""
 
 
 class What(StrEnum):
@@ -60,6 +63,8 @@ class RunListScreen(DialogScreen[Wanted]):
         super().__init__()
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
+        self._prompts: dict[str, str] = {}
+        """All that was said to a run, by its id, once that is read."""
 
     def compose(self) -> ComposeResult:
         """One line for each run."""
@@ -79,6 +84,14 @@ class RunListScreen(DialogScreen[Wanted]):
         if self.search:
             self._list.search_again(self.search)
         self._read_outcomes()
+        self._read_prompts()
+
+    @work
+    async def _read_prompts(self) -> None:
+        """Have a search find whole prompts, and those that were sent later."""
+        folders = [each.folder for each in self._runs]
+        self._prompts = await asyncio.to_thread(_prompts, folders)
+        self._list.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
@@ -98,7 +111,8 @@ class RunListScreen(DialogScreen[Wanted]):
 
     def _text(self, run: Run) -> str:
         ids = f"{run.id} {run.session} {run.model}"
-        return f"{run.prompt} {run.word} {run.state} {self._notes(run)} {run.cwd} {ids}"
+        prompts = self._prompts.get(run.id, run.prompt)
+        return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {ids}"
 
     def _draw(self, run: Run, look: Look) -> Pieces:
         glyph, role = _sign(run, look)
@@ -144,6 +158,20 @@ class RunListScreen(DialogScreen[Wanted]):
         """End the search, else leave."""
         if not self._list.clear():
             self.dismiss(None)
+
+
+def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
+    return {each.id: "\n".join(_said(each)) for each in folders}
+
+
+def _said(folder: RunFolder) -> Iterator[str]:
+    """All that a person said to a run, clipped."""
+    steering = Steering.of(folder)
+    sent = (each.text for each in steering.sent())
+    waiting = (each.text for each in steering.prompts())
+    words = (each.text for each in steering.words())
+    for text in (folder.prompt_text(), *sent, *waiting, *words):
+        yield text[:_SEARCHED]
 
 
 def _sign(run: Run, look: Look) -> tuple[str, Role]:

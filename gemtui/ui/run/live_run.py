@@ -33,10 +33,11 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
 from gemtui.agent.stored_options import from_dict, to_dict
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.outcome import RunOutcome, RunProgress, retry_words
+from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
 from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.runs.steered import Steered, look, with_words
 from gemtui.transcript.model import (
@@ -342,6 +343,17 @@ class LiveRun:
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_go_on and not self.past
 
+    @property
+    def renewed(self) -> datetime | None:
+        """When what waits behind it is sent by itself: the quota that ended it is renewed then."""
+        wanted = (self.run.request.about or {}).get("wait_for_quota")
+        return self.outcome.until if wanted and self.outcome is not None else None
+
+    @property
+    def prompt_again(self) -> str:
+        """What continues it where it broke off; where nothing came of its prompt, that."""
+        return GO_ON if self.progress.resumable and self.can_go_on else self.prompt
+
     # --- its stderr ----------------------------------------------------------------------------
 
     async def _listen(self) -> None:
@@ -394,6 +406,13 @@ class LiveRun:
         """Whether there is a session to continue."""
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
+
+    @property
+    def planned(self) -> bool:
+        """Whether it was a plan that came to its end and can be carried out."""
+        mode = (self.run.request.about or {}).get("approval_mode")
+        done = self.outcome is not None and self.outcome.status.is_done
+        return mode == ApprovalMode.PLAN and done and self.can_go_on
 
     def ends(self) -> Counter[ToolEnd]:
         """Return how many of this run's tool calls stand how, as their cards show it."""

@@ -112,6 +112,8 @@ class RunMode:
                 self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
+        if await asyncio.to_thread(_waiting, place):
+            await self.registry.attach_waiting()
         await self._say_waiting()
         await self._say_failures()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.run.prompt_sources import History, files_below, fitting
+from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
 """Characters of a prompt that can be written here; one that stands in a file may be longer."""
@@ -56,11 +58,14 @@ class PromptArea(TextArea):
         """Go elsewhere: letters are to be keys again."""
 
     class Mentioned(Message):
-        """The word at the cursor begins with @ (None: it does not); what stands behind it."""
+        """What is typed behind @ or, on the first line, behind a slash; None = neither."""
 
-        def __init__(self, wanted: str | None) -> None:
+        def __init__(self, wanted: str | None, *, slash: bool = False) -> None:
             super().__init__()
-            self.wanted = wanted
+            self.wanted, self.slash = wanted, slash
+
+    class ModeRequested(Message):
+        """Go to the next mode."""
 
     class Chosen(Message):
         """Keys for the list of files: "up", "down", "take", "close"."""
@@ -71,6 +76,8 @@ class PromptArea(TextArea):
 
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)
+        self.commands: Collection[str] = {each.name for each in OWN}
+        """The names of commands that are known."""
         self.offering = False
         """Files are offered: enter, tab, the arrows and escape are about them."""
         self.beside = False
@@ -102,8 +109,8 @@ class PromptArea(TextArea):
             self.action_send() if event.key == "enter" else self.action_say()
 
     def action_send(self) -> None:
-        """Send the text; or take the file that is offered."""
-        if self.offering:
+        """Send the text; or take the file or command that is offered for the word at the cursor."""
+        if self.offering and self._typed() is not None and not self._is_whole():
             self.post_message(self.Chosen("take"))
         elif self.text.strip():
             self.post_message(self.Submitted(self.text))
@@ -119,6 +126,10 @@ class PromptArea(TextArea):
             self._history.add(text)
             self._at, self._draft = None, ""
             self.put(self.text.removeprefix(text))
+
+    def action_mode(self) -> None:
+        """Go to the next mode."""
+        self.post_message(self.ModeRequested())
 
     def action_new_line(self) -> None:
         """One more line."""
@@ -171,12 +182,34 @@ class PromptArea(TextArea):
         else:
             self.screen.focus_next()
 
+    def _typed(self) -> tuple[str, bool] | None:
+        """What is typed at the cursor for which something can be offered, and whether a slash."""
+        row, column = self.cursor_location
+        before = self.document.get_line(row)[:column]
+        if row == 0 and (name := slash_word(before)) is not None:
+            return name, True
+        found = _MENTION.search(before)
+        return (found[1].replace("\\", ""), False) if found else None
+
+    def _is_whole(self) -> bool:
+        """Whether a command's name is typed to its end: enter sends it, then."""
+        typed = self._typed()
+        return typed is not None and typed[1] and typed[0] in self.commands
+
     @on(TextArea.Changed)
     @on(TextArea.SelectionChanged)
     def _look_for_mention(self) -> None:
-        row, column = self.cursor_location
-        found = _MENTION.search(self.document.get_line(row)[:column])
-        self.post_message(self.Mentioned(found[1].replace("\\", "") if found else None))
+        typed = self._typed()
+        wanted, slash = typed or (None, False)
+        self.post_message(self.Mentioned(wanted, slash=slash))
+
+    def take(self, text: str) -> None:
+        """Put what was chosen in the place of the word at the cursor."""
+        typed = self._typed()
+        if typed is not None and typed[1]:
+            self.replace(f"/{text} ", (0, 0), self.cursor_location)
+        else:
+            self.mention(text)
 
     def mention(self, path: str) -> None:
         """Put a path in the place of the word at the cursor."""
@@ -190,14 +223,15 @@ class PromptArea(TextArea):
 
 
 class PromptBox(Vertical):
-    """The editor in its frame, and above it the files that `@…` may mean."""
+    """The editor in its frame, and above it what `@…` and `/…` may mean."""
 
     def __init__(self, history: History, *, id: str) -> None:
         super().__init__(id=id)
         self.folder = Path()
         self.area = PromptArea(history)
-        self._files: tuple[str, ...] = ()
-        self._listed: tuple[Path, float] | None = None
+        self._offers: dict[bool, tuple[Path, float, tuple[Offer, ...]]] = {}
+        """Files, and commands (True): of which folder, read when."""
+        self._offered: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Files, then text."""
@@ -219,17 +253,26 @@ class PromptBox(Vertical):
         if event.wanted is None:
             self._close()
             return
-        folder, now = self.folder, time.monotonic()
-        if self._listed is None or self._listed[0] != folder or now - self._listed[1] > _FRESH:
-            self._files = await asyncio.to_thread(files_below, folder)
-            self._listed = folder, now
-        found = fitting(event.wanted, self._files, most=MOST_OFFERED)
+        offers = await self._known(slash=event.slash)
+        if event.slash:
+            self.area.commands = offers.keys()
+        found = fitting(event.wanted, offers, most=MOST_OFFERED)
         offer = self._offer
         offer.clear_options()
-        offer.add_options(Option(visible_line(path)) for path in found)
+        offer.add_options(Option(_row(each, offers[each], slash=event.slash)) for each in found)
+        self._offered = found
         offer.highlighted = 0 if found else None
         self.set_class(bool(found), "-offering")
         self.area.offering = bool(found)
+
+    async def _known(self, *, slash: bool) -> dict[str, Clean]:
+        """Return what can be typed in this folder, each with the words beside it."""
+        folder, now = self.folder, time.monotonic()
+        before = self._offers.get(slash)
+        if before is None or before[0] != folder or now - before[1] > _FRESH:
+            found = await asyncio.to_thread(slash_offers if slash else _file_offers, folder)
+            self._offers[slash] = before = folder, now, found
+        return {each.text: each.words for each in before[2]}
 
     @on(PromptArea.Chosen)
     def _choose(self, event: PromptArea.Chosen) -> None:
@@ -248,9 +291,17 @@ class PromptBox(Vertical):
         at = self._offer.highlighted
         self._close()
         if at is not None:
-            self.area.mention(str(self._offer.get_option_at_index(at).prompt))
+            self.area.take(self._offered[at])
         self.area.focus()
 
     def _close(self) -> None:
         self.area.offering = False
         self.remove_class("-offering")
+
+
+def _file_offers(folder: Path) -> tuple[Offer, ...]:
+    return tuple(Offer(path, Clean("")) for path in files_below(folder))
+
+
+def _row(text: str, words: Clean, *, slash: bool) -> Clean:
+    return Clean(f"/{visible_line(text):<12}  {words}") if slash else visible_line(text)

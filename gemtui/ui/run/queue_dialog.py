@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.app import ComposeResult
@@ -114,10 +115,13 @@ class QueueScreen(DialogScreen[Wanted]):
         self._do("down")
 
 
-async def show_queue(app: AppBase, run: LiveRun) -> str | None:
+async def show_queue(
+    app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], Awaitable[None]]
+) -> str | None:
     """Let the person change what is sent next, as long as they want.
 
-    Returns the id of a prompt that is to be sent now; None = none.
+    Returns the id of a prompt that is to be sent now; None = none. `edited`: called after an
+    editor was closed, while which nothing was sent.
     """
     at = 0
     await run.look_at_steering()
@@ -134,6 +138,9 @@ async def show_queue(app: AppBase, run: LiveRun) -> str | None:
         except OSError as error:
             app.say(f"Not changed: {error}", problem=True)
             return None
+        if wanted.what == "edit":
+            await edited(run)
+            run = run.latest
         await run.look_at_steering()
         if not done:
             app.say("It was just sent.")
@@ -164,9 +171,12 @@ async def _done(app: AppBase, run: LiveRun, wanted: Wanted) -> tuple[int, bool]:
             ),
             enter_takes=False,
         )
-        text = await app.push_screen_wait(screen)
-        if text is None:
-            return at, True
-        return at, await asyncio.to_thread(run.latest.run.steering.edit, prompt.id, text)
+        with ExitStack() as stack:
+            steering = run.run.steering
+            await asyncio.to_thread(stack.enter_context, steering.editing())
+            text = await app.push_screen_wait(screen)
+            if text is None:
+                return at, True
+            return at, await asyncio.to_thread(run.latest.run.steering.edit, prompt.id, text)
     to = max(0, min(at + (1 if what == "down" else -1), len(run.steered.prompts) - 1))
     return to, await asyncio.to_thread(run.run.steering.move, prompt.id, to)

@@ -14,16 +14,20 @@ from gemtui.agent import trust
 from gemtui.agent.gemini import GeminiAdapter, GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.stored_options import to_dict
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import told_before
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
-from gemtui.runs.follow_up import send_next, settle, went_on
+from gemtui.runs.follow_up import queue_again, send_next, settle, went_on
 from gemtui.runs.listing import Run, list_runs, prune
+from gemtui.runs.quota import MARGIN, until_words
 from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 
+_STEP = 30.0
+"""Seconds between two looks at the clock while a run waits for its quota."""
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
@@ -95,6 +99,8 @@ class RunRegistry:
     ) -> LiveRun:
         began = self._clock()
         run = await self.adapter.begin(prompt, options, id=id)
+        if options.wait_for_quota:
+            await asyncio.to_thread(run.steering.keep_options, to_dict(options))
         return self._add(LiveRun(run, prompt, began=began, before=before))
 
     async def find(self) -> tuple[Run, ...]:
@@ -146,9 +152,49 @@ class RunRegistry:
         run.notes = await asyncio.to_thread(_notes, run.run.folder)
         await self.send_what_waits(run)
         run.over = True
+        if run.renewed is not None and run.next is None:
+            await self._wait_for_quota(run, run.renewed)
         self._changed(run)
         if not run.past:
             await asyncio.to_thread(prune, self.adapter.runs)
+
+    async def attach_waiting(self) -> None:
+        """Follow runs that an earlier gemtui left to wait for their quota."""
+        known = {run.id for run in self.runs}
+        for record in await self.find():
+            if record.state is RunState.ENDED and record.undelivered and record.id not in known:
+                request = await asyncio.to_thread(record.folder.request)
+                if request is not None and (request.about or {}).get("wait_for_quota"):
+                    await self.attach(record)
+
+    async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
+        """Have what continues a run wait behind it; it is sent once the quota is renewed.
+
+        What waits is kept in the run's folder, so that the next gemtui sends it. What a person
+        has removed there is not sent.
+        """
+        try:
+            if not run.past:
+                await asyncio.to_thread(queue_again, run.run.folder, run.prompt_again)
+        except OSError as error:
+            run.held = str(error)
+            return
+        await run.look_at_steering()
+        if run.steered.prompts:
+            run.held = f"the quota is used up until {until_words(until, self._clock())}"
+            self._spawn(self._send_at(run, until + MARGIN))
+
+    async def _send_at(self, run: LiveRun, when: datetime) -> None:
+        while (left := (when - self._clock()).total_seconds()) > 0:
+            await asyncio.sleep(min(left, _STEP))  # a machine that sleeps meanwhile is not late
+        if run.next is not None:
+            return
+        try:
+            await self._send_next(run, renewed=True)
+        except (GemtuiError, OSError) as error:
+            run.held = str(error)
+        await run.look_at_steering()
+        self._changed(run)
 
     async def send_what_waits(self, run: LiveRun) -> None:
         """Go on with the next prompt that waits behind a run that has ended, if it has ended well.
@@ -166,8 +212,9 @@ class RunRegistry:
             run.next = await self.attach(records[0], run.settled()) if records else None
         await run.look_at_steering()
 
-    async def _send_next(self, run: LiveRun) -> None:
-        options = await asyncio.to_thread(run.next_options) if run.sends_next else None
+    async def _send_next(self, run: LiveRun, *, renewed: bool = False) -> None:
+        sends = renewed or run.sends_next
+        options = await asyncio.to_thread(run.next_options) if sends else None
         if options is None:
             await asyncio.to_thread(settle, run.run.folder)
             return

@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -23,10 +24,14 @@ from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.options import AgentOptions
-from gemtui.errors import OptionError
+from gemtui.errors import ConfigError, OptionError
+from gemtui.extension.status import State, extension_state
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.follow_up import send_next
+from gemtui.stats.prices import Prices, load_prices
+from gemtui.stats.report import Sums
+from gemtui.stats.spent import sums_since
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.transcript.writes import FileWrite
@@ -55,16 +60,19 @@ from gemtui.ui.run.labels import (
     option_words,
     position,
     prompt_words,
+    spent_words,
     write_totals,
 )
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea, PromptBox
+from gemtui.ui.run.prompt_modes import CARRY_OUT, mode_named, next_mode, to_carry_out
 from gemtui.ui.run.prompt_sources import History
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.side import WriteList
+from gemtui.ui.run.slash_commands import OwnCommand, own_command
 from gemtui.ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -74,8 +82,12 @@ FRAMES = 15
 """Times a second that what came in is painted."""
 _KEPT = "kept"
 """The group of the worker that reads what a folder keeps."""
+_USUAL = "usual"
+"""The group of the worker that looks at what is usual in a folder."""
 _PAUSE = 0.7
 """Seconds without a key after which a question takes the keys from an empty prompt."""
+_COSTS = 30.0
+"""Seconds between two looks at what the day has cost."""
 _CLOCK = 7
 """Frames between two looks at the clock when nothing comes."""
 
@@ -106,8 +118,19 @@ class RunScreen(DialogGuardScreen[None]):
         """Whether the options are those that the folder keeps."""
         self._cli: Detected | None = None
         self._usual = ApprovalMode.DEFAULT
-        self._stood: tuple[Stage, bool] | None = None
-        """The stage of the run that is shown, and whether prompts wait."""
+        self._can_ask = False
+        """The extension that asks is ready in this folder."""
+        self._chosen = False
+        """The person has chosen how the next run asks."""
+        self._mode_chosen = False
+        """Its mode is to be kept for the folder once a run has begun with it."""
+        self._drafts: dict[str | None, str] = {}
+        """What is written for runs that are not shown, by their ids; None = a new run."""
+        self._prices: Prices | None = None
+        self._today: Sums | None = None
+        """What all sessions used today; None = not known yet."""
+        self._stood: tuple[Stage, bool, bool] | None = None
+        """The stage of the run that is shown, whether prompts wait, whether its session is read."""
         self._frame = 0
         self._answered_by = ""
         """The key of the last answer."""
@@ -166,6 +189,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._say_options()
         self._take_kept(self.options.cwd or current_folder())
         self._look_for_cli()
+        self.set_interval(_COSTS, self._look_at_costs)
         self._update_header()
         self._say_nothing_yet()
         self.ready.set()
@@ -178,6 +202,7 @@ class RunScreen(DialogGuardScreen[None]):
         self._tick()
         self._update_header()
         self._look_for_mode()
+        self._look_at_costs()
 
     @work(exclusive=True, group="cli")
     async def _look_for_cli(self) -> None:
@@ -185,15 +210,31 @@ class RunScreen(DialogGuardScreen[None]):
         self._update_header()
         self._say_nothing_yet()
 
-    @work(exclusive=True, group="mode")
+    @work(exclusive=True, group=_USUAL)
     async def _look_for_mode(self) -> None:
-        """Which mode a run here has that names none."""
+        """Which mode a run here has that names none, and whether it can ask, which it then does."""
         folder = self.options.cwd or current_folder()
         settings = await asyncio.to_thread(CliSettings.read, os.environ, folder)
-        usual = settings.usual_mode
-        if usual is not self._usual:
-            self._usual = usual
-            self._say_options()
+        extension = await asyncio.to_thread(extension_state, os.environ, folder)
+        self._usual, self._can_ask = settings.usual_mode, extension.state is State.READY
+        if self._can_ask and not (self._kept or self._chosen):
+            self.options = replace(self.options, ask=True)
+        self._say_options()
+
+    @work(exclusive=True, group="costs")
+    async def _look_at_costs(self) -> None:
+        """What was used today; prices that can't be read are told of by stats and doctor."""
+        if not self.is_current:
+            return
+        app, now = self.gemtui, self.gemtui.clock().astimezone()
+        try:
+            self._prices = prices = await asyncio.to_thread(load_prices)
+        except ConfigError:
+            return
+        day = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        today = partial(sums_since, home=app.start.home, cache=app.start.cache)
+        self._today = await asyncio.to_thread(today, app.summaries(), prices, day)
+        self._say_options()
 
     # --- what is shown -------------------------------------------------------------------------
 
@@ -212,6 +253,7 @@ class RunScreen(DialogGuardScreen[None]):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
+        self._change_draft(None)
         self.question.show(())
         self._go_to(folder)
         self.options = replace(self.options, resume=resume)
@@ -222,9 +264,17 @@ class RunScreen(DialogGuardScreen[None]):
         self._update_header()
         self.prompt.focus()
 
+    def _change_draft(self, to: LiveRun | None) -> None:
+        """Put away what is written for the run that is shown; take what was written for another."""
+        here, there = (None if run is None else run.id for run in (self.run_shown, to))
+        if here != there:
+            self._drafts[here] = self.prompt.text
+            self.prompt.put(self._drafts.pop(there, ""))
+
     def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """The next run gets these policy files, in this mode."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
+        self._mode_chosen = False
         self._say_options()
         self.prompt.focus()
 
@@ -232,7 +282,9 @@ class RunScreen(DialogGuardScreen[None]):
         """The next run is in this folder; trust was for one, and so is what one keeps."""
         if folder != self.options.cwd:
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
+            self._chosen = self._chosen and not self._kept
             self.options, self._kept = replace(before, cwd=folder, trust=False), False
+            self._mode_chosen = False
             self._take_kept(folder)
             self._look_for_mode()
 
@@ -246,8 +298,8 @@ class RunScreen(DialogGuardScreen[None]):
             self._say_options()
 
     async def kept_taken(self) -> None:
-        """Wait until the options are those that the folder keeps, where it keeps some."""
-        for worker in [each for each in self.workers if each.group == _KEPT]:
+        """Wait until the options are those that the folder keeps, or those of a new run there."""
+        for worker in [each for each in self.workers if each.group in (_KEPT, _USUAL)]:
             with suppress(WorkerCancelled):
                 await worker.wait()
 
@@ -259,10 +311,12 @@ class RunScreen(DialogGuardScreen[None]):
         self._frame += 1
         self._ask(run)
         if self.panes.paint():
-            stood = run.stage, bool(run.steered.prompts)
+            stood = run.stage, bool(run.steered.prompts), run.told is not None
             if self._stood != stood:
                 self._stood = stood
                 self.refresh_bindings()
+                self._say_options()
+                self._look_at_costs()
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self._say_state(run)
@@ -335,11 +389,36 @@ class RunScreen(DialogGuardScreen[None]):
     def _submitted(self, event: PromptArea.Submitted) -> None:
         if self.asking:
             return
-        if (run := self.run_shown) is None or run.over:
+        if (own := own_command(event.text)) is not None:
+            self.prompt.sent(event.text)
+            self._obey(*own)
+        elif (run := self.run_shown) is None or run.over:
             self._go_on(event.text)
         else:
             self.prompt.sent(event.text)
             self._tell_run(run, event.text, now=False)
+
+    @work(group="obey")
+    async def _obey(self, command: OwnCommand, words: str) -> None:
+        """Do what a command of gemtui says."""
+        match command.name:
+            case "model" if words:
+                self._take_options(replace(self.options, model=words))
+            case "model":
+                model = clean_line(self.options.model or "Gemini CLI's own choice")
+                self.gemtui.say(f"Model: {model}. /model NAME changes it.")
+            case "mode" if words:
+                chosen = mode_named(self.options, words, can_ask=self._can_ask)
+                if chosen is None:
+                    self.gemtui.say("There are the modes ask, auto_edit, plan and yolo.")
+                else:
+                    self._mode_chosen = True
+                    self._take_options(chosen)
+            case "mode":
+                self._next_mode()
+            case _:
+                if not await self.app.run_action(command.action, self):
+                    self.gemtui.say(f"/{command.name} has nothing to act on now.")
 
     @on(PromptArea.SaidNow)
     def _said_now(self, event: PromptArea.SaidNow) -> None:
@@ -402,8 +481,17 @@ class RunScreen(DialogGuardScreen[None]):
         self.query_one("#status", BarLine).say([])
         if run is not None:
             self.panes.before = None
+            if self._mode_chosen:
+                self._mode_chosen = False
+                await actions.keep_mode(self.gemtui, self.options)
             self.options = replace(self.options, resume=None, trust=False)
         return run
+
+    async def _send_after_edit(self, run: LiveRun) -> None:
+        """Send what was held back while a queued prompt was edited."""
+        if run.over:
+            await self.registry.send_what_waits(run)
+            self._show_next(run)
 
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
         """Send one of the prompts that wait behind a run that has ended, with their options."""
@@ -441,6 +529,13 @@ class RunScreen(DialogGuardScreen[None]):
     def action_follow_up(self) -> None:
         """To the prompt: what is sent goes on in this session."""
         self.prompt.focus()
+
+    def action_carry_out(self) -> None:
+        """Go on with the session of a plan, in a mode that may carry it out."""
+        if self.asking or not self.can("carry_out"):
+            raise SkipAction
+        self._take_options(to_carry_out(self.options, can_ask=self._can_ask))
+        self._go_on(CARRY_OUT)
 
     def action_edit(self) -> None:
         """The same prompt, to be changed first."""
@@ -568,9 +663,25 @@ class RunScreen(DialogGuardScreen[None]):
         chosen = await actions.choose_options(self.gemtui, self.options)
         if chosen is None:
             return
-        self.options, self._kept = chosen
+        self._kept, self._mode_chosen = chosen.remember, False
+        self._take_options(chosen.options)
+
+    @on(PromptArea.ModeRequested)
+    def _next_mode(self) -> None:
+        """The next mode, for the next run, and for this folder once a run has begun with it."""
+        self._mode_chosen = True
+        self._take_options(next_mode(self.options, self._usual, can_ask=self._can_ask))
+
+    def _take_options(self, options: AgentOptions) -> None:
+        """Use these options for the next run, and for prompts that wait."""
+        self.options, self._chosen = options, True
         self._say_options()
         if (run := self.run_shown) is not None and run.steered.prompts:
+            self._keep_options(run)
+
+    @work(group="telling")
+    async def _keep_options(self, run: LiveRun) -> None:
+        async with self._telling:
             await actions.keep_options(self.gemtui, run, self.options)
 
     def action_allow(self) -> None:
@@ -600,7 +711,7 @@ class RunScreen(DialogGuardScreen[None]):
     async def action_queue(self) -> None:
         """What is sent next."""
         if (run := self.run_shown) is not None:
-            wanted = await show_queue(self.gemtui, run)
+            wanted = await show_queue(self.gemtui, run, edited=self._send_after_edit)
             if wanted is not None:
                 await self._send_waiting(run.latest, wanted)
             self._say_options()
@@ -610,6 +721,7 @@ class RunScreen(DialogGuardScreen[None]):
         """Another run."""
         run = await actions.choose_run(self.gemtui, self.registry)
         if run is not None:
+            self._change_draft(run)
             self.show_run(run)
 
     def action_stderr(self) -> None:
@@ -664,7 +776,10 @@ class RunScreen(DialogGuardScreen[None]):
         self.prompt.hears = self.run_shown is not None and self.run_shown.hears
         words = prompt_words(self.run_shown, resume)
         folder = self.options.cwd or current_folder()
-        self.query_one(PromptBox).say(words, option_words(self.options, self._usual), folder)
+        shown = self.panes.before if self.run_shown is None else self.run_shown.transcript()
+        spent = spent_words(shown, self._today, self._prices, self.gemtui.clock())
+        beside = option_words(self.options, self._usual, spent)
+        self.query_one(PromptBox).say(words, beside, folder)
 
     @on(TranscriptMoved)
     def _moved(self) -> None:
@@ -684,6 +799,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None and any(each.holds for each in run.questions)
         if action == "differing":
             return run is not None and bool(run.differing)
+        if action == "carry_out":
+            return run is not None and run.planned
         if action == "queue":
             return run is not None and bool(run.steered.prompts)
         if action == "allow":

@@ -238,6 +238,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         mark = self._marks.marks.get(session)
         return None if mark is None else mark.name
 
+    def summaries(self) -> Sequence[Summary]:
+        """All stored sessions, as far as they have been found."""
+        return () if self._snapshot is None else self._snapshot.sessions
+
     def kept(self) -> list[Summary]:
         """The sessions that only the vault has, newest first."""
         sessions = () if self._snapshot is None else self._snapshot.sessions

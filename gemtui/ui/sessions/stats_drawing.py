@@ -37,16 +37,9 @@ def number(count: int | None) -> str:
     return f"{count:,}"
 
 
-def dollars(sums: Sums) -> str:
-    """Return the estimated cost; + stands for models without a price, ? = none has one."""
-    if not sums.priced:
-        return "?" if sums.unpriced else ""
-    return f"${sums.cost:,.2f}{'+' if sums.unpriced else ''}"
-
-
 _TOKENS = _Column("tokens", lambda sums: number(sums.usage.total if sums.answers else 0))
 _CACHED = _Column("cached", lambda sums: number(sums.usage.cached if sums.answers else 0))
-_COST = _Column("cost", dollars)
+_COST = _Column("cost", lambda sums: sums.dollars)
 _SESSIONS = _Column("sessions", lambda sums: f"{len(sums.sessions):,}")
 _PROMPTS = _Column("prompts", lambda sums: f"{sums.prompts:,}")
 _ANSWERS = _Column("answers", lambda sums: f"{sums.answers:,}")
@@ -74,7 +67,7 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
         yield BLANK
         words = (
             f"Costs are estimates from list prices of {stats.prices.date}; "
-            "+ means that some models have no known price."
+            "+ means that some of it is unknown: models without a price, answers without tokens."
         )
         yield from wrap((Piece(own(words), look[Role.MUTED]),), look.width)
 
@@ -124,7 +117,7 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
         ),
         (counted(total.calls.total(), "tool call"), _failures(total)),
         (counted(len(total.files), "file") + " written", ""),
-        (f"about {dollars(total)}" if total.priced else "", "an estimate"),
+        (f"about {total.dollars}" if total.priced else "", "an estimate"),
     )
     for first, rest in facts:
         if first:

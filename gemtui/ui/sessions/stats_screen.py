@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -31,8 +33,8 @@ from gemtui.ui.sessions.stats_drawing import draw_stats
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_STEP = 200
-"""Sessions between two drawings while they are read."""
+_STEP = 0.5
+"""Seconds between two drawings while sessions are read; what is cached takes less in all."""
 
 
 class StatsScreen(AnsweringScreen[None]):
@@ -84,37 +86,40 @@ class StatsScreen(AnsweringScreen[None]):
             return
         loop = asyncio.get_running_loop()
 
-        def show(stats: Stats | None, words: Clean) -> None:
+        def show(stats: Stats, words: Clean, whole: bool) -> None:
             if not stopped.is_set():
-                loop.call_soon_threadsafe(self._show, stats, words, stopped)
+                loop.call_soon_threadsafe(self._show, stats, words, whole, stopped)
 
         await asyncio.to_thread(self._sum_up, prices, stopped, show)
 
     def _sum_up(
-        self, prices: Prices, stopped: Event, show: Callable[[Stats | None, Clean], None]
+        self, prices: Prices, stopped: Event, show: Callable[[Stats, Clean, bool], None]
     ) -> None:
-        """Read in a thread; how far it has come is shown now and then."""
+        """Read in a thread; the sums so far are shown now and then, the whole ones at the end."""
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
         stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
         found = activities(
             sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=stopped.is_set
         )
+        shown = time.monotonic()
         for done, (session, each) in enumerate(found, 1):
             if isinstance(each, FileActivity):
                 stats.add(session, each)
             unread += isinstance(each, Problem)
-            if done % _STEP == 0:
-                show(None, own(f"reading {done:,} of {len(sessions):,}"))
-        show(stats, own(f"{counted(unread, 'session')} can't be read" if unread else ""))
+            if time.monotonic() - shown >= _STEP:
+                words = own(f"so far: {done:,} of {len(sessions):,} sessions")
+                show(deepcopy(stats), words, False)
+                shown = time.monotonic()
+        show(stats, own(f"{counted(unread, 'session')} can't be read" if unread else ""), True)
 
-    def _show(self, stats: Stats | None, words: Clean, stopped: Event) -> None:
+    def _show(self, stats: Stats, words: Clean, whole: bool, stopped: Event) -> None:
         if stopped.is_set() or not self.query("#status"):
             return
         self._say(words)
-        if stats is not None and stats.total.sessions:
+        if stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
-        elif stats is not None:
+        elif whole:
             scope = "" if self._everywhere else ", a shows all projects"
             self._say(own(f"No activity in this period: w changes it{scope}."))
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from textual.widgets import Checkbox, TextArea
+from textual.widgets import TextArea
 
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.change_screen import ChangeScreen
-from gemtui.ui.run.options_dialog import OptionsScreen
 from tests.gated import put_hooks, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.real_cli import GeminiCli
@@ -17,13 +16,8 @@ from tests.ui.run.test_screen import runner
 
 
 async def ask_me(me: Asked) -> None:
-    """Switch asking on, in the options."""
-    await me.press("ctrl+o")
-    await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
-    me.app.screen.query_one("#ask", Checkbox).focus()
-    await me.press("space", "ctrl+s")
-    await me.until(lambda: me.app.screen is me.pane)
-    await me.sees("asks me")
+    """Wait until it is known that a new run asks, as the extension is ready."""
+    await me.sees("mode ask")
 
 
 @pytest.mark.usefixtures("relaunching")
@@ -223,6 +217,7 @@ async def test_where_the_extension_is_missing_it_says_so_and_runs_as_it_would(
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
         async with runner(on_loopback.home, on_loopback.project, NARROW) as found:
             me = Asked(found.app, found.pilot)
+            await me.press("shift+tab")
             await ask_me(me)
             await me.ask("go")
             await me.sees("This run couldn't ask you", "Install the extension")

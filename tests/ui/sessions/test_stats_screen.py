@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
 from gemtui.paths import config_file
+from gemtui.stats.activity import activities
 from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.sessions import stats_screen
 from gemtui.ui.sessions.stats_drawing import number
 from gemtui.ui.sessions.stats_screen import StatsScreen
+from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, copy_store, person
 
 
@@ -86,3 +92,26 @@ async def test_whoever_leaves_while_it_reads_leaves(store: Path) -> None:
         await me.burst("taawwq")
         await me.until(lambda: not isinstance(me.app.screen, StatsScreen))
         assert me.app.is_running
+
+
+async def test_sums_so_far_are_shown_while_sessions_are_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = Event()
+
+    def slowly(*args: Any, **named: Any) -> Iterator[Any]:
+        for place, found in enumerate(activities(*args, **named)):
+            if place == 5:
+                go_on.wait(PATIENCE)
+            yield found
+
+    monkeypatch.setattr(stats_screen, "activities", slowly)
+    monkeypatch.setattr(stats_screen, "_STEP", 0.0)
+    async with person(store, WIDE) as me:
+        await me.sees("first question")
+        await me.press("t")
+        await me.sees("so far: 5 of", "tokens", "Days")
+        assert "22 sessions" not in me.text
+        go_on.set()
+        await me.sees("22 sessions")
+        await me.until(lambda: "so far" not in me.text)

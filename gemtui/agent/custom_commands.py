@@ -1,0 +1,76 @@
+"""The commands of Gemini CLI that people write: a file `commands/NAME.toml`, typed as `/NAME`.
+
+The CLI expands them itself, in headless runs as well. See assets/gemini-cli.md#prompt.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.files import read_small
+from gemtui.paths import gemini_home
+
+MOST = 500
+"""Files of one folder that are read."""
+_LARGEST = 200_000
+_OTHER = re.compile(r"[^a-zA-Z0-9_\-.]")
+_LONGEST_WORD = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomCommand:
+    """One command.
+
+    `name`: without the slash. `description`: the file's own words, foreign, maybe "". `project`: it
+    comes with the project. `runs_shell`: its prompt has `!{...}`, shell commands that the CLI runs
+    while it expands the prompt, as far as its policy allows them.
+    """
+
+    name: str
+    description: str
+    project: bool
+    runs_shell: bool
+
+
+def custom_commands(folder: Path, environ: Mapping[str, str] = os.environ) -> list[CustomCommand]:
+    """Return the user's commands and those of the project in `folder`, by name.
+
+    A project's command replaces the user's one of the same name. Files that the CLI would not take
+    are left out, and so are the commands of extensions.
+    """
+    own = gemini_home(environ) / "commands"
+    places = ((own, False), (folder / ".gemini" / "commands", True))
+    found = {each.name: each for place, project in places for each in _below(place, project)}
+    return sorted(found.values(), key=lambda each: each.name)
+
+
+def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
+    for path in sorted(_files(place))[:MOST]:
+        try:
+            values = tomllib.loads(read_small(path, _LARGEST).decode())
+        except (OSError, ValueError, RecursionError):
+            continue
+        prompt, said = values.get("prompt"), values.get("description", "")
+        if isinstance(prompt, str) and isinstance(said, str):
+            yield CustomCommand(
+                name=_name(path.relative_to(place)),
+                description=said,
+                project=project,
+                runs_shell="!{" in prompt,
+            )
+
+
+def _files(place: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(place):
+        yield from (Path(folder, name) for name in names if name.endswith(".toml"))
+
+
+def _name(path: Path) -> str:
+    """`git/commit.toml` is the command `git:commit`."""
+    words = (_OTHER.sub("_", word) for word in path.with_suffix("").parts)
+    return ":".join(w if len(w) <= _LONGEST_WORD else f"{w[:47]}..." for w in words)

@@ -1,0 +1,62 @@
+"""Until when a quota is used up, from what Gemini CLI and the API said.
+
+See assets/gemini-cli.md#quota.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+MARGIN = timedelta(seconds=5)
+"""How much later than told a run is tried again: clocks differ."""
+_LENGTH = r"((?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+)"
+_AFTER = re.compile(
+    rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE
+)
+_DELAY = re.compile(r"retryDelayMs: (\d+(?:\.\d+)?)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DAILY = re.compile(r"exhausted your daily quota")
+_LONGEST = 40 * 86400.0
+"""Seconds; what is longer is no time that anybody waits for."""
+
+
+def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
+    """Return when a used-up quota is renewed; None = nothing says so.
+
+    `said`: the error of the run. `stderr`: what the CLI wrote there, which may tell it where the
+    error does not. `now`: when the error came. The quota of a day is renewed at midnight where
+    Google counts days.
+    """
+    for text in (said, stderr):
+        for delay in _delays(text):
+            if 0 < delay <= _LONGEST:
+                return now + timedelta(seconds=delay)
+    return _midnight(now) if _DAILY.search(said) else None
+
+
+def _delays(text: str) -> Iterator[float]:
+    """The delays in seconds that a text names, the last one first."""
+    for found in reversed(list(_AFTER.finditer(text))):
+        parts = _PART.findall(found[1])
+        yield sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    for found in reversed(list(_DELAY.finditer(text))):
+        yield float(found[1]) / 1000
+
+
+def _midnight(now: datetime) -> datetime | None:
+    try:
+        zone = ZoneInfo("America/Los_Angeles")
+    except ZoneInfoNotFoundError:
+        return None
+    there = now.astimezone(zone) + timedelta(days=1)
+    return there.replace(hour=0, minute=0, second=0, microsecond=0).astimezone(now.tzinfo)
+
+
+def until_words(until: datetime, now: datetime) -> str:
+    """Return a time as people here read it: `09:00`, with the date unless that is today's."""
+    here = until.astimezone()
+    return f"{here:%H:%M}" if here.date() == now.astimezone().date() else f"{here:%Y-%m-%d %H:%M}"

@@ -1,0 +1,79 @@
+"""What can be typed behind a slash: gemtui's own commands, and the custom ones of Gemini CLI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.agent.custom_commands import custom_commands
+from gemtui.text import Clean, clean_line
+
+_WORD = re.compile(r"/(\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCommand:
+    """A command of gemtui: `action` is one of the run pane's, or of the app's where it says so."""
+
+    name: str
+    help: str
+    action: str
+
+
+OWN = (
+    OwnCommand("command", "Show the exact command that enter will run", "command"),
+    OwnCommand("help", "Show the keys for this screen", "app.help"),
+    OwnCommand("mode", "Next mode, or /mode ask, auto_edit, plan, yolo", "mode"),
+    OwnCommand("model", "/model auto, pro, flash or a full name", "model"),
+    OwnCommand("new", "New empty pane; current runs continue", "new"),
+    OwnCommand("options", "Set approval, mode, model, tools, limits", "options"),
+    OwnCommand("policy", "Go to the policies: what a run may do", "app.policies"),
+    OwnCommand("queue", "Queued prompts: reorder, edit, send", "queue"),
+    OwnCommand("quit", "Quit gemtui", "app.quit"),
+    OwnCommand("runs", "List all runs; open or stop one", "runs"),
+    OwnCommand("sessions", "Go to the stored sessions", "app.sessions"),
+    OwnCommand("stderr", "Show Gemini CLI's stderr", "stderr"),
+    OwnCommand("stop", "Stop the run", "stop"),
+)
+_BY_NAME = {each.name: each for each in OWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One row of a list of suggestions: what is inserted, and what is said beside it."""
+
+    text: str
+    words: Clean
+
+
+def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
+    """Return gemtui's command that a prompt is, with what follows it; None = it is a prompt.
+
+    A project's file can't take its name: what stops a run is never sent to a model.
+    """
+    first, _, rest = prompt.rstrip().partition(" ")
+    command = _BY_NAME.get(first.removeprefix("/")) if first.startswith("/") else None
+    return None if command is None else (command, rest.strip())
+
+
+def slash_word(line: str) -> str | None:
+    """Return the name that is being typed on a prompt's first line; None = there is none."""
+    found = _WORD.fullmatch(line)
+    return found[1] if found else None
+
+
+def slash_offers(folder: Path) -> tuple[Offer, ...]:
+    """Return all commands that can be typed in a run in `folder`; reads files."""
+    own = (Offer(each.name, Clean(each.help)) for each in OWN)
+    return (*own, *_custom(folder))
+
+
+def _custom(folder: Path) -> Iterator[Offer]:
+    for each in custom_commands(folder):
+        if each.name not in _BY_NAME:
+            whose = "project" if each.project else "yours"
+            shell = ", runs shell commands" * each.runs_shell
+            said = clean_line(each.description)
+            yield Offer(each.name, Clean(f"{said} ({whose}{shell})".strip()))

@@ -1,0 +1,77 @@
+"""Renew the table of prices before a release, from the one that the package litellm carries.
+
+`python -m tests.prices WHEEL`, with the wheel that `pip download --no-deps litellm` has left. Only
+models that Gemini CLI knows are taken; those that the package lacks stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from gemtui.agent.capabilities import MODELS
+
+TABLE = Path(__file__).parents[1] / "gemtui/stats/prices.toml"
+_NAMES = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cached": "cache_read_input_token_cost",
+}
+_LONG = "_above_200k_tokens"
+
+
+def main(wheel: Path) -> None:
+    """Write the table anew."""
+    with zipfile.ZipFile(wheel) as files:
+        known = json.loads(files.read("litellm/model_prices_and_context_window_backup.json"))
+    version = wheel.name.split("-")[1]
+    TABLE.write_text(renewed(TABLE.read_text(), known, version, datetime.now(UTC).date()))
+
+
+def renewed(table: str, known: Mapping[str, Any], version: str, today: date) -> str:
+    """Return the table with the prices of `known`, and where they are from."""
+    prices = tomllib.loads(table)["models"]
+    older = set(prices)
+    for name in MODELS:
+        if (facts := known.get(f"gemini/{name}")) and "input_cost_per_token" in facts:
+            prices[name] = dict(_price(facts))
+            older.discard(name)
+    source = f"# Source: litellm {version}; not in it, older: {', '.join(sorted(older)) or 'none'}."
+    head = re.sub(r"(?m)^# Source: .*$", source, table.partition("[models.")[0])
+    head = re.sub(r"(?m)^date = .*$", f"date = {today}", head)
+    return head + "\n".join("\n".join(_lines(name, prices[name])) + "\n" for name in sorted(prices))
+
+
+def _price(facts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Prices for a million tokens; without one of its own, cached input costs what input does."""
+    yield "context", facts["max_input_tokens"]
+    full = {name: facts.get(key, facts[_NAMES["input"]]) for name, key in _NAMES.items()}
+    yield from ((name, _dollars(each)) for name, each in full.items())
+    if _NAMES["input"] + _LONG in facts:
+        long = {name: facts.get(key + _LONG, full[name]) for name, key in _NAMES.items()}
+        yield "long", {name: _dollars(each) for name, each in long.items()}
+
+
+def _dollars(one: float) -> float:
+    return round(one * 1_000_000, 6)
+
+
+def _lines(name: str, price: Mapping[str, Any]) -> Iterator[str]:
+    yield f'[models."{name}"]'
+    for key, value in price.items():
+        if isinstance(value, Mapping):
+            inner = ", ".join(f"{each} = {number}" for each, number in value.items())
+            yield f"{key} = {{ {inner} }}"
+        else:
+            yield f"{key} = {value}"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,100 @@
+"""The mode beside the prompt: one key for all, kept for a folder; a plan is carried out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent.folder_options import remember_mode, remembered
+from gemtui.agent.options import AgentOptions
+from gemtui.extension.status import ExtensionState, State
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.run import screen
+from gemtui.ui.run.change_screen import ChangeScreen
+from tests.fake_cli import FakeCli, says
+from tests.ui.run.test_screen import END, START, project, runner
+
+__all__ = ["project"]
+
+
+async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Look."), END)
+    async with runner(home, project) as me:
+        await me.sees("mode default")
+        for word in ("ask", "auto_edit", "plan", "yolo", "ask", "auto_edit", "plan"):
+            await me.press("shift+tab")
+            await me.sees(f"mode {word}")
+        assert remembered(project) is None
+        await me.ask("how?")
+        await me.ended()
+        kept = remembered(project)
+        assert kept is not None
+        assert kept.approval_mode is ApprovalMode.PLAN
+        await me.sees("f5 carry it out")
+        await me.press("f5")
+        await me.sees("mode auto_edit", "Carry out the plan.")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        await me.until(lambda: "carry it out" not in me.text)
+    remember_mode(AgentOptions(cwd=project, approval_mode="yolo"))
+    assert remembered(project) == kept
+
+
+async def test_a_new_run_asks_where_the_extension_is_ready(
+    home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_cli()
+    ready = ExtensionState(state=State.READY, folder=home, link=home, source=home, problem=None)
+    monkeypatch.setattr(screen, "extension_state", lambda *_: ready)
+    async with runner(home, project) as me:
+        await me.sees("mode ask")
+        assert me.pane.options.ask
+        await me.press("shift+tab")
+        await me.sees("mode auto_edit  asks me")
+
+
+async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Fine."), END)
+    async with runner(home, project) as me:
+        await me.ask("first line")
+        await me.sees("✓ done")
+        await me.type("draft of the first")
+        await me.press("ctrl+n")
+        await me.until(lambda: me.pane.prompt.text == "")
+        me.pane.prompt.put("second\nwith a needle")
+        await me.press("enter")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.sees("with a needle", "✓ done")
+        await me.press("ctrl+l")
+        await me.sees("Runs", "first line", "second")
+        await me.press("slash")
+        await me.type("needle")
+        await me.until(lambda: "first line" not in me.text)
+        await me.press("escape", "down", "enter")
+        await me.until(lambda: me.pane.prompt.text == "draft of the first")
+
+
+async def test_a_queued_prompt_is_not_sent_while_it_is_edited(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    fake_cli(START, says("Fine."), f"until:{gate}", END)
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("Fine.")
+        await me.ask("one")
+        await me.sees("1 queued")
+        await me.press("ctrl+r", "e")
+        await me.until(lambda: isinstance(me.app.screen, ChangeScreen))
+        gate.touch()
+        await me.until(lambda: me.app.runs.registry.runs[0].over)
+        assert len(list_runs(runs_dir())) == 1
+        await me.type(" more")
+        await me.press("ctrl+s")
+        await me.until(lambda: [run.prompt for run in list_runs(runs_dir())] == ["one more", "go"])

@@ -1,0 +1,57 @@
+"""What is typed behind a slash: gemtui's commands act, Gemini CLI's are completed and sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemtui.agent.custom_commands import custom_commands
+from gemtui.policy.model.rules import ApprovalMode
+from tests.fake_cli import FakeCli, says
+from tests.ui.run.test_screen import END, START, project, runner
+
+__all__ = ["project"]
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+async def test_commands_of_gemtui_act_and_those_of_the_cli_are_sent(
+    home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
+) -> None:
+    fake_cli(START, says("Done."), END)
+    put(project / ".gemini/commands/git/fix.toml", 'prompt = "!{git log}"\ndescription = "Fix"')
+    put(project / ".gemini/commands/stop.toml", 'prompt = "run"')
+    async with runner(home, project) as me:
+        await me.type("/m")
+        await me.sees("/mode", "/model", "pro, flash or a full name")
+        await me.press("escape", "ctrl+a", "ctrl+k")
+        await me.ask("/model flash")
+        await me.sees("model flash")
+        await me.ask("/mode plan")
+        await me.sees("mode plan")
+        await me.ask("/stop")
+        await me.until(lambda: "/stop has nothing to act on now." in me.said)
+        assert me.pane.run_shown is None
+        assert me.pane.options.approval_mode is ApprovalMode.PLAN
+        await me.type("/gitf")
+        await me.sees("/git:fix", "Fix (project, runs shell commands)")
+        await me.press("tab")
+        await me.until(lambda: me.pane.prompt.text == "/git:fix ")
+        await me.ask("now")
+        await me.ended()
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.prompt == "/git:fix now"
+
+
+def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(
+    home: Path, project: Path
+) -> None:
+    put(home / ".gemini/commands/a b.toml", 'prompt = "mine"')
+    put(home / ".gemini/commands/same.toml", 'prompt = "mine"')
+    put(project / ".gemini/commands/same.toml", 'prompt = "theirs"')
+    put(project / ".gemini/commands/broken.toml", "prompt = ")
+    put(project / ".gemini/commands/none.toml", 'description = "no prompt"')
+    found = custom_commands(project)
+    assert [(each.name, each.project) for each in found] == [("a_b", False), ("same", True)]
