@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -68,7 +69,9 @@ from gemtui.ui.run.side import WriteList
 from gemtui.ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
+    from gemtui.sessions.summary import Summary
     from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.undo.start import Number
 
 FRAMES = 15
 """Times a second that what came in is painted."""
@@ -448,6 +451,50 @@ class RunScreen(DialogGuardScreen[None]):
             self.prompt.put(run.prompt)
             self.prompt.focus()
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_undo_to(self) -> None:
+        """Files and chat back to before the prompt of the cursor."""
+        from gemtui.ui.undo.start import show_undo
+
+        if (found := self._stored_place()) is not None:
+            await show_undo(self.gemtui, *found, self._folder, self.gemtui.start.home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_fork(self) -> None:
+        """A new chat from before the prompt of the cursor."""
+        from gemtui.ui.undo.start import show_fork
+
+        if (found := self._stored_place()) is not None:
+            await show_fork(self.gemtui, *found, self._folder, self.gemtui.start.home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_redo(self) -> None:
+        """Take the last undo in this folder back."""
+        from gemtui.ui.undo.start import show_redo
+
+        await show_redo(self.gemtui, self._folder, self.gemtui.start.home)
+
+    @property
+    def _folder(self) -> Path:
+        run = self.run_shown
+        return (self.options.cwd or current_folder()) if run is None else run.cwd
+
+    def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
+        """The session that is shown, and the prompt of the cursor; None, after a word why."""
+        from gemtui.ui.undo.start import find_stored, prompt_at
+
+        run = self.run_shown
+        if run is not None and run.alive:
+            key = BY_ID["run.stop"].footer()
+            self.gemtui.say(f"The run is working: {key} stops it, or wait for its end.")
+            return None
+        session = self.options.resume if run is None else run.session or run.resumes
+        if session is None:
+            self.gemtui.say("No session here yet.")
+            return None
+        number = prompt_at(self.view.page.transcript, self.view.index)
+        return partial(find_stored, self.gemtui, session), number
+
     def _ended(self) -> LiveRun | None:
         run = self.run_shown
         if run is None or run.alive:
@@ -502,9 +549,7 @@ class RunScreen(DialogGuardScreen[None]):
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
         event.stop()
-        run = self.run_shown
-        folder = (self.options.cwd or current_folder()) if run is None else run.cwd
-        self.app.post_message(HistoryRequested(str(folder / event.path)))
+        self.app.post_message(HistoryRequested(str(self._folder / event.path)))
 
     @on(WriteList.DiffRequested)
     def _diff(self, event: WriteList.DiffRequested) -> None:

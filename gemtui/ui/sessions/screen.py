@@ -25,7 +25,7 @@ from gemtui.sessions.live import GONE, LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import State
+from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from gemtui.ui.sessions.live_question import LiveQuestionScreen
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
+    from gemtui.ui.undo.start import Number
 
 PREVIEW_DELAY = 0.08
 """Seconds the cursor rests on a session before it is shown beside the list."""
@@ -67,7 +68,7 @@ MARKS_DELAY = 0.2
 """Seconds that the first rows wait for the user's marks at most."""
 PATH_ROOM = 28
 """Characters of a path on the first line."""
-_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on"})
+_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on", "undo_to", "redo", "fork"})
 _ABOUT_SESSIONS = frozenset({"export", "patch", "delete", "marks", "pin", "archive"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
@@ -702,6 +703,49 @@ class SessionsScreen(DialogGuardScreen[None]):
             self.post_message(ContinueRequested(back))
 
     @work(exclusive=True, group=DIALOG)
+    async def action_undo_to(self) -> None:
+        """Files and chat back to before the prompt of the cursor; in the list, the last one."""
+        from gemtui.ui.undo.start import show_undo
+
+        if (summary := self._main_session()) is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_undo(self.gemtui, lambda: summary, number, folder, self._home)
+            self.look_again()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_redo(self) -> None:
+        """Take the last undo in the folder of the session back."""
+        from gemtui.ui.undo.start import show_redo
+
+        if (summary := self._chosen) is not None:
+            await show_redo(self.gemtui, _folder_of(summary), self._home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_fork(self) -> None:
+        """A new chat from before the prompt of the cursor; in the list, the last one."""
+        from gemtui.ui.undo.start import show_fork
+
+        if (summary := self._main_session()) is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_fork(self.gemtui, lambda: summary, number, folder, self._home)
+            self.look_again()
+
+    def _main_session(self) -> Summary | None:
+        """The session that keys are about, unless that is a subagent's."""
+        summary = self._chosen
+        if summary is not None and summary.kind is SessionKind.SUBAGENT:
+            self.gemtui.say("This is a subagent's session: open the session that called it.")
+            return None
+        return summary
+
+    def _prompt_number(self) -> Number:
+        """Which prompt keys are about: that of the cursor, in the list the last one."""
+        from gemtui.ui.undo.start import prompt_at
+
+        view = self.pane.view
+        return prompt_at(view.page.transcript, view.index) if self.reading else len
+
+    @work(exclusive=True, group=DIALOG)
     async def action_delete(self) -> None:
         """Delete the session, or all that are selected, after a question."""
         from gemtui.ui.sessions.deletion import Deleting
@@ -897,6 +941,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self._marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))
+
+
+def _folder_of(summary: Summary) -> Path | None:
+    return None if summary.project is None else Path(summary.project)
 
 
 def _none_waits() -> str:
