@@ -28,7 +28,7 @@ from gemtui.checkpoints.tree import countable
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError
-from gemtui.files import make_private, read_small, resolved
+from gemtui.files import make_private, read_small, resolved, write_whole
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
@@ -41,6 +41,8 @@ _TICK = 0.02
 """Seconds by which times of files may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
 """The file that was changed when old checkpoints were removed last; seconds."""
+_PROBLEM = "checkpoint-problem.txt"
+"""Below a run's folder: why its checkpoints ended early."""
 _READS = frozenset(
     {
         ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB, ToolKind.TODOS,
@@ -87,6 +89,17 @@ def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None
     except ConfigError:
         return RunCheckpoints(folder, request)
     return None if config.checkpoints is Checkpoints.OFF else RunCheckpoints(folder, request)
+
+
+def checkpoint_problem(folder: RunFolder) -> str:
+    """Return why a run's later changes have no checkpoints; "" = nothing is known to be wrong."""
+    try:
+        words = read_small(folder.path / _PROBLEM).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        words = str(error)
+    return words or "the reason is not known"
 
 
 class RunCheckpoints:
@@ -229,6 +242,8 @@ class RunCheckpoints:
                     pass
         except Exception as error:
             self._error = error
+            with suppress(OSError):
+                write_whole(self._folder.path / _PROBLEM, [str(error).encode("utf-8", "replace")])
         finally:
             with self._changed:
                 self._ready = True

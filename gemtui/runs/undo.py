@@ -340,18 +340,25 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
         return [_row(store, each) for each in _numbered_of(session, store)]
 
 
-def prompts_with_checkpoints(session: Summary) -> frozenset[int]:
-    """Return the numbers of the prompts before which a checkpoint was taken.
+class Checkpointed(NamedTuple):
+    """The checkpoints of a session: how many, when the newest was taken, before which prompts."""
 
-    Raises OSError, CheckpointsUnreadable.
-    """
+    total: int
+    newest: datetime | None
+    prompts: frozenset[int]
+
+
+def checkpointed(session: Summary) -> Checkpointed:
+    """Return where the checkpoints of a session are. Raises OSError, CheckpointsUnreadable."""
     with _store_of(session) as store:
-        found = () if store is None else _numbered_of(session, store)
-        return frozenset(
-            each.prompt
-            for each in found
-            if each.prompt is not None and each.checkpoint.reason is Reason.PROMPT
-        )
+        found = [] if store is None else _numbered_of(session, store)
+    before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
+    newest = max((each.checkpoint.time for each in found), default=None)
+    return Checkpointed(
+        total=len(found),
+        newest=None if newest is None else datetime.fromtimestamp(newest, UTC),
+        prompts=frozenset(each.prompt for each in before if each.prompt is not None),
+    )
 
 
 def sessions_with_checkpoints() -> frozenset[str]:

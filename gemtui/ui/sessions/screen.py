@@ -55,6 +55,7 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, Start
+    from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
     from gemtui.ui.sessions.files_screen import Files
     from gemtui.ui.sessions.history_screen import History
     from gemtui.ui.sessions.live_question import LiveQuestionScreen
@@ -108,6 +109,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._files: Files | None = None
         self._writes: WritesScreen[Any] | None = None
         self._live: tuple[LiveSession, ...] | None = None
+        self._checkpointed: CheckpointedSessions | None = None
 
     def compose(self) -> ComposeResult:
         """Header, the two panes, what stands there instead of them, status, footer."""
@@ -222,6 +224,20 @@ class SessionsScreen(DialogGuardScreen[None]):
             self._vault.look()
         if snapshot.complete:
             self._search.keep_index()
+            self._look_for_checkpoints()
+
+    @work(exclusive=True, group="checkpoints")
+    async def _look_for_checkpoints(self) -> None:
+        """Mark the sessions that have checkpoints, in the list and where one is read."""
+        await asyncio.sleep(SETTLE)
+        if self._checkpointed is None:
+            from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
+
+            self._checkpointed = CheckpointedSessions()
+        found = await asyncio.to_thread(self._checkpointed.read)
+        if found is not None:
+            self.sessions.take_undoable(found)
+            self.pane.take_undoable(found)
 
     @work(exclusive=True, group="vault")
     async def _follow_vault(self) -> None:
@@ -552,6 +568,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         """All about the session, and the way to its relatives."""
         from gemtui.kept.contents import fate
         from gemtui.ui.sessions.about_dialog import AboutScreen
+        from gemtui.ui.sessions.checkpoint_marks import undo_words
 
         if (summary := self._chosen) is None:
             return
@@ -560,8 +577,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         now, words = self.gemtui.clock(), ""
         if self._snapshot is not None:
             words = await asyncio.to_thread(fate, summary, self._snapshot, os.environ, now)
+        undo = await asyncio.to_thread(undo_words, summary, now)
         relative = await self.app.push_screen_wait(
-            AboutScreen(summary, sessions, self._marks.marks, live, words)
+            AboutScreen(summary, sessions, self._marks.marks, live, words, undo)
         )
         if relative is not None:
             self.show(relative)

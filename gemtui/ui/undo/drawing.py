@@ -76,6 +76,7 @@ def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
         "",
         f"Prompt {undone.to}, which you can change and send again:",
         *prompts[kept : kept + 1],
+        *(line for note in dict.fromkeys(undone.notes) for line in ("", note)),
     ]
     return UndoRow(
         sign="ok" if done else "pending",
