@@ -136,8 +136,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
     if run.unprotected:
-        words = f"{glyphs.warning} no checkpoints: {run.unprotected}"
-        yield Content.styled(clean_line(words), "$text-warning")
+        yield Content.styled(f"{glyphs.warning} no checkpoints", "$text-warning")
     ends = run.ends()
     for end in (ToolEnd.DENIED, ToolEnd.REFUSED):
         if ends[end]:

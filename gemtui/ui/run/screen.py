@@ -115,6 +115,8 @@ class RunScreen(DialogGuardScreen[None]):
         self._answered_by = ""
         """The key of the last answer."""
         self._telling = asyncio.Lock()
+        self._warned: set[str] = set()
+        """The runs of which it was said that they have no checkpoints."""
         self._pointed_at: int | None = None
         """The question to which the focus went by itself, or from which the person went away."""
         self.ready = asyncio.Event()
@@ -261,6 +263,7 @@ class RunScreen(DialogGuardScreen[None]):
             return
         self._frame += 1
         self._ask(run)
+        self._warn(run)
         if self.panes.paint():
             stood = run.stage, bool(run.steered.prompts)
             if self._stood != stood:
@@ -269,6 +272,13 @@ class RunScreen(DialogGuardScreen[None]):
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self._say_state(run)
+
+    def _warn(self, run: LiveRun) -> None:
+        """Say once why a run has no checkpoints."""
+        if run.unprotected and run.id not in self._warned:
+            self._warned.add(run.id)
+            self._say_state(run)
+            self.gemtui.say(f"Undo won't cover all of this run: {run.unprotected}", problem=True)
 
     def _ask(self, run: LiveRun) -> None:
         """Show what waits; the keys go there once nothing else can be meant by them."""

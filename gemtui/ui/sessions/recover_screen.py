@@ -21,7 +21,7 @@ from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import Line as FileLine
 from gemtui.recover.rebuilt import Rebuilt, Span
 from gemtui.sessions.summary import Summary
-from gemtui.text import clean, clean_line, counted, file_name, relative, short_path
+from gemtui.text import clean, clean_line, counted, file_name, relative, short_path, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine, FooterLine
@@ -29,6 +29,7 @@ from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 from gemtui.ui.sessions.labels import titled_path
 
@@ -40,11 +41,22 @@ _NUMBER = 5
 """Cells of a line's number."""
 
 
+class RecoveredView(LineView):
+    """The lines with their marks; what is copied is the text alone."""
+
+    rebuilt: Rebuilt | None = None
+
+    def action_copy(self) -> None:
+        """Copy the text."""
+        if self.rebuilt is not None:
+            self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
+
+
 class RecoverScreen(AnsweringScreen[None]):
     """Reads the sessions in a thread, then shows each line with how sure it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
-    AUTO_FOCUS = "LineView"
+    AUTO_FOCUS = "RecoveredView"
 
     def __init__(self, path: Path, sessions: Sequence[Summary], home: Path) -> None:
         super().__init__(id="recover")
@@ -65,7 +77,7 @@ class RecoverScreen(AnsweringScreen[None]):
     def compose(self) -> ComposeResult:
         """Of which file, its lines, how sure they are, keys."""
         yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
-        yield LineView(what="the rebuilt text")
+        yield RecoveredView(what="the rebuilt text")
         yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
@@ -110,7 +122,9 @@ class RecoverScreen(AnsweringScreen[None]):
         self._found = found
         self._say()
         now = self.gemtui.clock()
-        self.query_one(LineView).show(lambda look: list(_lines(found, look, now)))
+        view = self.query_one(RecoveredView)
+        view.rebuilt = found.rebuilt
+        view.show(lambda look: list(_lines(found, look, now)))
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -183,19 +197,19 @@ def _source(span: Span, look: Look, now: datetime, role: Role) -> Pieces:
         return (Piece(own(f"{mark} {where}  missing"), look[role]),)
     state = "known" if span.known else "guessed"
     source = span.source
-    words = f"  {source.tool}, session {source.session[:_SHORT_ID]}, {relative(source.time, now)}"
+    words = f"{source.tool}, session {source.session[:_SHORT_ID]}, {relative(source.time, now)}"
     return (
-        Piece(own(f"{mark} {where}  {state}"), look[role]),
+        Piece(own(f"{mark} {where}  {state}  "), look[role]),
         Piece(clean_line(words), look[Role.MUTED]),
     )
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:
     """A line with its number and mark; wrapped below itself."""
-    text = clean(line.text or "").expandtabs(4)
+    text = own(visible(line.text or "").expandtabs(4))
     front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
     room = max(1, look.width - _NUMBER - 3)
-    body = wrap((Piece(own(text), look[Role.TEXT]),), room) if text else [BLANK]
+    body = wrap((Piece(text, look[Role.TEXT]),), room) if text else [BLANK]
     for at, row in enumerate(body):
         lead = front if at == 0 else (Piece(own(" " * (_NUMBER + 2)), look[Role.MUTED]),)
         yield Line((*lead, Piece(own(" "), look[Role.TEXT]), *row.pieces))

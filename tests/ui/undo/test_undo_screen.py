@@ -4,59 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from gemtui.agent.run_folder import Owner, Request, RunFolder
-from gemtui.agent.trust import remember
+from gemtui.checkpoints.store import Reason
+from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
+from gemtui.runs.checkpointing import project_of
 from gemtui.runs.listing import runs_dir
 from gemtui.ui.run.prompt import PromptArea
-from tests.sessions import logs
-from tests.sessions.stores import marker, session, uuid
-from tests.sessions.writes import wrote
+from tests.sessions.stores import uuid
 from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.undo.conftest import HOSTILE, to_second_prompt
 
-HOSTILE = "\x1b]0;owned\x07\n\u202e.txt"
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-
-
-@pytest.fixture
-def project(home: Path, tmp_path: Path) -> Path:
-    """A folder with a session of three prompts; the last two wrote files, one is edited since."""
-    root = tmp_path / "tide"
-    root.mkdir()
-    shell = logs.call("c9", 62, name="run_shell_command", args={"command": "rm -rf build"})
-    records: list[dict[str, Any]] = [
-        logs.header(uuid(1)),
-        logs.user("u1", "Look around.", 1),
-        logs.gemini("g1", "A small project.", 2),
-        logs.user("u2", "Draw the moon.", 10),
-        wrote(root / "moon.py", None, "full\n", seconds=20),
-        wrote(root / "sea.py", "calm\n", "storm\n", seconds=30),
-        logs.user("u3", "Now clean up.", 50),
-        wrote(root / "notes.md", "a\nb\nc\n", "a\nB\nc\n", seconds=55),
-        wrote(root / HOSTILE, None, "bad\n", seconds=58),
-        logs.gemini("g9", "Cleaned.", 60, toolCalls=[shell]),
-    ]
-    marker(gemini_home(), "proj", str(root))
-    session(gemini_home(), uuid(1), records)
-    (root / "moon.py").write_text("full\n")
-    (root / "sea.py").write_text("storm\n")
-    (root / "notes.md").write_text("a\nB, mine\nc\n")
-    (root / HOSTILE).write_text("bad\n")
-    remember(root)
-    return root
-
-
-async def to_second_prompt(me: Person) -> None:
-    """Open the session with the cursor on the answer to its second prompt."""
-    await me.sees("Look around.")
-    await me.press("enter")
-    await me.until(lambda: me.view.has_focus and me.view.total)
-    await me.press("home", "right_curly_bracket", "down")
 
 
 @SIZES
@@ -93,8 +56,52 @@ async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(
         await me.sees("left alone")
         await me.press("c")
         await me.sees("continues session", "Look around.")
-        assert me.app.screen.query_one(PromptArea).text == "Draw the moon."
+        assert prompt(me) == "Draw the moon."
         assert "Cleaned." not in me.text
+
+
+async def test_in_the_run_pane_undo_leads_further_back(project: Path) -> None:
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("c")
+        await me.sees("continues session", "Cleaned.")
+        await me.press("escape", "U")
+        await me.sees("Undo to before prompt 3 of 3: Now clean up.")
+        await me.press("s", "s")
+        await me.sees("chat only")
+        await me.press("y")
+        await me.sees("done")
+        await me.press("c")
+        await me.until(lambda: prompt(me) == "Now clean up.")
+        await me.press("escape", "home", "U")
+        await me.sees("Undo to before prompt 1 of 2: Look around.")
+        await me.press("s", "s")
+        await me.sees("chat only")
+        await me.press("y")
+        await me.sees("Nothing is left of the chat")
+        await me.press("c")
+        await me.until(lambda: prompt(me) == "Look around.")
+        assert "continues session" not in me.text
+
+
+def prompt(me: Person) -> str:
+    areas = me.app.screen.query(PromptArea)
+    return areas.first().text if areas else ""
+
+
+async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
+    project: Path,
+) -> None:
+    with open_project(*project_of(project)) as checkpoints:
+        checkpoints.taker.take(Reason.PROMPT, run="r", session=uuid(1), always=True)
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await me.sees("↶ undo")
+        await me.press("enter", "end")
+        await me.sees("↶ checkpoint")
+        await me.press("home")
+        assert me.text.count("checkpoint") == 0
+        await me.press("i")
+        await me.sees("files and chat; 1 checkpoint, the newest")
 
 
 async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -> None:
@@ -154,5 +161,5 @@ async def test_a_fork_goes_on_before_a_prompt_and_leaves_files_alone(project: Pa
         await me.sees("New chat from prompt 2 of 3", "Before this prompt")
         await me.press("enter")
         await me.sees("continues session", "A small project.")
-        assert me.app.screen.query_one(PromptArea).text == "Draw the moon."
+        assert prompt(me) == "Draw the moon."
         assert (project / "moon.py").exists()
