@@ -30,9 +30,9 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import Notice
-from gemtui.ui.sessions.checkpoint_marks import MarkedPrompts
 from gemtui.ui.sessions.live_words import WORDS, state_words
 from gemtui.ui.sessions.loader import SessionLoader
+from gemtui.ui.sessions.marked_prompts import MarkedPrompts
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.marks_feed import NO_MARKS
 from gemtui.ui.sessions.row import IN_FLIGHT

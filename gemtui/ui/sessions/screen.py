@@ -725,7 +725,11 @@ class SessionsScreen(DialogGuardScreen[None]):
         """Files and chat back to before the prompt of the cursor; in the list, the last one."""
         from gemtui.ui.undo.start import show_undo
 
-        if (summary := self._main_session()) is not None:
+        summary = self._main_session()
+        live = None if summary is None else self._live_of(summary)
+        if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
+            self.gemtui.say(f"Process {live.pid} works in this session: wait, or stop it there.")
+        elif summary is not None:
             number, folder = self._prompt_number(), _folder_of(summary)
             await show_undo(self.gemtui, lambda: summary, number, folder, self._home)
             self.look_again()

@@ -96,7 +96,8 @@ async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
         checkpoints.taker.take(Reason.PROMPT, run="r", session=uuid(1), always=True)
     async with person(gemini_home(), NARROW, project=project) as me:
         await me.sees("↶ undo")
-        await me.press("enter", "end")
+        await to_second_prompt(me)
+        await me.press("right_curly_bracket")
         await me.sees("↶ checkpoint")
         await me.press("home")
         assert me.text.count("checkpoint") == 0
