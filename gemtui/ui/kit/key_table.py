@@ -532,7 +532,7 @@ FOOTER = (
     "empty.elsewhere", "empty.copy", "notice.again", "notice.copy", "notice.back",
     "confirm.confirm", "confirm.close", "confirm_for_good.confirm", "confirm_for_good.close",
     "list.select", "transcript.next_prompt", "transcript.next_failure", "sessions.undo_to",
-    "run.undo_to", "run.redo", "run.fork", "sessions.marks",
+    "run.undo_to", "sessions.marks",
     "list.scope", "transcript.raw", "transcript.follow", "list.hidden", "list.sort",
     "list.group", "sessions.info", "sessions.delete", "sessions.pin", "transcript.open_file",
     "dialog.close", "transcript.history", "history.open", "history.other_part",

@@ -735,6 +735,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
         if action in ("stderr", "copy_command", "files"):
             return run is not None
+        if action in ("undo_to", "fork"):
+            return run is not None or self.options.resume is not None
         if action == "take_back":
             return run is not None and any(each.holds for each in run.questions)
         if action == "differing":

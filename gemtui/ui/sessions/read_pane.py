@@ -258,9 +258,7 @@ class ReadPane(Vertical):
         if self._shown is not reader:
             transcript = await asyncio.to_thread(reader.first)
             self._take_over(reader)
-            self._checkpoints = MarkedPrompts()
             self.view.show(transcript, fresh=True, loading=not reader.complete)
-            self._look_for_checkpoints(reader)
             self._in_front(self.view)
         newer = await asyncio.to_thread(reader.rest)
         if newer is not None:
@@ -291,6 +289,9 @@ class ReadPane(Vertical):
 
     def _take_over(self, reader: SessionLoader | None) -> None:
         before, self._shown = self._shown, reader
+        self._checkpoints = MarkedPrompts()
+        if reader is not None:
+            self._look_for_checkpoints(reader)
         if before is not None:
             self._let_go(before)
 
@@ -329,7 +330,8 @@ class ReadPane(Vertical):
     async def _show_again(self, reader: SessionLoader) -> None:
         transcript = await asyncio.to_thread(reader.again)
         if reader is self._shown:
-            self.view.show(self._checkpoints.mark(transcript), fresh=False, news=False)
+            marked, loading = self._checkpoints.mark(transcript), not reader.complete
+            self.view.show(marked, fresh=False, loading=loading, news=False)
             self.post_message(self.Changed())
             if self._wanted is not None:
                 self._look_for_wanted()
