@@ -532,12 +532,12 @@ FOOTER = (
     "empty.elsewhere", "empty.copy", "notice.again", "notice.copy", "notice.back",
     "confirm.confirm", "confirm.close", "confirm_for_good.confirm", "confirm_for_good.close",
     "list.select", "transcript.next_prompt", "transcript.next_failure", "sessions.undo_to",
-    "run.undo_to", "sessions.marks",
+    "sessions.marks",
     "list.scope", "transcript.raw", "transcript.follow", "list.hidden", "list.sort",
     "list.group", "sessions.info", "sessions.delete", "sessions.pin", "transcript.open_file",
     "dialog.close", "transcript.history", "history.open", "history.other_part",
     "history.open_file", "history.recover", "history.patch", "history.close",
-    "run.options", "run.command", "run.runs", "run.stderr", "run.edit",
+    "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
 )  # fmt: skip
 """Ids of the keys that the footer shows, the most useful first; the last ones give way."""
 FACES = {
