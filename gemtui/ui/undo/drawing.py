@@ -193,6 +193,10 @@ def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
     """Return what is shown beside the list: the change, or why a file was left alone."""
     name = os.fsdecode(step.path)
     if step.action is not Action.KEEP:
+        before, after = step.now, step.result
+        if before.kind == after.kind and before.content == after.content:
+            words = f"permissions change from {before.mode:o} to {after.mode:o}"
+            return (remark(words, look),)
         return _change_lines(name, texts.now, texts.result, look)
     return (
         *_said(f"Left alone: {step.why}. enter shows its three texts.", look, Role.WARNING),
