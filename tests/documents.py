@@ -48,6 +48,9 @@ PANES = {
         Where.FILES,
         Where.HISTORY,
         Where.PATCH,
+        Where.UNDO,
+        Where.UNDO_FILE,
+        Where.RECOVER,
         Where.EMPTY,
     ),
     "Runs": (

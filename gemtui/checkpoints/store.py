@@ -468,6 +468,15 @@ class Store:
             found.add(session)
         return frozenset(found)
 
+    def sessions(self) -> frozenset[str]:
+        """Return the sessions that have checkpoints, with all that were forked from them."""
+        rows = self._database.execute("select distinct session from checkpoint where session != ''")
+        found = {row[0] for row in rows}
+        forks = self._database.execute("select child, parent from fork").fetchall()
+        while more := {child for child, parent in forks if parent in found} - found:
+            found |= more
+        return frozenset(found)
+
     # --- removing ------------------------------------------------------------------------------
 
     def drop_before(self, checkpoint: int) -> None:

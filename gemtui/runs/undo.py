@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf, nextafter
@@ -15,19 +16,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
-from gemtui.checkpoints.store import FileChange, Reason, Store, open_store
+from gemtui.checkpoints.states import ABSENT, LINK, UNKEPT, FileState
+from gemtui.checkpoints.store import Call, Checkpoint, FileChange, Reason, Store, open_store
 from gemtui.checkpoints.undo import (
     FilesUndone,
     RecordedChange,
     UndoTarget,
     open_project,
 )
-from gemtui.errors import UndoError
+from gemtui.errors import CheckpointsUnreadable, UndoError
 from gemtui.files import resolved
-from gemtui.paths import gemini_home, hooked_dir
+from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.checkpointing import name_in, project_of
 from gemtui.runs.ending import RunState
-from gemtui.runs.fork import fork_session
+from gemtui.runs.fork import Fork, fork_session
 from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use, take_hooked
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.load import transcript_of
@@ -64,14 +66,16 @@ class _PlacedCall(NamedTuple):
 class Undone:
     """What an undo or redo did, or would do.
 
-    `files`: None = they were left alone. `fork`: the new session, None = none. `complete`: nothing
-    of what the session did to files is known to be left.
+    `files`: None = they were left alone. `fork`: the session that goes on, None = none. `chat`: the
+    new chat that an undo made. `complete`: nothing of what the session did to files is known to be
+    left.
     """
 
     to: int
     session: str
     files: FilesUndone | None
     fork: str | None = None
+    chat: Fork | None = None
     complete: bool = True
     notes: tuple[str, ...] = ()
 
@@ -118,12 +122,14 @@ def undo_session(
     chat: bool = True,
     paths: Sequence[str] | None = None,
     dry_run: bool = False,
+    home: Path | None = None,
 ) -> Undone:
     """Take files and chat of a session back to just before a prompt.
 
     `number`: of the prompt, from 1; None = the last one. `chat`: fork the session there; the
     original stays. `paths`: only these files, and what is below them. `dry_run`: only return what
-    would be done. May take seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
+    would be done. `home`: the CLI's folder with the session; None = the user's. May take seconds.
+    Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
     """
     prompts = prompts_of(session)
     if not prompts:
@@ -139,11 +145,17 @@ def undo_session(
         done, complete, notes = _undo_files(session, number, paths, dry_run=dry_run)
     fork = None
     if chat and not dry_run:
-        fork = _fork(session, number, None if done is None else done.undo, notes)
+        undo = None if done is None else done.undo
+        fork = _fork(session, number, undo, notes, gemini_home() if home is None else home)
     return Undone(
-        to=number, session=session.id, files=done, fork=fork, complete=complete,
+        to=number,
+        session=session.id,
+        files=done,
+        fork=None if fork is None else fork.session_id,
+        chat=fork,
+        complete=complete,
         notes=tuple(dict.fromkeys(notes)),
-    )  # fmt: skip
+    )
 
 
 def redo_project(
@@ -269,9 +281,10 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
     return found
 
 
-def _fork(session: Summary, number: int, undo: int | None, notes: list[str]) -> str | None:
-    """Fork the chat; None where nothing is left of it. Raises ForkFailed."""
-    fork = fork_session(session, gemini_home(), before=number).session_id
+def _fork(session: Summary, number: int, undo: int | None, notes: list[str], home: Path) -> Fork:
+    """Fork the chat. Raises ForkFailed."""
+    made = fork_session(session, home, before=number)
+    fork = made.session_id
     if fork is None:
         notes.append("Nothing is left of the chat: start a new one.")
     elif session.project is not None:
@@ -279,7 +292,7 @@ def _fork(session: Summary, number: int, undo: int | None, notes: list[str]) -> 
         if place.is_dir():
             with open_project(place, root, own) as project, project.store.transaction():
                 project.store.add_fork(fork, session.id, undo)
-    return fork
+    return made
 
 
 # --- what the session's record tells --------------------------------------------------------------
@@ -348,44 +361,145 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
 
     An empty list where there are none. Raises OSError, CheckpointsUnreadable.
     """
-    if session.project is None:
-        return []
-    place, _, _ = project_of(Path(session.project))
-    if not place.is_dir():
-        return []
+    with _store_of(session) as store:
+        if store is None:
+            return []
+        return [_row(store, each) for each in _numbered_of(session, store)]
+
+
+class Checkpointed(NamedTuple):
+    """The checkpoints of a session: how many, when the newest was taken, before which prompts."""
+
+    total: int
+    newest: datetime | None
+    prompts: frozenset[int]
+
+
+def checkpointed(session: Summary) -> Checkpointed:
+    """Return where the checkpoints of a session are. Raises OSError, CheckpointsUnreadable."""
+    with _store_of(session) as store:
+        found = [] if store is None else _numbered_of(session, store)
+    before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
+    newest = max((each.checkpoint.time for each in found), default=None)
+    return Checkpointed(
+        total=len(found),
+        newest=None if newest is None else datetime.fromtimestamp(newest, UTC),
+        prompts=frozenset(each.prompt for each in before if each.prompt is not None),
+    )
+
+
+def sessions_with_checkpoints() -> frozenset[str]:
+    """Return the ids of all sessions of which there are checkpoints, forks of them included.
+
+    Projects whose checkpoints can't be read are left out. Raises OSError.
+    """
+    place, found = checkpoints_dir(), set[str]()
+    for folder in [each for each in place.iterdir() if each.is_dir()] if place.is_dir() else ():
+        with suppress(CheckpointsUnreadable), open_store(folder) as store:
+            found |= store.sessions()
+    return frozenset(found)
+
+
+@contextmanager
+def _store_of(session: Summary) -> Iterator[Store | None]:
+    """The checkpoints of a session's project; None where there are none."""
+    place = None if session.project is None else project_of(Path(session.project))[0]
+    if place is None or not place.is_dir():
+        yield None
+        return
     with open_store(place) as store:
-        placed = _with_uses(_placed_calls(session), store)
-        numbers = {each.use: each.prompt for each in placed}
-        return _rows(store, store.lineage(session.id), numbers, len(prompts_of(session)))
+        yield store
 
 
-def _rows(
+def _numbered_of(session: Summary, store: Store) -> list[_Numbered]:
+    placed = _with_uses(_placed_calls(session), store)
+    numbers = {each.use: each.prompt for each in placed}
+    return _numbered(store, store.lineage(session.id), numbers, len(prompts_of(session)))
+
+
+# --- the texts of one file -----------------------------------------------------------------------
+
+
+class StateText(NamedTuple):
+    """What a file was at one moment. `text`: None = there is none; `why` says why, else ""."""
+
+    text: str | None
+    why: str = ""
+
+
+class StepTexts(NamedTuple):
+    """A step's states as texts, see `Step`."""
+
+    target: StateText
+    left: StateText
+    now: StateText
+    result: StateText
+
+
+def step_texts(folder: Path, step: Step) -> StepTexts:
+    """Return the states of one file of the project `folder`. Raises CheckpointsUnreadable."""
+    place, _, _ = project_of(folder)
+    with open_store(place) as store:
+        states = (step.target, step.left, step.now, step.result)
+        return StepTexts(*(_state_text(store, each) for each in states))
+
+
+def _state_text(store: Store, state: FileState) -> StateText:
+    if state.kind == ABSENT:
+        return StateText(None, "there is no such file")
+    if state.kind == UNKEPT:
+        return StateText(None, state.why)
+    data = _text(store, state.content)
+    if data is None:
+        return StateText(None, "no longer kept")
+    if state.kind == LINK:
+        return StateText(f"{os.fsdecode(data)}\n", "a link")
+    if b"\0" in data:
+        return StateText(None, f"not a text, {counted(len(data), 'byte')}")
+    return StateText(data.decode("utf-8", "replace"))
+
+
+class _Numbered(NamedTuple):
+    """A checkpoint, what changed since the one before, by whom last, and the prompt it is of."""
+
+    checkpoint: Checkpoint
+    files: Sequence[FileChange]
+    owner: Call | None
+    prompt: int | None
+
+
+def _numbered(
     store: Store, sessions: frozenset[str], numbers: Mapping[str, int], prompts: int
-) -> list[dict[str, Any]]:
+) -> list[_Numbered]:
+    """The checkpoints of sessions, the oldest first."""
     changes: dict[int, list[FileChange]] = {}
     for id, change in store.changes():
         changes.setdefault(id, []).append(change)
     calls = store.calls()
     mine = [each for each in store.checkpoints() if each.session in sessions]
-    rows, prompt = list[dict[str, Any]](), prompts
+    found, prompt = list[_Numbered](), prompts
     for each in reversed(mine):
         files = changes.get(each.id, [])
         owners = [calls[f.call] for f in files if f.call is not None and f.call in calls]
         known = [numbers[call.use] for call in owners if call.use in numbers]
         prompt = min(known, default=prompt)
-        owner = owners[-1] if owners else None
-        row = {
-            "id": each.id,
-            "time": datetime.fromtimestamp(each.time, UTC).isoformat().replace("+00:00", "Z"),
-            "prompt": prompt if prompt > 0 and each.reason is not Reason.UNDO else None,
-            "reason": each.reason.value,
-            "tool": None if owner is None else owner.tool,
-            "command": None if owner is None else owner.command,
-            "files": [_file(store, change) for change in files],
-        }
+        number = prompt if prompt > 0 and each.reason is not Reason.UNDO else None
+        found.append(_Numbered(each, files, owners[-1] if owners else None, number))
         prompt -= each.reason is Reason.PROMPT
-        rows.append(row)
-    return rows[::-1]
+    return found[::-1]
+
+
+def _row(store: Store, each: _Numbered) -> dict[str, Any]:
+    time = datetime.fromtimestamp(each.checkpoint.time, UTC)
+    return {
+        "id": each.checkpoint.id,
+        "time": time.isoformat().replace("+00:00", "Z"),
+        "prompt": each.prompt,
+        "reason": each.checkpoint.reason.value,
+        "tool": None if each.owner is None else each.owner.tool,
+        "command": None if each.owner is None else each.owner.command,
+        "files": [_file(store, change) for change in each.files],
+    }
 
 
 def _file(store: Store, change: FileChange) -> dict[str, Any]:

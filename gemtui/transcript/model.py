@@ -258,6 +258,8 @@ class Message:
     prompt: bool = False
     """A person typed it (no session context, no tool replies)."""
     dropped: Dropped | None = None
+    checkpoint: bool = False
+    """A checkpoint of the project's files was taken before this prompt."""
     original: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
 

@@ -27,6 +27,7 @@ from gemtui.ui.kit.app_base import AppBase, Start
 from gemtui.ui.kit.keys import BY_ID, Group, Key, Where, acting, bindings, reachable
 from gemtui.ui.kit.messages import (
     AllowCallRequested,
+    ChatRequested,
     ContinueRequested,
     HistoryRequested,
     NewRunRequested,
@@ -253,6 +254,10 @@ class GemtuiApp(AppBase):
     @on(ContinueRequested)
     async def _continue(self, message: ContinueRequested) -> None:
         await self.runs.go_on(message.session)
+
+    @on(ChatRequested)
+    async def _show_chat(self, message: ChatRequested) -> None:
+        await self.runs.show_chat(message)
 
     @on(RunWithPolicyRequested)
     async def _run_with_policy(self, message: RunWithPolicyRequested) -> None:

@@ -104,6 +104,8 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     kept: str = "▣"
     """Only the vault has it."""
     newer: str = "▼"
+    undo: str = "↶"
+    """Files can be taken back to here."""
 
 
 UNICODE = Glyphs()
@@ -143,6 +145,7 @@ ASCII = Glyphs(
     pinned="^",
     kept="%",
     newer="v",
+    undo="~",
 )
 
 

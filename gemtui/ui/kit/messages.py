@@ -90,6 +90,18 @@ class ContinueRequested(Message):
         self.session = session
 
 
+class ChatRequested(Message):
+    """Show the run pane, ready to go on with a chat that may not be listed yet.
+
+    `session`: its id, None = a new chat. `path`: its file, None = unknown. `prompt`: the text to
+    begin with in the prompt.
+    """
+
+    def __init__(self, folder: Path, session: str | None, path: Path | None, prompt: str) -> None:
+        super().__init__()
+        self.folder, self.session, self.path, self.prompt = folder, session, path, prompt
+
+
 class RunWithPolicyRequested(Message):
     """Show the run pane, ready for a run with these policy files in this mode."""
 

@@ -140,6 +140,8 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
         yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
+    if run.unprotected:
+        yield Content.styled(f"{glyphs.warning} no checkpoints", "$text-warning")
     ends = run.ends()
     for end in (ToolEnd.DENIED, ToolEnd.REFUSED):
         if ends[end]:

@@ -116,6 +116,8 @@ class LiveRun:
         self.exit: Exit | None = None
         self.ended: datetime | None = None
         self.stderr = ""
+        self.unprotected = ""
+        """Why what it changes from now on has no checkpoints; "" = it has."""
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
@@ -216,6 +218,7 @@ class LiveRun:
             for task in tasks:
                 task.cancel()
         await self.look_at_questions()
+        await self._look_at_checkpoints()
         self.differing = await asyncio.to_thread(self.run.gate.differences)
         self.exit = self.run.exit()
         ended = (self.exit and self.exit.ended) or self.began if self.past else None
@@ -365,10 +368,18 @@ class LiveRun:
                 said = await asyncio.to_thread(stderr_end, path)
                 self.stderr, self.retry = told(said), retry_words(said[size - now :])
                 size = now
+            await self._look_at_checkpoints()
             if self.pid is None:
                 owner = await asyncio.to_thread(self.run.folder.owner)
                 self.pid = None if owner is None else owner.cli
             await asyncio.sleep(LISTEN)
+
+    async def _look_at_checkpoints(self) -> None:
+        from gemtui.runs.checkpoint_state import checkpoint_state
+
+        if not self.unprotected:
+            state = await asyncio.to_thread(checkpoint_state, self.run.folder)
+            self.unprotected = "" if state is None else state.problem
 
     # --- what the screen asks ------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from textual.signal import Signal
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, is_there
 from gemtui.paths import failed_commands_dir
+from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode
     from gemtui.transcript.model import Transcript
     from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.kit.messages import ChatRequested
     from gemtui.ui.run.live_run import LiveRun
     from gemtui.ui.run.registry import RunRegistry, Starting
     from gemtui.ui.run.screen import RunScreen
@@ -160,6 +162,27 @@ class RunMode:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
             screen.prepare(Path(summary.project), resume=summary.id, before=before)
+
+    async def show_chat(self, chat: ChatRequested) -> None:
+        """The run pane, ready to continue a chat, with a text to begin with."""
+        if not await asyncio.to_thread(is_folder, chat.folder):
+            self._app.say("This chat can't be continued: its folder does not exist.")
+            return
+        before = await asyncio.to_thread(self._past, chat)
+        screen = await self._switched()
+        screen.prepare(chat.folder, resume=chat.session, before=before)
+        if chat.prompt:
+            screen.prompt.put(chat.prompt)
+
+    def _past(self, chat: ChatRequested) -> Transcript | None:
+        """In a thread: what a chat has said so far."""
+        if chat.session is None:
+            return None
+        start, path = self._app.start, chat.path
+        if path is None:
+            with suppress(GemtuiError, OSError):
+                path = Index(start.home, cache=start.cache).find(chat.session).path
+        return None if path is None else _stored(path)
 
     async def _switched(self) -> RunScreen:
         await self._app.switch_mode(RUN_MODE)

@@ -76,7 +76,9 @@ from gemtui.ui.run.slash_commands import OwnCommand, own_command
 from gemtui.ui.transcript.view import TranscriptView
 
 if TYPE_CHECKING:
+    from gemtui.sessions.summary import Summary
     from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.undo.start import Number
 
 FRAMES = 15
 """Times a second that what came in is painted."""
@@ -135,6 +137,8 @@ class RunScreen(DialogGuardScreen[None]):
         self._answered_by = ""
         """The key of the last answer."""
         self._telling = asyncio.Lock()
+        self._warned: set[str] = set()
+        """The runs of which it was said that they have no checkpoints."""
         self._pointed_at: int | None = None
         """The question to which the focus went by itself, or from which the person went away."""
         self.ready = asyncio.Event()
@@ -310,6 +314,7 @@ class RunScreen(DialogGuardScreen[None]):
             return
         self._frame += 1
         self._ask(run)
+        self._warn(run)
         if self.panes.paint():
             stood = run.stage, bool(run.steered.prompts), run.told is not None
             if self._stood != stood:
@@ -320,6 +325,13 @@ class RunScreen(DialogGuardScreen[None]):
             self._say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self._say_state(run)
+
+    def _warn(self, run: LiveRun) -> None:
+        """Say once why a run has no checkpoints."""
+        if run.unprotected and run.id not in self._warned:
+            self._warned.add(run.id)
+            self._say_state(run)
+            self.gemtui.say(f"Undo won't cover all of this run: {run.unprotected}", problem=True)
 
     def _ask(self, run: LiveRun) -> None:
         """Show what waits; the keys go there once nothing else can be meant by them."""
@@ -543,6 +555,50 @@ class RunScreen(DialogGuardScreen[None]):
             self.prompt.put(run.prompt)
             self.prompt.focus()
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_undo_to(self) -> None:
+        """Files and chat back to before the prompt of the cursor."""
+        from gemtui.ui.undo.start import show_undo
+
+        if (found := self._stored_place()) is not None:
+            await show_undo(self.gemtui, *found, self._folder, self.gemtui.start.home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_fork(self) -> None:
+        """A new chat from before the prompt of the cursor."""
+        from gemtui.ui.undo.start import show_fork
+
+        if (found := self._stored_place()) is not None:
+            await show_fork(self.gemtui, *found, self._folder, self.gemtui.start.home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_redo(self) -> None:
+        """Take the last undo in this folder back."""
+        from gemtui.ui.undo.start import show_redo
+
+        await show_redo(self.gemtui, self._folder, self.gemtui.start.home)
+
+    @property
+    def _folder(self) -> Path:
+        run = self.run_shown
+        return (self.options.cwd or current_folder()) if run is None else run.cwd
+
+    def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
+        """The session that is shown, and the prompt of the cursor; None, after a word why."""
+        from gemtui.ui.undo.start import find_stored, prompt_at
+
+        run = self.run_shown
+        if run is not None and run.alive:
+            key = BY_ID["run.stop"].footer()
+            self.gemtui.say(f"The run is working: {key} stops it, or wait for its end.")
+            return None
+        session = self.options.resume if run is None else run.session or run.resumes
+        if session is None:
+            self.gemtui.say("No session here yet.")
+            return None
+        number = prompt_at(self.view.page.transcript, self.view.index)
+        return partial(find_stored, self.gemtui, session), number
+
     def _ended(self) -> LiveRun | None:
         run = self.run_shown
         if run is None or run.alive:
@@ -597,9 +653,7 @@ class RunScreen(DialogGuardScreen[None]):
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
         event.stop()
-        run = self.run_shown
-        folder = (self.options.cwd or current_folder()) if run is None else run.cwd
-        self.app.post_message(HistoryRequested(str(folder / event.path)))
+        self.app.post_message(HistoryRequested(str(self._folder / event.path)))
 
     @on(WriteList.DiffRequested)
     def _diff(self, event: WriteList.DiffRequested) -> None:
@@ -795,6 +849,8 @@ class RunScreen(DialogGuardScreen[None]):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
         if action in ("stderr", "copy_command", "files"):
             return run is not None
+        if action in ("undo_to", "fork"):
+            return run is not None or self.options.resume is not None
         if action == "take_back":
             return run is not None and any(each.holds for each in run.questions)
         if action == "differing":

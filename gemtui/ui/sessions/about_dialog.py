@@ -35,7 +35,7 @@ NOTE, NOTE_LINES = 400, 5
 
 class AboutScreen(DialogScreen[Summary]):
     """Closes with the relative to read, or with None; `marks`: the user's, by session ids; `fate`:
-    when Gemini CLI removes it, in words.
+    when Gemini CLI removes it, in words; `undo`: how it can be undone, in words.
     """
 
     BINDINGS = bindings(Where.INFO)
@@ -47,9 +47,11 @@ class AboutScreen(DialogScreen[Summary]):
         marks: Mapping[str, Mark],
         live: LiveSession | None = None,
         fate: str = "",
+        undo: str = "",
     ) -> None:
         super().__init__()
         self._summary, self._marks, self._live, self._fate = summary, marks, live, fate
+        self._undo = undo
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
@@ -61,7 +63,11 @@ class AboutScreen(DialogScreen[Summary]):
             mark = self._marks.get(self._summary.id)
             cut = look_of(self.app, 1).glyphs.ellipsis
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
-            more = ("now", _now(self._live)), ("clean-up", clean_line(self._fate))
+            more = (
+                ("now", _now(self._live)),
+                ("clean-up", clean_line(self._fate)),
+                ("undo", clean_line(self._undo)),
+            )
             for name, value in (*marked, *facts(self._summary), *more):
                 if value:
                     yield Horizontal(Label(own(name)), Static(value), classes="fact")

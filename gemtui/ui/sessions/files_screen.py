@@ -202,6 +202,14 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         )
         self.app.push_screen(PatchScreen(patching, self._home))
 
+    def action_recover(self) -> None:
+        """The text of the file, rebuilt from all sessions."""
+        from gemtui.ui.sessions.recover_screen import RecoverScreen
+
+        if (row := self.rows.chosen) is not None:
+            sessions = self._snapshot.sessions
+            self.app.push_screen(RecoverScreen(Path(row.path), sessions, self._home))
+
     def action_open(self) -> None:
         """All writes of the file."""
         if (row := self.rows.chosen) is not None:

@@ -177,6 +177,13 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """The file, in the editor."""
         edit(self.gemtui, str(self.history.path), None, None)
 
+    def action_recover(self) -> None:
+        """The text of the file, rebuilt from all sessions."""
+        from gemtui.ui.sessions.recover_screen import RecoverScreen
+
+        path, sessions = Path(self.history.path), self._snapshot.sessions
+        self.app.push_screen(RecoverScreen(path, sessions, self._home))
+
     def action_patch(self) -> None:
         """All that changed in the file, as one patch of the project of the chosen write."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen

@@ -83,6 +83,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self._wanted: str | None = None
         self._moved = False
         self._live: Mapping[str, LiveState] = {}
+        self._undoable: frozenset[str] = frozenset()
         self._selected: set[str] = set()
         self._last_selected: str | None = None
         self._told: str | None = None
@@ -150,6 +151,12 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         """Say what sessions do right now, by their ids."""
         if live != self._live:
             self._live = live
+            self.refresh()
+
+    def take_undoable(self, sessions: frozenset[str]) -> None:
+        """Say which sessions have checkpoints, by their ids."""
+        if sessions != self._undoable:
+            self._undoable = sessions
             self.refresh()
 
     def sees(self, session: str) -> bool:
@@ -350,7 +357,11 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             selected=row.key in self._selected,
             focused=self.has_focus,
             live=self._live_of(row),
+            undoable=self._is_undoable(row),
         )
+
+    def _is_undoable(self, row: Row) -> bool:
+        return isinstance(row, SessionRow) and row.entry.summary.id in self._undoable
 
     def _live_of(self, row: Row) -> LiveState | None:
         """What a session does; copies of its file do nothing."""

@@ -32,6 +32,7 @@ from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import Notice
 from gemtui.ui.sessions.live_words import WORDS, state_words
 from gemtui.ui.sessions.loader import SessionLoader
+from gemtui.ui.sessions.marked_prompts import MarkedPrompts
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.marks_feed import NO_MARKS
 from gemtui.ui.sessions.row import IN_FLIGHT
@@ -78,6 +79,8 @@ class ReadPane(Vertical):
         self._wanted: Callable[[Transcript], Cursor | None] | None = None
         self._marked: tuple[str, re.Pattern[str] | None] | None = None
         self._news = asyncio.Event()
+        self._undoable: frozenset[str] = frozenset()
+        self._checkpoints = MarkedPrompts()
 
     def compose(self) -> ComposeResult:
         """Heading, then transcript or notice."""
@@ -259,15 +262,36 @@ class ReadPane(Vertical):
             self._in_front(self.view)
         newer = await asyncio.to_thread(reader.rest)
         if newer is not None:
-            self.view.show(newer, fresh=False)
+            self.view.show(self._checkpoints.mark(newer), fresh=False)
         if self.has_class("-notice"):
             self._in_front(self.view)
         if self._wanted is not None:
             self._look_for_wanted()
         self._say_heading()
 
+    def take_undoable(self, sessions: frozenset[str]) -> None:
+        """Mark the prompts with checkpoints if the session that is read is one of these."""
+        self._undoable = sessions
+        if self._shown is not None:
+            self._look_for_checkpoints(self._shown)
+
+    @work(exclusive=True, group="checkpoints")
+    async def _look_for_checkpoints(self, reader: SessionLoader) -> None:
+        summary = self.summary
+        if summary is None or summary.id not in self._undoable:
+            return
+        from gemtui.ui.sessions.checkpoint_marks import read_checkpoints
+
+        found = await asyncio.to_thread(read_checkpoints, summary)
+        if reader is self._shown and found.prompts != self._checkpoints.numbers:
+            self._checkpoints.numbers = found.prompts
+            self._show_again(reader)
+
     def _take_over(self, reader: SessionLoader | None) -> None:
         before, self._shown = self._shown, reader
+        self._checkpoints = MarkedPrompts()
+        if reader is not None:
+            self._look_for_checkpoints(reader)
         if before is not None:
             self._let_go(before)
 
@@ -306,7 +330,8 @@ class ReadPane(Vertical):
     async def _show_again(self, reader: SessionLoader) -> None:
         transcript = await asyncio.to_thread(reader.again)
         if reader is self._shown:
-            self.view.show(transcript, fresh=False, news=False)
+            marked, loading = self._checkpoints.mark(transcript), not reader.complete
+            self.view.show(marked, fresh=False, loading=loading, news=False)
             self.post_message(self.Changed())
             if self._wanted is not None:
                 self._look_for_wanted()

@@ -42,7 +42,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     rows are of one). `sort`: the property that orders the rows, which every row shows. `days`: it
     stands below the heading of its day, by these names. `chosen`: the cursor is on it. `selected`:
     one of several to do something with. `focused`: the list has the focus. `live`: what the session
-    does right now, None = nobody has told.
+    does right now, None = nobody has told. `undoable`: checkpoints of its files were taken.
     """
 
     query: Query
@@ -53,6 +53,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     selected: bool = False
     focused: bool = False
     live: LiveState | None = None
+    undoable: bool = False
 
 
 def row_height(row: Row, width: int) -> int:
@@ -220,6 +221,8 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         facts.append(RowFact(0, own("archived"), look[Role.MODEL]))
     if summary.kind is not SessionKind.MAIN:
         facts.append(RowFact(0, own(summary.kind.value), look[Role.MODEL]))
+    if around.undoable:
+        facts.append(RowFact(3, own(f"{look.glyphs.undo} undo"), look[Role.MUTED]))
     if told := live_words.WORDS.get(around.live) if around.live else None:
         facts.append(RowFact(0, own(told[0]), look[told[1]]))
     for flag, (word, role) in _FLAG_WORDS.items():

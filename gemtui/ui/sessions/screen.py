@@ -25,7 +25,7 @@ from gemtui.sessions.live import GONE, LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import State
+from gemtui.sessions.store import SessionKind, State
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
@@ -55,11 +55,13 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, Start
+    from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
     from gemtui.ui.sessions.files_screen import Files
     from gemtui.ui.sessions.history_screen import History
     from gemtui.ui.sessions.live_question import LiveQuestionScreen
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
+    from gemtui.ui.undo.start import Number
 
 PREVIEW_DELAY = 0.08
 """Seconds the cursor rests on a session before it is shown beside the list."""
@@ -67,7 +69,7 @@ MARKS_DELAY = 0.2
 """Seconds that the first rows wait for the user's marks at most."""
 PATH_ROOM = 28
 """Characters of a path on the first line."""
-_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on"})
+_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on", "undo_to", "redo", "fork"})
 _ABOUT_SESSIONS = frozenset({"export", "patch", "delete", "marks", "pin", "archive"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
@@ -107,6 +109,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         self._files: Files | None = None
         self._writes: WritesScreen[Any] | None = None
         self._live: tuple[LiveSession, ...] | None = None
+        self._checkpointed: CheckpointedSessions | None = None
 
     def compose(self) -> ComposeResult:
         """Header, the two panes, what stands there instead of them, status, footer."""
@@ -221,6 +224,20 @@ class SessionsScreen(DialogGuardScreen[None]):
             self._vault.look()
         if snapshot.complete:
             self._search.keep_index()
+            self._look_for_checkpoints()
+
+    @work(exclusive=True, group="checkpoints")
+    async def _look_for_checkpoints(self) -> None:
+        """Mark the sessions that have checkpoints, in the list and where one is read."""
+        await asyncio.sleep(SETTLE)
+        if self._checkpointed is None:
+            from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
+
+            self._checkpointed = CheckpointedSessions()
+        found = await asyncio.to_thread(self._checkpointed.read)
+        if found is not None:
+            self.sessions.take_undoable(found)
+            self.pane.take_undoable(found)
 
     @work(exclusive=True, group="vault")
     async def _follow_vault(self) -> None:
@@ -555,6 +572,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         """All about the session, and the way to its relatives."""
         from gemtui.kept.contents import fate
         from gemtui.ui.sessions.about_dialog import AboutScreen
+        from gemtui.ui.sessions.checkpoint_marks import undo_words
 
         if (summary := self._chosen) is None:
             return
@@ -563,8 +581,9 @@ class SessionsScreen(DialogGuardScreen[None]):
         now, words = self.gemtui.clock(), ""
         if self._snapshot is not None:
             words = await asyncio.to_thread(fate, summary, self._snapshot, os.environ, now)
+        undo = await asyncio.to_thread(undo_words, summary, now)
         relative = await self.app.push_screen_wait(
-            AboutScreen(summary, sessions, self._marks.marks, live, words)
+            AboutScreen(summary, sessions, self._marks.marks, live, words, undo)
         )
         if relative is not None:
             self.show(relative)
@@ -704,6 +723,53 @@ class SessionsScreen(DialogGuardScreen[None]):
             back = summary
         if back is not None:
             self.post_message(ContinueRequested(back))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_undo_to(self) -> None:
+        """Files and chat back to before the prompt of the cursor; in the list, the last one."""
+        from gemtui.ui.undo.start import show_undo
+
+        summary = self._main_session()
+        live = None if summary is None else self._live_of(summary)
+        if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
+            self.gemtui.say(f"Process {live.pid} works in this session: wait, or stop it there.")
+        elif summary is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_undo(self.gemtui, lambda: summary, number, folder, self._home)
+            self.look_again()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_redo(self) -> None:
+        """Take the last undo in the folder of the session back."""
+        from gemtui.ui.undo.start import show_redo
+
+        if (summary := self._chosen) is not None:
+            await show_redo(self.gemtui, _folder_of(summary), self._home)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_fork(self) -> None:
+        """A new chat from before the prompt of the cursor; in the list, the last one."""
+        from gemtui.ui.undo.start import show_fork
+
+        if (summary := self._main_session()) is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_fork(self.gemtui, lambda: summary, number, folder, self._home)
+            self.look_again()
+
+    def _main_session(self) -> Summary | None:
+        """The session that keys are about, unless that is a subagent's."""
+        summary = self._chosen
+        if summary is not None and summary.kind is SessionKind.SUBAGENT:
+            self.gemtui.say("This is a subagent's session: open the session that called it.")
+            return None
+        return summary
+
+    def _prompt_number(self) -> Number:
+        """Which prompt keys are about: that of the cursor, in the list the last one."""
+        from gemtui.ui.undo.start import prompt_at
+
+        view = self.pane.view
+        return prompt_at(view.page.transcript, view.index) if self.reading else len
 
     @work(exclusive=True, group=DIALOG)
     async def action_delete(self) -> None:
@@ -901,6 +967,10 @@ class SessionsScreen(DialogGuardScreen[None]):
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self._marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))
+
+
+def _folder_of(summary: Summary) -> Path | None:
+    return None if summary.project is None else Path(summary.project)
 
 
 def _none_waits() -> str:

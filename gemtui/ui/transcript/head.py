@@ -21,6 +21,8 @@ def draw_head(message: Message, look: Look) -> Line:
     left = [*bar(message, look), Piece(own(who), look[role] + BOLD)]
     if message.time is not None:
         left.append(Piece(own(f"  {moment(message.time, look)}"), look[Role.MUTED]))
+    if message.checkpoint:
+        left.append(Piece(own(f"  {look.glyphs.undo} checkpoint"), look[Role.MUTED]))
     if message.dropped is not None:
         left.append(Piece(own(f"  {message.dropped.word}"), look[Role.WARNING]))
     front = fit(tuple(left), look.width, own(look.glyphs.ellipsis))

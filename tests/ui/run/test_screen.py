@@ -21,6 +21,7 @@ from gemtui.agent.trust import remember, remembered
 from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.checkpointing import project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.kit.dialogs import ChooseScreen
@@ -290,6 +291,23 @@ async def test_ctrl_c_stops_the_run_and_says_what_it_did(
         await me.press("ctrl+c")
         await me.sees("◌ interrupted", "It ended on SIGTERM.", "finished writes are kept")
         assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
+
+
+async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    place, _, _ = project_of(project)
+    place.mkdir(parents=True)
+    (place / "checkpoints.sqlite3").write_bytes(b"no database" * 1000)
+    fake_cli(START, says("Working."), "wait")
+    async with runner(home, project, WIDE) as me:
+        await me.ask("go on")
+        await me.sees("Working.", "! no checkpoints")
+        assert any("its content is damaged" in each for each in me.said)
+        await me.press("escape", "U")
+        await me.until(lambda: any("The run is working" in each for each in me.said))
+        await me.press("ctrl+c")
+        await me.ended()
 
 
 async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) -> None:

@@ -1,0 +1,54 @@
+"""What checkpoints there are of sessions, read for the list, an open session and its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from gemtui.errors import GemtuiError
+from gemtui.paths import checkpoints_dir
+from gemtui.runs.undo import Checkpointed, checkpointed, sessions_with_checkpoints
+from gemtui.sessions.summary import Summary
+from gemtui.text import counted, relative
+
+_FILES = (".sqlite3", ".sqlite3-wal")
+_NONE = Checkpointed(0, None, frozenset())
+
+
+class CheckpointedSessions:
+    """The ids of the sessions with checkpoints; read again only after some were taken."""
+
+    def __init__(self) -> None:
+        self._seen: Mapping[Path, int] | None = None
+
+    def read(self) -> frozenset[str] | None:
+        """In a thread: return them; None where nothing has changed or nothing can be read."""
+        try:
+            files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
+            seen = {each: each.stat().st_mtime_ns for each in files if each.suffix in _FILES}
+            if seen == self._seen:
+                return None
+            self._seen = seen
+            return sessions_with_checkpoints()
+        except OSError:
+            return None
+
+
+def read_checkpoints(session: Summary) -> Checkpointed:
+    """In a thread: return what checkpoints there are of a session, as far as they can be read."""
+    try:
+        return checkpointed(session)
+    except (GemtuiError, OSError):
+        return _NONE
+
+
+def undo_words(session: Summary, now: datetime) -> str:
+    """In a thread: return how a session can be undone, for its facts."""
+    found = read_checkpoints(session)
+    if found.newest is not None:
+        words = f"{counted(found.total, 'checkpoint')}, the newest {relative(found.newest, now)}"
+        return f"files and chat; {words}"
+    if session.files_written:
+        return "files by the record of its file tools, without shell commands; and the chat"
+    return "the chat; no files are known"

@@ -1,0 +1,44 @@
+"""Marks at the prompts of a transcript before which a checkpoint was taken."""
+
+from __future__ import annotations
+
+from dataclasses import replace as message_with
+
+from msgspec.structs import replace
+
+from gemtui.transcript.model import Message, Outline, Transcript
+
+
+class MarkedPrompts:
+    """Marks the prompts of a transcript before which a checkpoint was taken.
+
+    A marked prompt has one outline as long as it does not change: views know messages by that.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: frozenset[int] = frozenset()
+        self._outlines: dict[str, tuple[Outline, Outline]] = {}
+
+    def mark(self, transcript: Transcript) -> Transcript:
+        """Return the transcript with marks."""
+        if not self.numbers:
+            return transcript
+        marked, number = dict[int, Outline](), 0
+        for place, outline in enumerate(transcript.outlines):
+            if outline.prompt and outline.dropped is None:
+                number += 1
+                if number in self.numbers:
+                    marked[place] = self._outline(outline)
+
+        def read(place: int) -> Message:
+            message = transcript.read(place)
+            return message_with(message, checkpoint=True) if place in marked else message
+
+        outlines = [marked.get(at, each) for at, each in enumerate(transcript.outlines)]
+        return Transcript(outlines=outlines, read=read, revision=transcript.revision)
+
+    def _outline(self, outline: Outline) -> Outline:
+        known = self._outlines.get(outline.id)
+        if known is None or known[0] is not outline:
+            known = self._outlines[outline.id] = outline, replace(outline)
+        return known[1]

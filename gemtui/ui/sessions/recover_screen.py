@@ -1,0 +1,215 @@
+"""A lost file, rebuilt from what sessions recorded of it: to look at, to write to a new file."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from gemtui.errors import GemtuiError
+from gemtui.files import is_there, resolved, write_new
+from gemtui.recover.history import Recovered, recover
+from gemtui.recover.rebuilt import Line as FileLine
+from gemtui.recover.rebuilt import Rebuilt, Span
+from gemtui.sessions.summary import Summary
+from gemtui.text import clean, clean_line, counted, file_name, relative, short_path, visible
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, wrap
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.messages import CopyRequested
+from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.sessions.labels import titled_path
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_SHORT_ID = 8
+_NUMBER = 5
+"""Cells of a line's number."""
+
+
+class RecoveredView(LineView):
+    """The lines with their marks; what is copied is the text alone."""
+
+    rebuilt: Rebuilt | None = None
+
+    def action_copy(self) -> None:
+        """Copy the text."""
+        if self.rebuilt is not None:
+            self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
+
+
+class RecoverScreen(AnsweringScreen[None]):
+    """Reads the sessions in a thread, then shows each line with how sure it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
+    AUTO_FOCUS = "RecoveredView"
+
+    def __init__(self, path: Path, sessions: Sequence[Summary], home: Path) -> None:
+        super().__init__(id="recover")
+        self._path, self._sessions, self._home = path, sessions, home
+        self._stopped = Event()
+        self._since = time.monotonic()
+        self._found: Recovered | None = None
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def _rebuilt(self) -> Rebuilt | None:
+        return None if self._found is None else self._found.rebuilt
+
+    def compose(self) -> ComposeResult:
+        """Of which file, its lines, how sure they are, keys."""
+        yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
+        yield RecoveredView(what="the rebuilt text")
+        yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self.set_interval(1.0, self._say)
+        self._say()
+        self._read()
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stopped.set()
+
+    def on_resize(self) -> None:
+        """The path has more room, or less."""
+        header = self.query_one("#header", BarLine)
+        room = header.content_size.width
+        header.say(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
+
+    def _say(self) -> None:
+        if self._found is None:
+            seconds = int(time.monotonic() - self._since)
+            words = f"reading {counted(len(self._sessions), 'session')}"
+            words += f", {seconds} s" if seconds else ""
+        elif (rebuilt := self._rebuilt) is None:
+            words = "no session has the text of this file"
+        else:
+            words = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
+            words += f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
+        self.query_one("#status", BarLine).say([Content(own(words))])
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        try:
+            found = await asyncio.to_thread(
+                recover, self._path, self._sessions, cancelled=self._stopped.is_set
+            )
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(f"Not recovered: {error}", problem=True)
+            self.dismiss()
+            return
+        self._found = found
+        self._say()
+        now = self.gemtui.clock()
+        view = self.query_one(RecoveredView)
+        view.rebuilt = found.rebuilt
+        view.show(lambda look: list(_lines(found, look, now)))
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a text there is nothing to write."""
+        del parameters
+        return action != "write" or self._rebuilt is not None
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_write(self) -> None:
+        """Ask for a file that does not exist yet, and write the text there."""
+        rebuilt, forbidden = self._rebuilt, resolved(self._home)
+        if rebuilt is None:
+            return
+        name = await self.app.push_screen_wait(
+            AskScreen(
+                own("Write the text to a new file"),
+                value=await asyncio.to_thread(_offered, self._path),
+                problem=lambda name: problem_of(name, forbidden=forbidden),
+            )
+        )
+        if name is None:
+            return
+        path = place_of(name)
+        try:
+            await asyncio.to_thread(write_new, path, rebuilt.text.encode(errors="replace"))
+        except OSError as error:
+            self.gemtui.say(f"Nothing was written: {error}", problem=True)
+        else:
+            self.gemtui.say(f"Written: {short_path(path)}")
+
+
+def _offered(path: Path) -> str:
+    """The lost file itself, or a name beside what is there now."""
+    if not is_there(path) and path.parent.is_dir():
+        return str(path)
+    return free_name(file_name(f"{path.stem}-recovered"), path.suffix)
+
+
+def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
+    """First the notes, then the text; above each part of it where it comes from."""
+    rebuilt = found.rebuilt
+    notes = [*found.notes, *(() if rebuilt is None else rebuilt.notes)]
+    notes += [f"{each.path.name}: {each.what}" for each in found.problems]
+    for note in dict.fromkeys(notes):
+        words = clean_line(f"{look.glyphs.warning} {note}")
+        yield from wrap((Piece(words, look[Role.WARNING]),), look.width)
+    if notes:
+        yield BLANK
+    if rebuilt is None:
+        yield Line((Piece(own("no session has the text of this file"), look[Role.MUTED]),))
+        return
+    listed = rebuilt.listed
+    for span in rebuilt.spans:
+        mark, role = _mark(span, look)
+        yield Line(fit(_source(span, look, now, role), look.width, own(look.glyphs.ellipsis)))
+        for number in range(span.first, min(span.last, len(listed)) + 1):
+            yield from _line(number, listed[number - 1], mark, role, look)
+
+
+def _mark(span: Span, look: Look) -> tuple[str, Role]:
+    if span.source is None:
+        return look.glyphs.failed, Role.ERROR
+    return (look.glyphs.ok, Role.SUCCESS) if span.known else (look.glyphs.ask, Role.WARNING)
+
+
+def _source(span: Span, look: Look, now: datetime, role: Role) -> Pieces:
+    where = f"line {span.first}" if span.first == span.last else f"lines {span.first}-{span.last}"
+    mark, _ = _mark(span, look)
+    if span.source is None:
+        return (Piece(own(f"{mark} {where}  missing"), look[role]),)
+    state = "known" if span.known else "guessed"
+    source = span.source
+    words = f"{source.tool}, session {source.session[:_SHORT_ID]}, {relative(source.time, now)}"
+    return (
+        Piece(own(f"{mark} {where}  {state}  "), look[role]),
+        Piece(clean_line(words), look[Role.MUTED]),
+    )
+
+
+def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:
+    """A line with its number and mark; wrapped below itself."""
+    text = own(visible(line.text or "").expandtabs(4))
+    front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
+    room = max(1, look.width - _NUMBER - 3)
+    body = wrap((Piece(text, look[Role.TEXT]),), room) if text else [BLANK]
+    for at, row in enumerate(body):
+        lead = front if at == 0 else (Piece(own(" " * (_NUMBER + 2)), look[Role.MUTED]),)
+        yield Line((*lead, Piece(own(" "), look[Role.TEXT]), *row.pieces))

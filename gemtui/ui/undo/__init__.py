@@ -1,0 +1,1 @@
+"""Undo, redo and fork of sessions on the screen, for all panes."""

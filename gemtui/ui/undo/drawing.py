@@ -1,0 +1,243 @@
+"""What an undo does, as rows; and one of its files, as lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from textual.content import Content
+
+from gemtui.checkpoints.plan import Action, Step
+from gemtui.runs.undo import StateText, StepTexts, Undone
+from gemtui.text import Clean, clean, clean_line, counted, ellipsis
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.displays import content_diff
+from gemtui.ui.draw.code import language_of
+from gemtui.ui.draw.gutter_rows import remark, text_rows
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, spread, width_of, wrap
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.transcript.card_body import draw_diff
+
+_PROMPT = 60
+"""Characters of a prompt that name it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRow:
+    """One line about an undo: a file (`step`), the chat, or a note.
+
+    `sign`: the name of a glyph. `why`: at the right where there is room. `about`: said of a row
+    that is no file when the cursor is on it.
+    """
+
+    sign: str
+    role: Role
+    word: str
+    name: Clean
+    why: Clean = Clean("")  # noqa: RUF009 (a string)
+    about: Clean = Clean("")  # noqa: RUF009 (a string)
+    step: Step | None = None
+
+
+class _Words(NamedTuple):
+    role: Role
+    planned: str
+    done: str
+
+
+_ACTIONS = {
+    Action.KEEP: _Words(Role.WARNING, "leave alone", "left alone"),
+    Action.RESTORE: _Words(Role.SUCCESS, "restore", "restored"),
+    Action.REMOVE: _Words(Role.REMOVED, "remove", "removed"),
+    Action.MERGE: _Words(Role.MODEL, "merge", "merged"),
+}
+"""In the order in which they are listed: what needs a look comes first."""
+
+
+def rows_of(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
+    """Return what an undo does, or did (`done`), line by line.
+
+    `prompts`: those of the session, empty for a redo. `chat`: a new chat is made.
+    """
+    return [
+        *([_chat_row(undone, prompts, done=done)] if chat else ()),
+        *_file_rows(undone, done=done),
+        *(_note_row(each) for each in dict.fromkeys(undone.notes)),
+    ]
+
+
+def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
+    kept = undone.to - 1
+    past = f"with {counted(kept, 'earlier prompt')}" if kept else "empty: nothing came before"
+    words = [
+        f"A new chat that ends just before prompt {undone.to}; this one stays as it is.",
+        "",
+        f"Prompt {undone.to}, which you can change and send again:",
+        *prompts[kept : kept + 1],
+        *(line for note in dict.fromkeys(undone.notes) for line in ("", note)),
+    ]
+    return UndoRow(
+        sign="ok" if done else "pending",
+        role=Role.SUCCESS,
+        word="new chat",
+        name=own(past),
+        about=clean("\n".join(words)),
+    )
+
+
+def _file_rows(undone: Undone, *, done: bool) -> Iterator[UndoRow]:
+    steps = () if undone.files is None else undone.files.steps
+    for action, words in _ACTIONS.items():
+        for step in (each for each in steps if each.action is action):
+            kept = action is Action.KEEP
+            yield UndoRow(
+                sign="warning" if kept else "ok" if done else "pending",
+                role=words.role,
+                word=words.done if done else words.planned,
+                name=clean_line(os.fsdecode(step.path)),
+                why=clean_line(step.why),
+                step=step,
+            )
+
+
+def _note_row(note: str) -> UndoRow:
+    return UndoRow(
+        sign="warning", role=Role.WARNING, word="note", name=clean_line(note), about=clean(note)
+    )
+
+
+def totals(undone: Undone, *, done: bool) -> str:
+    """Return how many files there are of each kind, such as "2 restored, 1 left alone"."""
+    if undone.files is None:
+        return "files are left as they are"
+    kinds = [each.action for each in undone.files.steps]
+    found = [
+        f"{kinds.count(action)} {words.done if done else f'to {words.planned}'}"
+        for action, words in _ACTIONS.items()
+        if action in kinds
+    ]
+    return ", ".join(found) or "no file has to change"
+
+
+def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
+    """Return what is undone or redone, in a line."""
+    if redo:
+        return clean_line(f"Redo: take back the undo to before prompt {undone.to}")
+    text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
+    return clean_line(f"Undo to before prompt {undone.to} of {len(prompts)}: {text}")
+
+
+def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
+    """Sign, word and file; why it is left alone at the right."""
+    glyph = own(f"{getattr(look.glyphs, row.sign)} ")
+    front = (
+        Piece(glyph, look[row.role]),
+        Piece(own(f"{row.word:<12}"), look[row.role]),
+    )
+    why = (Piece(own(f"  {row.why}"), look[Role.MUTED]),) if row.why else ()
+    name = Piece(row.name, look[Role.MUTED if row.word == "note" else Role.TEXT])
+    if width_of((*front, name, *why)) > look.width:
+        why = ()
+    left = fit((*front, name), look.width - width_of(why), own(look.glyphs.ellipsis))
+    return spread(left, why, look.width, Piece(own(" "), look[Role.MUTED]))
+
+
+def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
+    """Return what is said above the change of a row."""
+    words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
+    if row.step is None:
+        return [Content.styled(own(words.rstrip()), "bold")]
+    return [Content.styled(clean_line(f"{words}{row.why or row.name}"), "bold")]
+
+
+# --- one file ------------------------------------------------------------------------------------
+
+
+class Page(NamedTuple):
+    """One of the views of a file: its title, and its lines."""
+
+    title: str
+    draw: Draw
+
+
+class Draw:
+    """Lines of a text, or of the change from one text to another."""
+
+    def __init__(self, name: str, text: StateText, before: StateText | None = None) -> None:
+        self._name, self._text, self._before = name, text, before
+
+    def __call__(self, look: Look) -> Sequence[Line]:
+        """Draw it."""
+        if self._before is None:
+            return _text_lines(self._name, self._text, look)
+        return _change_lines(self._name, self._before, self._text, look)
+
+
+def pages_of(step: Step, texts: StepTexts) -> list[Page]:
+    """Return the views of a file, the most telling first."""
+    name = os.fsdecode(step.path)
+    states = [
+        Page("before the prompt", Draw(name, texts.target)),
+        Page("as the session left it", Draw(name, texts.left)),
+        Page("now", Draw(name, texts.now)),
+    ]
+    if step.action is Action.KEEP:
+        mine = Page("changed since the session", Draw(name, texts.now, texts.left))
+        return [*states, mine, Page("not taken back", Draw(name, texts.target, texts.left))]
+    return [Page("the change", Draw(name, texts.result, texts.now)), *states]
+
+
+def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
+    """Return what is shown beside the list: the change, or why a file was left alone."""
+    name = os.fsdecode(step.path)
+    if step.action is not Action.KEEP:
+        before, after = step.now, step.result
+        if before.kind == after.kind and before.content == after.content:
+            words = f"permissions change from {before.mode:o} to {after.mode:o}"
+            return (remark(words, look),)
+        return _change_lines(name, texts.now, texts.result, look)
+    return (
+        *_said(f"Left alone: {step.why}. enter shows its three texts.", look, Role.WARNING),
+        BLANK,
+        *_said("Changed since the session:", look, Role.MUTED),
+        *_change_lines(name, texts.left, texts.now, look),
+        BLANK,
+        *_said("Not taken back:", look, Role.MUTED),
+        *_change_lines(name, texts.left, texts.target, look),
+    )
+
+
+def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
+    return wrap((Piece(clean_line(words), look[role]),), look.width)
+
+
+def said_lines(words: Clean, look: Look) -> list[Line]:
+    """Return a text, wrapped."""
+    lines = words.split("\n")
+    return [
+        row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)
+    ]
+
+
+def _text_lines(name: str, text: StateText, look: Look) -> Sequence[Line]:
+    if text.text is None:
+        return (remark(text.why, look),)
+    if not text.text:
+        return (remark("empty file", look),)
+    language = language_of(clean_line(name))
+    return text_rows(text.text, look, folded=False, language=language, first=1).lines
+
+
+def _change_lines(name: str, before: StateText, after: StateText, look: Look) -> Sequence[Line]:
+    gone = "there is no such file"
+    odd = [each.why for each in (before, after) if each.text is None and each.why != gone]
+    if odd:
+        return (remark(odd[0], look),)
+    body = draw_diff(_diff(name, before, after), look, folded=False)
+    return body.lines or (remark(body.note, look),)
+
+
+def _diff(name: str, before: StateText, after: StateText) -> DiffDisplay:
+    return content_diff(name, before.text or "", after.text or "", is_new=before.text is None)

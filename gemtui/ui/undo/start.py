@@ -1,0 +1,114 @@
+"""What keys about undo, redo and forks do in the panes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.errors import GemtuiError, UndoError
+from gemtui.runs.fork import Fork, fork_session
+from gemtui.runs.undo import Prompt, prompts_of
+from gemtui.sessions.index import Index
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line
+from gemtui.transcript.model import Transcript
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+from gemtui.ui.kit.messages import ChatRequested
+from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+Number = Callable[[Sequence[Prompt]], int]
+"""Chooses one of a session's prompts. May raise UndoError."""
+
+
+def prompt_at(transcript: Transcript, message: int) -> Number:
+    """Choose the prompt to which a message belongs; for what is above all, the first one.
+
+    The transcript may show the end or the beginning of the session alone: its prompts are looked
+    for among those of the session, at the end first.
+    """
+    shown = [each for each in enumerate(transcript.outlines) if _counts(transcript, each[0])]
+    words = [outline.excerpt for _, outline in shown]
+    at = max(0, sum(place <= message for place, _ in shown) - 1)
+
+    def number(prompts: Sequence[Prompt]) -> int:
+        stored = [each.text for each in prompts]
+        for first in reversed(range(len(stored) - len(words) + 1)):
+            if words and stored[first : first + len(words)] == words:
+                return first + at + 1
+        if words and stored.count(words[at]) == 1:
+            return stored.index(words[at]) + 1
+        raise UndoError("this prompt is not in the stored session")
+
+    return number
+
+
+def _counts(transcript: Transcript, place: int) -> bool:
+    outline = transcript.outlines[place]
+    return outline.prompt and outline.dropped is None
+
+
+def find_stored(app: AppBase, session: str) -> Summary:
+    """Return the stored session with this id. Raises GemtuiError, OSError."""
+    return Index(app.start.home, cache=app.start.cache).find(session)
+
+
+async def show_undo(
+    app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
+) -> None:
+    """Show what going back to before a prompt would do, and do it if the person wants."""
+    request = UndoRequest(folder=folder, home=home, find=find, number=number)
+    await app.push_screen_wait(UndoScreen(request))
+
+
+async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
+    """Show what taking the newest undo of a folder back would do, and do it if wanted."""
+    await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
+
+
+async def show_fork(
+    app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
+) -> None:
+    """Ask which new chat is wanted, make it, and show it in the run pane."""
+    try:
+        session, prompts, at = await asyncio.to_thread(_place, find, number)
+    except (GemtuiError, OSError) as error:
+        app.say(f"No fork: {error}", problem=True)
+        return
+    about = (clean_line(prompts[at - 1].text), Clean(""))
+    choices = (
+        Choice("before", Clean("Before this prompt"), Clean("files stay as they are")),
+        Choice("files", Clean("With the files as they were"), Clean("shows first what happens")),
+        Choice("whole", Clean("The whole chat"), Clean("files stay as they are")),
+    )
+    title = clean_line(f"New chat from prompt {at} of {len(prompts)}")
+    answer = await app.push_screen_wait(ChooseScreen(title, about, choices))
+    if answer == "files":
+        await show_undo(app, lambda: session, number, folder, home)
+    elif answer is not None:
+        await _make_fork(app, session, home, at if answer == "before" else None)
+
+
+def _place(find: Callable[[], Summary], number: Number) -> tuple[Summary, list[Prompt], int]:
+    session = find()
+    prompts = prompts_of(session)
+    if not prompts:
+        raise UndoError("this session has no prompt")
+    return session, prompts, number(prompts)
+
+
+async def _make_fork(app: AppBase, session: Summary, home: Path, before: int | None) -> None:
+    try:
+        fork: Fork = await asyncio.to_thread(partial(fork_session, session, home, before=before))
+    except (GemtuiError, OSError) as error:
+        app.say(f"No fork: {error}", problem=True)
+        return
+    if fork.project is None:
+        app.say("The new chat is in the list of sessions; its folder is not known.")
+        return
+    app.post_message(ChatRequested(fork.project, fork.session_id, fork.path, fork.prompt or ""))

@@ -1,0 +1,371 @@
+"""Undo or redo: first what would happen, file by file; after a key what has happened."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+
+from gemtui.checkpoints.plan import Step
+from gemtui.errors import GemtuiError, UndoError
+from gemtui.runs.undo import (
+    Prompt,
+    StepTexts,
+    Undone,
+    prompts_of,
+    redo_project,
+    require_idle,
+    step_texts,
+    undo_session,
+)
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line
+from gemtui.ui.draw.gutter_rows import remark
+from gemtui.ui.draw.lines import Line, own
+from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.messages import ChatRequested
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.undo.drawing import (
+    UndoRow,
+    draw_undo_row,
+    heading_of,
+    rows_of,
+    said_lines,
+    side_lines,
+    title_of,
+    totals,
+)
+from gemtui.ui.undo.file_screen import UndoFileScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+_SECOND = 1.0
+
+
+class UndoScope(StrEnum):
+    """What is undone; the value is what the screen says."""
+
+    BOTH = "files and chat"
+    FILES = "files only"
+    CHAT = "chat only"
+
+
+class _Stage(Enum):
+    PLANNING, PLANNED, DOING, DONE = range(4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest:
+    """What is to be undone in the project `folder`, None = it is not known.
+
+    `find`: reads the session in a thread; None = the newest undo in the folder is redone. `number`:
+    chooses the prompt to go back to before; it may raise UndoError. `home`: the CLI's folder.
+    """
+
+    folder: Path | None
+    home: Path
+    find: Callable[[], Summary] | None = None
+    number: Callable[[Sequence[Prompt]], int] = len
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What would be done. `refused`: why it can't be done now, "" = it can."""
+
+    undone: Undone
+    session: Summary | None
+    prompts: tuple[str, ...]
+    refused: str
+
+
+class UndoScreen(AnsweringScreen[None]):
+    """Plans in a thread, shows the plan, does it after `y`, and leads on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self, request: UndoRequest) -> None:
+        super().__init__(id="undo-screen")
+        self._request, self._scope = request, UndoScope.BOTH
+        self._stage, self._since = _Stage.PLANNING, time.monotonic()
+        self._plan: _Plan | None = None
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def rows(self) -> RowList[UndoRow]:
+        """What is done, line by line."""
+        return self.query_one(RowList)
+
+    def compose(self) -> ComposeResult:
+        """Title; files, and the change of one of them; how it goes; keys."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Container(id="write-panes"):
+            with Vertical(id="write-list"):
+                yield BarLine(id="undo-scope", classes="heading", mark=glyphs.ellipsis)
+                yield RowList[UndoRow](draw_undo_row, empty=own("comparing files"))
+            with Vertical(id="write-side"):
+                yield BarLine(id="write-heading", classes="heading", mark=glyphs.ellipsis)
+                side = LineView(what="the change")
+                side.can_focus = False
+                yield side
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Begin to plan."""
+        self.set_interval(_SECOND, self._tick)
+        self._begin(_Stage.PLANNING)
+        self._make_plan()
+
+    # --- planning and doing --------------------------------------------------------------------
+
+    @property
+    def _is_redo(self) -> bool:
+        return self._request.find is None
+
+    @work(exclusive=True, group="plan")
+    async def _make_plan(self) -> None:
+        try:
+            plan = await asyncio.to_thread(_planned, self._request, self._scope)
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(_sentence(error), problem=True)
+            self.dismiss()
+            return
+        self._take(plan, _Stage.PLANNED)
+
+    @work(exclusive=True, group="plan")
+    async def _do(self, plan: _Plan) -> None:
+        try:
+            undone = await asyncio.to_thread(_done, self._request, plan, self._scope)
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(f"Not finished: {error}", problem=True)
+            self._begin(_Stage.PLANNING)
+            self._make_plan()
+            return
+        self._take(replace(plan, undone=undone), _Stage.DONE)
+
+    def _begin(self, stage: _Stage) -> None:
+        self._stage, self._since = stage, time.monotonic()
+        self._say()
+        self.refresh_bindings()
+
+    def _take(self, plan: _Plan, stage: _Stage) -> None:
+        self._plan = plan
+        self._begin(stage)
+        chat = not self._is_redo and self._scope is not UndoScope.FILES
+        done = stage is _Stage.DONE
+        self.rows.empty = own("no file has to change")
+        self.rows.show(rows_of(plan.undone, plan.prompts, chat=chat, done=done), fresh=True)
+        self._moved()
+        self.rows.focus()
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        if self._stage in (_Stage.PLANNING, _Stage.DOING):
+            self._say()
+
+    def _say(self) -> None:
+        plan, done = self._plan, self._stage is _Stage.DONE
+        title = own("Redo" if self._is_redo else "Undo")
+        if plan is not None:
+            title = title_of(plan.undone, plan.prompts, redo=self._is_redo)
+        self.query_one("#header", BarLine).say([Content.styled(title, "bold")])
+        scope = "done" if done else "would be done" if self._is_redo else str(self._scope)
+        self.query_one("#undo-scope", BarLine).say([Content(own(scope))])
+        self.query_one("#status", BarLine).say(list(self._status()))
+
+    def _status(self) -> Sequence[Content]:
+        plan, glyphs = self._plan, self.gemtui.glyphs
+        if self._stage in (_Stage.PLANNING, _Stage.DOING) or plan is None:
+            what = "writing files" if self._stage is _Stage.DOING else "comparing files"
+            seconds = int(time.monotonic() - self._since)
+            return [Content(own(f"{what}, {seconds} s" if seconds else what))]
+        done = self._stage is _Stage.DONE
+        if plan.refused and not done:
+            words = clean_line(f"{glyphs.warning} {plan.refused}")
+            return [Content.styled(words, "$text-warning")]
+        words = clean_line(totals(plan.undone, done=done))
+        if not done:
+            return [Content(words), Content(own("nothing has changed yet"))]
+        return [Content.styled(own(f"{glyphs.ok} done"), "$text-success"), Content(words)]
+
+    @on(RowList.Highlighted)
+    def _moved(self) -> None:
+        self._show_side(self.rows.chosen)
+
+    @work(exclusive=True, group="side")
+    async def _show_side(self, row: UndoRow | None) -> None:
+        heading, view = self.query_one("#write-heading", BarLine), self.query_one(LineView)
+        look = look_of(self.app, self.size.width)
+        heading.say([] if row is None else heading_of(row, look))
+        if row is None or row.step is None:
+            words = Clean("") if row is None else row.about
+            view.show(lambda look: said_lines(words, look))
+            return
+        step, texts = row.step, await self._texts(row.step)
+        if texts is not None:
+            view.show(lambda look: side_lines(step, texts, look))
+
+    async def _texts(self, step: Step) -> StepTexts | None:
+        """The texts of a file; None, after a word, where they can't be read."""
+        folder = self._folder
+        if folder is None:
+            return None
+        try:
+            return await asyncio.to_thread(step_texts, folder, step)
+        except (GemtuiError, OSError) as error:
+            words = str(error)
+
+            def draw(look: Look) -> Sequence[Line]:
+                return (remark(clean_line(words), look),)
+
+            self.query_one(LineView).show(draw)
+            return None
+
+    @property
+    def _folder(self) -> Path | None:
+        session = None if self._plan is None else self._plan.session
+        if session is not None and session.project is not None:
+            return Path(session.project)
+        return self._request.folder
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key does something at this stage."""
+        del parameters
+        plan, stage = self._plan, self._stage
+        if action == "confirm":
+            return stage is _Stage.PLANNED and plan is not None and not plan.refused
+        if action == "scope":
+            return stage is _Stage.PLANNED and not self._is_redo
+        if action == "redo":
+            return stage is _Stage.DONE and self._can_redo
+        if action == "go_on":
+            return stage is _Stage.DONE and (self._scope is not UndoScope.FILES or self._is_redo)
+        return True
+
+    @property
+    def _can_redo(self) -> bool:
+        undone = None if self._plan is None else self._plan.undone
+        done = None if undone is None else undone.files
+        return not self._is_redo and done is not None and done.undo is not None
+
+    def action_confirm(self) -> None:
+        """Do what is shown."""
+        if self._plan is not None:
+            self._begin(_Stage.DOING)
+            self._do(self._plan)
+
+    def action_scope(self) -> None:
+        """Undo files and chat, only files, or only the chat."""
+        every = list(UndoScope)
+        self._scope = every[(every.index(self._scope) + 1) % len(every)]
+        self._begin(_Stage.PLANNING)
+        self._make_plan()
+
+    @on(RowList.Opened)
+    @work(exclusive=True, group=DIALOG)
+    async def action_diff(self) -> None:
+        """The change of a file over the whole screen, and its texts."""
+        step = None if self.rows.chosen is None else self.rows.chosen.step
+        texts = None if step is None else await self._texts(step)
+        if step is not None and texts is not None:
+            await self.app.push_screen_wait(UndoFileScreen(step, texts))
+
+    def action_redo(self) -> None:
+        """Show what taking this undo back would do."""
+        self._request = replace(self._request, folder=self._folder, find=None)
+        self._scope = UndoScope.BOTH
+        self._begin(_Stage.PLANNING)
+        self._make_plan()
+
+    def action_go_on(self) -> None:
+        """Continue the chat in the run pane, the prompt ready to be changed."""
+        plan, folder = self._plan, self._folder
+        if plan is None or folder is None:
+            return
+        self.dismiss()
+        chat = plan.undone.chat
+        if chat is None:
+            self.app.post_message(ChatRequested(folder, plan.undone.fork, None, ""))
+        else:
+            prompt = chat.prompt or ""
+            self.app.post_message(ChatRequested(folder, chat.session_id, chat.path, prompt))
+
+    def action_close(self) -> None:
+        """Go back, unless files are being written."""
+        if self._stage is not _Stage.DOING:
+            self.dismiss()
+
+
+# --- in a thread ---------------------------------------------------------------------------------
+
+
+def _planned(request: UndoRequest, scope: UndoScope) -> _Plan:
+    if request.find is None:
+        folder = request.folder
+        if folder is None:
+            raise UndoError("the folder of this session is not known")
+        undone = redo_project(folder, dry_run=True)
+        return _Plan(undone=undone, session=None, prompts=(), refused=_refused(folder))
+    session = request.find()
+    prompts = prompts_of(session)
+    if not prompts:
+        raise UndoError("this session has no prompt to go back to")
+    number, files = request.number(prompts), scope is not UndoScope.CHAT
+    undone = undo_session(session, number, files=files, chat=False, dry_run=True)
+    project = None if session.project is None else Path(session.project)
+    return _Plan(
+        undone=undone,
+        session=session,
+        prompts=tuple(each.text for each in prompts),
+        refused=_refused(project) if files and project is not None else "",
+    )
+
+
+def _refused(folder: Path) -> str:
+    try:
+        require_idle(folder)
+    except UndoError as error:
+        return _sentence(error)
+    return ""
+
+
+def _done(request: UndoRequest, plan: _Plan, scope: UndoScope) -> Undone:
+    if plan.session is None:
+        assert request.folder is not None
+        return redo_project(request.folder)
+    return undo_session(
+        plan.session,
+        plan.undone.to,
+        files=scope is not UndoScope.CHAT,
+        chat=scope is not UndoScope.FILES,
+        home=request.home,
+    )
+
+
+def _sentence(error: Exception) -> str:
+    words = str(error)
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,165 @@
+"""Undo, redo and fork by keys, in the sessions pane and in the run pane."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gemtui.agent.run_folder import Owner, Request, RunFolder
+from gemtui.checkpoints.store import Reason
+from gemtui.checkpoints.undo import open_project
+from gemtui.paths import gemini_home
+from gemtui.runs.checkpointing import project_of
+from gemtui.runs.listing import runs_dir
+from gemtui.ui.run.prompt import PromptArea
+from tests.sessions.stores import uuid
+from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.undo.conftest import HOSTILE, to_second_prompt
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+
+
+@SIZES
+async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(
+    project: Path, size: tuple[int, int]
+) -> None:
+    async with person(gemini_home(), size, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("U")
+        await me.sees("Undo to before prompt 2 of 3: Draw the moon.", "files and chat")
+        await me.sees("! leave alone notes.md", "restore sea.py", "remove moon.py")
+        await me.sees("2 to remove", "rm -rf build", "with 1 earlier prompt")
+        assert "\x1b]0" not in me.text
+        assert "owned" in me.text
+        assert (project / "moon.py").exists()
+        await me.press("y")
+        await me.sees("done", "1 left alone, 1 restored, 2 removed")
+        assert not (project / "moon.py").exists()
+        assert not (project / HOSTILE).exists()
+        assert (project / "sea.py").read_text() == "calm\n"
+        assert (project / "notes.md").read_text() == "a\nB, mine\nc\n"
+        await me.press("R")
+        await me.sees("Redo: take back the undo to before prompt 2", "restore moon.py")
+        assert not (project / "moon.py").exists()
+        await me.press("y")
+        await me.sees("done", "restored")
+        assert (project / "moon.py").read_text() == "full\n"
+        assert (project / "sea.py").read_text() == "storm\n"
+        await me.press("escape")
+        await me.until(lambda: me.view.has_focus)
+        await me.press("U")
+        await me.sees("nothing has changed yet")
+        await me.press("y")
+        await me.sees("left alone")
+        await me.press("c")
+        await me.sees("continues session", "Look around.")
+        assert prompt(me) == "Draw the moon."
+        assert "Cleaned." not in me.text
+
+
+async def test_in_the_run_pane_undo_leads_further_back(project: Path) -> None:
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("c")
+        await me.sees("continues session", "Cleaned.")
+        await me.press("escape", "U")
+        await me.sees("Undo to before prompt 3 of 3: Now clean up.")
+        await me.press("s", "s")
+        await me.sees("chat only")
+        await me.press("y")
+        await me.sees("done")
+        await me.press("c")
+        await me.until(lambda: prompt(me) == "Now clean up.")
+        await me.press("escape", "home", "U")
+        await me.sees("Undo to before prompt 1 of 2: Look around.")
+        await me.press("s", "s")
+        await me.sees("chat only")
+        await me.press("y")
+        await me.sees("Nothing is left of the chat")
+        await me.press("c")
+        await me.until(lambda: prompt(me) == "Look around.")
+        assert "continues session" not in me.text
+
+
+def prompt(me: Person) -> str:
+    areas = me.app.screen.query(PromptArea)
+    return areas.first().text if areas else ""
+
+
+async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
+    project: Path,
+) -> None:
+    with open_project(*project_of(project)) as checkpoints:
+        checkpoints.taker.take(Reason.PROMPT, run="r", session=uuid(1), always=True)
+    async with person(gemini_home(), WIDE, project=project) as me:
+        await me.sees("↶ undo")
+        await to_second_prompt(me)
+        await me.press("right_curly_bracket")
+        await me.sees("↶ checkpoint")
+        assert me.text.count("↶ checkpoint") == 1
+        await me.press("i")
+        await me.sees("files and chat; 1 checkpoint, the newest")
+
+
+async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -> None:
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("U")
+        await me.sees("leave alone")
+        await me.press("down")
+        await me.sees("Changed since the session:", "+ B, mine")
+        await me.press("enter")
+        await me.sees("notes.md before the prompt", "1 of 5")
+        assert "mine" not in me.text
+        await me.press("tab")
+        await me.sees("as the session left it")
+        await me.press("tab")
+        await me.sees("now", "B, mine")
+        await me.press("escape", "down", "d")
+        await me.sees("sea.py the change", "storm", "calm")
+
+
+async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> None:
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await me.sees("Look around.")
+        await me.press("U")
+        await me.sees("before prompt 3 of 3")
+        await me.press("s")
+        await me.sees("files only", "nothing has changed yet")
+        assert "new chat" not in me.text
+        await me.press("s")
+        await me.sees("chat only", "files are left as they are")
+        await me.press("y")
+        await me.sees("new chat", "with 2 earlier prompts", "done")
+        assert (project / HOSTILE).exists()
+
+
+def working_run(folder: Path) -> None:
+    """A run that goes on in a folder, by what its own folder says."""
+    run = RunFolder.create(runs_dir(), "working")
+    run.write_request(Request(id="working", argv=("gemini",), cwd=str(folder), environ={}))
+    run.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
+
+
+async def test_while_a_run_works_undo_is_refused_with_the_reason(project: Path) -> None:
+    working_run(project)
+    async with person(gemini_home(), WIDE, project=project) as me:
+        await me.sees("Look around.")
+        await me.press("U")
+        await me.sees("A run works in")
+        await me.press("y", "d")
+        assert (project / HOSTILE).exists()
+
+
+async def test_a_fork_goes_on_before_a_prompt_and_leaves_files_alone(project: Path) -> None:
+    async with person(gemini_home(), NARROW, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("B")
+        await me.sees("New chat from prompt 2 of 3", "Before this prompt")
+        await me.press("enter")
+        await me.sees("continues session", "A small project.")
+        assert prompt(me) == "Draw the moon."
+        assert (project / "moon.py").exists()

@@ -1,0 +1,74 @@
+"""How undo, its files and a recovered file look, wide and narrow.
+
+After a change that is meant: `pytest tests/ui/undo --snapshot-update`, and look at what changed
+before it is committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
+
+from gemtui.paths import gemini_home
+from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.undo.conftest import to_second_prompt
+
+SIZES = {"wide": WIDE, "narrow": NARROW}
+
+
+async def planned(me: Person) -> None:
+    await to_second_prompt(me)
+    await me.press("U")
+    await me.sees("nothing has changed yet", "rm -rf build")
+
+
+async def left_alone(me: Person) -> None:
+    await planned(me)
+    await me.press("down")
+    await me.sees("Not taken back:", "B, mine")
+
+
+async def texts(me: Person) -> None:
+    await left_alone(me)
+    await me.press("enter", "tab")
+    await me.sees("as the session left it")
+
+
+async def done(me: Person) -> None:
+    await planned(me)
+    await me.press("y")
+    await me.sees("continue", "redo")
+
+
+async def recovered(me: Person) -> None:
+    await me.sees("Look around.")
+    await me.press("w")
+    await me.sees("notes.md")
+    await me.press(*"notes", "ctrl+o")
+    await me.sees("3 lines known")
+
+
+SCENES: dict[str, Callable[[Person], Awaitable[None]]] = {
+    scene.__name__: scene for scene in (planned, left_alone, texts, done, recovered)
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("scene", SCENES)
+async def test_each_screen(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+    scene: str,
+    size: str,
+) -> None:
+    monkeypatch.setenv("HOME", str(project.parent))
+    async with person(gemini_home(), SIZES[size], project=project) as me:
+        await SCENES[scene](me)
+        await me.pilot.pause()
+        picture = me.app.export_screenshot(title="gemtui")
+        assert picture == snapshot.use_extension(SVGImageExtension), me.text
