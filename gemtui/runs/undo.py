@@ -7,7 +7,7 @@ tools; what shell commands did without checkpoints stays, and the answer says so
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf, nextafter
@@ -18,30 +18,24 @@ from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.store import FileChange, Reason, Store, open_store
 from gemtui.checkpoints.undo import (
     FilesUndone,
-    RecordedChange,
     UndoTarget,
+    covered_calls,
     open_project,
 )
 from gemtui.errors import UndoError
 from gemtui.files import resolved
 from gemtui.paths import gemini_home
-from gemtui.runs.checkpointing import may_write, name_in, project_of
+from gemtui.runs.checkpointing import name_in, project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.fork import fork_session
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
-from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, asked_path, kind_of
-from gemtui.transcript.writes import text_after, text_before
 
-_NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
-_MOST_NAMED = 20
-"""Commands that notes name each."""
+NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
 
 
 class Prompt(NamedTuple):
@@ -49,13 +43,6 @@ class Prompt(NamedTuple):
 
     number: int
     text: str
-
-
-class _PlacedCall(NamedTuple):
-    """A call that may have changed files, and the number of the prompt that it was made for."""
-
-    call: ToolCall
-    prompt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,12 +152,12 @@ def _undo_files(
     session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
 ) -> tuple[FilesUndone | None, bool, list[str]]:
     if session.project is None or not Path(session.project).is_dir():
-        return None, False, [_NO_FILES]
+        return None, False, [NO_FILES]
     place, root, own = project_of(Path(session.project))
-    placed = _placed_calls(session)
+    placed = placed_calls(session)
     with open_project(place, root, own) as project:
-        record = _Record(root)
-        covered = project.covered()
+        record = RecordedCalls(root)
+        covered = covered_calls(project.store)
         for call, prompt in placed:
             if prompt >= number and call.id not in covered:
                 record.add(call)
@@ -185,26 +172,7 @@ def _undo_files(
     return done, not record.left, [*done.notes, *record.notes()]
 
 
-def _placed_calls(session: Summary) -> list[_PlacedCall]:
-    """The calls of a session that may have changed files, rewound ones too, in their order.
-
-    By place, not by time: going on with a session gives all its records new times
-    (assets/gemini-cli.md#ghosts).
-    """
-    found, prompt = list[_PlacedCall](), 0
-    with SessionLog(session.path) as log:
-        log.refresh()
-        transcript = transcript_of(log, dropped=True, in_flight=False)
-        for at, outline in enumerate(transcript.outlines):
-            prompt += outline.prompt and outline.dropped is None
-            if outline.calls:
-                for block in transcript.read(at).blocks:
-                    if isinstance(block, ToolCall) and may_write(block.name):
-                        found.append(_PlacedCall(block, prompt))
-    return found
-
-
-def _since(store: Store, placed: Sequence[_PlacedCall], number: int) -> float:
+def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
     """When a prompt was given, by what checkpoints know of its calls and those before it.
 
     In seconds since 1970; no call that is known to be older is as late.
@@ -255,64 +223,6 @@ def _fork(session: Summary, number: int, undo: int | None, notes: list[str]) -> 
     return fork
 
 
-# --- what the session's record tells --------------------------------------------------------------
-
-
-class _Record:
-    """What calls did of which there are no checkpoints, as the session tells it."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.changes: list[RecordedChange] = []
-        self.left: list[str] = []
-        """What can't be undone, each in words."""
-
-    def add(self, call: ToolCall) -> None:
-        """Take in a call."""
-        if call.status in (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED):
-            return
-        if kind_of(call.name) not in WRITING:
-            command = string(call.args.get("command"))
-            self.left.append(f"{call.name}: {excerpt(command)}" if command else call.name)
-            return
-        if call.status is ToolStatus.ERROR:
-            return
-        diff = call.display if isinstance(call.display, DiffDisplay) else None
-        path = (diff.path if diff else "") or asked_path(call.args)
-        name = name_in(self._root, path)
-        before, after = text_before([call]), text_after([call])
-        if name is None:
-            self.left.append(f"{call.name}: {path} (outside of the project)")
-        elif before is None or after is None:
-            self.left.append(f"{call.name}: {path} (its earlier content is not recorded)")
-        else:
-            crlf = _has_crlf(self._root / os.fsdecode(name))
-            was = None if diff is not None and diff.is_new else _bytes(before, crlf=crlf)
-            when = 0.0 if call.time is None else call.time.timestamp()
-            self.changes.append(RecordedChange(name, when, was, _bytes(after, crlf=crlf)))
-
-    def notes(self) -> Iterator[str]:
-        """Yield what stays as it is, for a person."""
-        for each in self.left[:_MOST_NAMED]:
-            yield f"There is no checkpoint of this, so what it did stays: {each}"
-        if len(self.left) > _MOST_NAMED:
-            yield f"and {len(self.left) - _MOST_NAMED} more calls"
-
-
-def _has_crlf(path: Path) -> bool:
-    """Records have all line ends as line feeds."""
-    try:
-        with path.open("rb") as file:
-            return b"\r\n" in file.read(64 * 1024)
-    except OSError:
-        return False
-
-
-def _bytes(text: str, *, crlf: bool) -> bytes:
-    data = text.encode("utf-8", "surrogatepass")
-    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") if crlf else data
-
-
 # --- the list of checkpoints ----------------------------------------------------------------------
 
 
@@ -326,7 +236,7 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
     place, _, _ = project_of(Path(session.project))
     if not place.is_dir():
         return []
-    numbers = {call.id: prompt for call, prompt in _placed_calls(session)}
+    numbers = {call.id: prompt for call, prompt in placed_calls(session)}
     with open_store(place) as store:
         return _rows(store, store.lineage(session.id), numbers, len(prompts_of(session)))
 
