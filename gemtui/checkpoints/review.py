@@ -258,7 +258,7 @@ class FileReview:
         for state, owner in self._versions:
             text = self._text(state)
             if text is not None:
-                weave.add(owner, text, revives=owner.kind is OwnerKind.PERSON and bool(owner.tool))
+                weave.add(owner, text, revives=_returns(owner))
         return weave
 
     def _hunks(self) -> Iterator[ReviewHunk]:
@@ -337,9 +337,12 @@ class FileReview:
         return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
 
     def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
-        """Who changed the file last in some way."""
+        """Who changed the file last in some way; what an undo or redo brought back counts not."""
         owner, last = self._versions[0][1] if self._versions else PERSON, self.was
-        for state, who in self._versions:
+        known = dict[FileState, HunkOwner]()
+        for state, by in self._versions:
+            who = known.get(state, by) if _returns(by) else by
+            known[state] = who
             if differs(last, state):
                 owner = who
             last = state
@@ -363,6 +366,11 @@ class FileReview:
             return GONE
         mode = self.was.mode if any(e.part is Part.MODE for e in chosen) else self.now.mode
         return FileState(FILE, mode, self._contents.keep(data))
+
+
+def _returns(owner: HunkOwner) -> bool:
+    """Whether it was an undo or the like, which brings back what others made."""
+    return owner.kind is OwnerKind.PERSON and owner.tool is not None
 
 
 def lines_of(data: bytes) -> list[bytes]:

@@ -6,6 +6,7 @@ text whatever was done before and after it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -43,11 +44,13 @@ class _Line(Generic[Owner]):
 class Piece(Generic[Owner]):
     """Neighbouring lines that one owner changed.
 
-    `before`, `now`: how many lines of the first text and of the newest one precede it. `removed`
-    and `added`: places in the weave; `texts` has their lines, in this order.
+    `group`: the number of the pieces between two lines that never changed. `before`, `now`: how
+    many lines of the first text and of the newest one precede it. `removed` and `added`: places in
+    the weave; `texts` has their lines, in this order.
     """
 
     owner: Owner
+    group: int
     before: int
     now: int
     removed: tuple[int, ...] = ()
@@ -87,9 +90,19 @@ class Weave(Generic[Owner]):
         return [self._lines[at].text for at in places]
 
     def without(self, pieces: Collection[Piece[Owner]]) -> bytes:
-        """Return the newest text without some of its pieces."""
-        back = {at for piece in pieces for at in piece.removed}
+        """Return the newest text without some of its pieces; without all, it is the first text."""
+        chosen, all_of = Counter(piece.group for piece in pieces), self._sizes()
+        whole = {group for group, size in chosen.items() if all_of[group] == size}
+        owners = {(piece.group, piece.owner) for piece in pieces}
         gone = {at for piece in pieces for at in piece.added}
+        back = set[int]()
+        for piece in pieces:
+            for at in piece.removed:
+                author = self._lines[at].born
+                known = author is not None and (
+                    piece.group in whole or (piece.group, author) in owners
+                )
+                back |= set() if known else {at}
         lines = [
             line.text
             for at, line in enumerate(self._lines)
@@ -101,19 +114,29 @@ class Weave(Generic[Owner]):
     def pieces(self) -> list[Piece[Owner]]:
         """Return what differs between the first text and the newest, by owner, in order."""
         found, group = list[Piece[Owner]](), list[int]()
-        before = now = 0
+        number = before = now = 0
         for at, line in enumerate(self._lines):
             if line.born is not None or line.died is not None:
                 group.append(at)
                 continue
-            found += self._pieces(group, before, now)
+            found += self._pieces(group, number, before, now)
+            number += 1
             before += 1 + sum(self._lines[each].born is None for each in group)
             now += 1 + sum(self._lines[each].died is None for each in group)
             group = []
-        return [*found, *self._pieces(group, before, now)]
+        return [*found, *self._pieces(group, number, before, now)]
 
-    def _pieces(self, group: Sequence[int], before: int, now: int) -> Iterator[Piece[Owner]]:
-        """The pieces between two lines that never changed."""
+    def _sizes(self) -> Counter[int]:
+        return Counter(piece.group for piece in self.pieces())
+
+    def _pieces(
+        self, group: Sequence[int], number: int, before: int, now: int
+    ) -> Iterator[Piece[Owner]]:
+        """The pieces between two lines that never changed.
+
+        Where that is just one, it is the difference to the first text; else a piece removes also
+        what others had written.
+        """
         runs = list[tuple[Owner, list[int]]]()
         for at in group:
             owner = self._owner(at)
@@ -131,12 +154,18 @@ class Weave(Generic[Owner]):
             elif kept:
                 joined.append((owner, kept))
         for owner, places in joined:
-            removed = tuple(at for at in places if self._lines[at].died is not None)
-            added = tuple(at for at in places if self._lines[at].died is None)
-            others = {self._lines[at].born for at in removed} - {None}
-            changed = frozenset(each for each in others if each is not None)
+            others = {self._lines[at].born for at in places if not self._is_net(at)}
+            shown = places if len(joined) > 1 else [at for at in places if self._is_net(at)]
+            removed = tuple(at for at in shown if self._lines[at].died is not None)
+            added = tuple(at for at in shown if self._lines[at].died is None)
             piece = Piece(
-                owner=owner, before=before, now=now, removed=removed, added=added, changed=changed
+                owner=owner,
+                group=number,
+                before=before,
+                now=now,
+                removed=removed,
+                added=added,
+                changed=frozenset(each for each in others if each is not None),
             )
             yield piece
             before += sum(self._lines[at].born is None for at in removed)

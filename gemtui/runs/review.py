@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.project_files import ProjectFiles
@@ -17,7 +17,9 @@ from gemtui.checkpoints.review import (
     PERSON,
     Contents,
     FileReview,
+    HunkOwner,
     OwnedChange,
+    OwnerKind,
     PassingContents,
     ReviewedFile,
     ReviewHunk,
@@ -257,6 +259,15 @@ def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
     }
 
 
+def owner_words(owner: HunkOwner) -> str:
+    """Return who changed something, in a few words."""
+    if owner.kind is OwnerKind.PERSON:
+        return f"you ({owner.tool})" if owner.tool else "you"
+    if owner.kind is OwnerKind.UNKNOWN:
+        return "unknown"
+    return f"{owner.tool}: {excerpt(owner.command)}" if owner.command else owner.tool or "a tool"
+
+
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:
     """Return a hunk as a unified diff has it; bytes that are not UTF-8 as lone surrogates.
 
@@ -286,6 +297,23 @@ def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
     yield from (("-", line) for line in hunk.removed)
     yield from (("+", line) for line in hunk.added)
     yield from ((" ", line) for line in hunk.below)
+
+
+class Comment(NamedTuple):
+    """What a person says of a line. `place`: such as `src/a.py:12`; `context`: lines around it."""
+
+    place: str
+    text: str
+    context: tuple[str, ...]
+
+
+def comments_prompt(comments: Sequence[Comment]) -> str:
+    """Return the prompt that comments make: each with its place, and the lines around it."""
+    parts = []
+    for each in comments:
+        lines = "\n".join(f"    {line}" for line in each.context)
+        parts.append(f"{each.place}: {each.text}\n\n{lines}")
+    return "\n\n".join(["Comments on your changes:", *parts])
 
 
 def commit_message(prompts: Sequence[str]) -> str:

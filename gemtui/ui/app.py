@@ -247,7 +247,7 @@ class GemtuiApp(AppBase):
 
     @on(ContinueRequested)
     async def _continue(self, message: ContinueRequested) -> None:
-        await self.runs.go_on(message.session)
+        await self.runs.go_on(message.session, message.prompt)
 
     @on(RunWithPolicyRequested)
     async def _run_with_policy(self, message: RunWithPolicyRequested) -> None:

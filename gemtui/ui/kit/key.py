@@ -28,6 +28,7 @@ class Where(StrEnum):
     FILES = "Written files"
     HISTORY = "File history"
     PATCH = "Patch"
+    REVIEW = "Review"
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"

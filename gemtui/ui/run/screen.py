@@ -612,6 +612,18 @@ class RunScreen(DialogGuardScreen[None]):
         if run is not None:
             self.show_run(run)
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_review(self) -> None:
+        """What the run changed, hunk by hunk; comments become the next prompt."""
+        from gemtui.ui.review.screen import review_run
+
+        if (run := self.run_shown) is not None:
+            calls, prompt = run.own.calls(), run.prompt
+            subject = review_run(run.cwd, run.session or "", run.id, calls, prompt)
+            if text := await self.gemtui.push_screen_wait(subject):
+                self.prompt.put(text)
+                self.prompt.focus()
+
     def action_stderr(self) -> None:
         """All that the CLI said on stderr."""
         if self.run_shown is not None:
@@ -678,7 +690,7 @@ class RunScreen(DialogGuardScreen[None]):
             return (run is not None and run.alive) or bool(self.selections)
         if action in ("again", "edit", "follow_up"):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
-        if action in ("stderr", "copy_command", "files"):
+        if action in ("stderr", "copy_command", "files", "review"):
             return run is not None
         if action == "take_back":
             return run is not None and any(each.holds for each in run.questions)
