@@ -514,8 +514,8 @@ FOOTER = (
     "list.group", "sessions.info", "sessions.delete", "sessions.pin", "transcript.open_file",
     "dialog.close", "transcript.history", "history.open", "history.other_part",
     "history.open_file", "history.patch", "history.close",
-    "run.review", "sessions.review", "run.options", "run.command", "run.runs", "run.stderr",
-    "run.edit",
+    "run.options", "run.command", "run.runs", "run.stderr", "run.edit", "run.review",
+    "sessions.review",
 )  # fmt: skip
 """Ids of the keys that the footer shows, the most useful first; the last ones give way."""
 FACES = {

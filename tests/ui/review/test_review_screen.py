@@ -40,7 +40,7 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(
 ) -> None:
     async with person(gemini_home(), size) as me:
         screen = await reviewing(me)
-        await me.sees("a.txt", "write_file", "you", "sed -i s/old/new/ b.txt")
+        await me.sees("a.txt", "write_file", "you", "run_shell_command: sed -i")
         await me.press("down", "enter", "down", "down", "down", "c")
         await me.sees("Comment on a.txt:2")
         await me.type("why")
