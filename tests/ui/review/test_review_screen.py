@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -9,11 +10,12 @@ import pytest
 
 from gemtui.config import Config
 from gemtui.paths import gemini_home
-from gemtui.ui.review import screen as review_screen
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.run.screen import RunScreen
+from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.runs.reviewed import LINES, recorded, with_checkpoints
 from tests.ui.people import NARROW, WIDE, Person, person
+from tests.ui.run.test_screen import runner
 
 
 @pytest.fixture
@@ -60,24 +62,36 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(
         assert "    2 + agent" in pane.prompt.text
 
 
-async def test_while_a_run_works_reverts_wait_for_its_end(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+async def test_while_its_run_works_reverts_wait_for_the_end(
+    home: Path, tmp_path: Path, fake_cli: FakeCli
 ) -> None:
-    works = [True]
-    monkeypatch.setattr(review_screen, "is_idle", lambda _: not works)
-    monkeypatch.setattr(review_screen, "WAIT", 0.01)
-    async with person(gemini_home(), WIDE) as me:
-        screen = await reviewing(me)
-        await me.press("end", "a", "r")
+    (tmp_path / "proj").mkdir()
+    trusted = json.dumps({str(tmp_path / "proj"): "TRUST_FOLDER"})
+    (home / ".gemini/trustedFolders.json").write_text(trusted)
+    project, gate, last = tmp_path / "proj", tmp_path / "gate", tmp_path / "last"
+    used = uses("t1", "write_file", "a.txt")
+    fake_cli(f"print:{INIT}", used, f"until:{gate}", ends("t1"), f"until:{last}", f"print:{OK}")
+    async with runner(home, project, NARROW) as me:
+        await me.ask("write a file")
+        await me.sees("● write_file")
+        (project / "a.txt").write_text("one\n")
+        gate.touch()
+        await me.sees("✓ write_file")
+        await me.press("escape", "H")
+        await me.until(lambda: isinstance(me.app.screen, ReviewScreen))
+        screen = me.app.screen
+        assert isinstance(screen, ReviewScreen)
+        for _ in range(100):  # until its checkpoint is taken
+            if "write_file" not in me.text:
+                await me.press("f5")
+        await me.press("space", "r")
         await me.sees("waits until it has ended")
         await me.press("y")
         await me.sees("once the run has ended")
-        before = (project / "a.txt").read_text()
-        assert (project / "new.txt").exists()
-        works.clear()
-        await me.until(lambda: not (project / "new.txt").exists())
-        await me.until(lambda: not screen._waiting and not screen._marked)
-        assert (project / "a.txt").read_text() == before
+        assert (project / "a.txt").exists()
+        last.touch()
+        await me.until(lambda: not (project / "a.txt").exists())
+        await me.sees("No file differs")
 
 
 async def test_git_and_the_clipboard_get_what_was_changed(
