@@ -47,6 +47,7 @@ PANES = {
         Where.FILES,
         Where.HISTORY,
         Where.PATCH,
+        Where.REVIEW,
         Where.EMPTY,
     ),
     "Runs": (

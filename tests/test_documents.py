@@ -192,6 +192,7 @@ WORDS = {
     "doctor": "--json",
     "undo": "latest --to 1 --files --yes --json",
     "checkpoints": "latest --json",
+    "review": "latest --json",
 }
 SHAPES = dict(
     re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M)

@@ -25,6 +25,8 @@ from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_BYTES = 2_000_000
 """Of a file that is compared line by line."""
+_MOST_OF_ALL = 64_000_000
+"""Bytes of the changed lines of all files."""
 _CONTEXT = 3
 _ID = 10
 """Hexadecimal digits of an id, after the letter that says of what it is."""
@@ -207,7 +209,7 @@ def _id(letter: str, *about: object) -> str:
 class FileReview:
     """The change of one file: what differs between its first state and `now`, by owner.
 
-    `late`: who changed what no checkpoint has seen yet.
+    `late`: who changed what no checkpoint has seen yet. `by_lines`: False = it is one hunk.
     """
 
     def __init__(
@@ -218,9 +220,10 @@ class FileReview:
         contents: Contents,
         *,
         late: HunkOwner = PERSON,
+        by_lines: bool = True,
     ) -> None:
         self.path, self.now, self.was = path, now, changes[0].before
-        self._contents = contents
+        self._contents, self._by_lines = contents, by_lines
         self._versions = list(_versions(changes, now, late))
         self._pieces: dict[str, Piece[HunkOwner]] = {}
         self._weave = self._woven()
@@ -249,7 +252,7 @@ class FileReview:
 
     def _woven(self) -> Weave[HunkOwner] | None:
         """The weave of all texts that the file has been; None where it is not compared by lines."""
-        if self.now.kind == ABSENT and self.was.kind != ABSENT:
+        if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
             return None
         base, end = self._text(self.was), self._text(self.now)
         if base is None or end is None:
@@ -348,10 +351,10 @@ class FileReview:
             last = state
         return owner
 
-    def without(self, ids: Collection[str]) -> FileState | None:
-        """Return the state without some of its hunks, its content kept; None where none is here.
+    def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
+        """Return the state without some of its hunks; None where none of them is here.
 
-        Hunks that can't be reverted stay.
+        Hunks that can't be reverted stay. `keeper`: keeps the new content.
         """
         told = self.told()
         hunks = [] if told is None else told.hunks
@@ -365,12 +368,34 @@ class FileReview:
         if self.was.kind == ABSENT and not data and len(chosen) == len(hunks):
             return GONE
         mode = self.was.mode if any(e.part is Part.MODE for e in chosen) else self.now.mode
-        return FileState(FILE, mode, self._contents.keep(data))
+        return FileState(FILE, mode, keeper.keep(data))
 
 
 def _returns(owner: HunkOwner) -> bool:
     """Whether it was an undo or the like, which brings back what others made."""
     return owner.kind is OwnerKind.PERSON and owner.tool is not None
+
+
+def file_reviews(
+    changes: Mapping[bytes, Sequence[OwnedChange]],
+    now: Callable[[bytes, Contents], FileState],
+    contents: Contents,
+    *,
+    late: HunkOwner = PERSON,
+) -> Iterator[tuple[FileReview, ReviewedFile]]:
+    """Yield the files that differ from what they were, by name.
+
+    `now`: returns the state of a file, and keeps its content. Once the hunks of all hold very many
+    bytes, further files are one hunk each.
+    """
+    left = _MOST_OF_ALL
+    for path, each in sorted(changes.items()):
+        passing = PassingContents(contents)
+        review = FileReview(path, each, now(path, passing), passing, late=late, by_lines=left > 0)
+        told = review.told()
+        if told is not None:
+            left -= sum(len(line) for hunk in told.hunks for line in (*hunk.removed, *hunk.added))
+            yield review, told
 
 
 def lines_of(data: bytes) -> list[bytes]:
@@ -414,28 +439,27 @@ def revert_steps(
     `ids`: of hunks, files or calls. `tree`: the files as they are.
     """
     steps, files = list[Step](), list[ReviewedFile]()
-    for path, each in sorted(changes.items()):
-        now = tree[path][0] if path in tree else GONE
-        review = FileReview(path, each, now, store)
-        told = review.told()
-        if told is None:
-            continue
+
+    def now_of(path: bytes, _: Contents) -> FileState:
+        return tree[path][0] if path in tree else GONE
+
+    for review, told in file_reviews(changes, now_of, store):
         files.append(told)
         mine = chosen_hunks([told], ids)
         fixed = next((hunk.fixed for hunk in told.hunks if hunk.id in mine and hunk.fixed), "")
-        result = None if fixed else review.without(mine)
+        result = None if fixed else review.without(mine, store)
         if result is not None:
             restored = Action.RESTORE if result == told.was else Action.MERGE
             action = Action.REMOVE if result == GONE else restored
         if mine:
             step = Step(
-                path=path,
+                path=told.path,
                 action=Action.KEEP if result is None else action,
                 why=fixed,
                 target=told.was,
-                left=now,
-                now=now,
-                result=now if result is None else result,
+                left=told.now,
+                now=told.now,
+                result=told.now if result is None else result,
             )
             steps.append(step)
     return without_collisions(steps, tree), files

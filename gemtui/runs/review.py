@@ -16,7 +16,6 @@ from gemtui.checkpoints.review import (
     NOBODY_KNOWS,
     PERSON,
     Contents,
-    FileReview,
     HunkOwner,
     OwnedChange,
     OwnerKind,
@@ -24,11 +23,12 @@ from gemtui.checkpoints.review import (
     ReviewedFile,
     ReviewHunk,
     chosen_hunks,
+    file_reviews,
     missing,
     owned_changes,
     revert_steps,
 )
-from gemtui.checkpoints.states import UNKNOWN
+from gemtui.checkpoints.states import UNKNOWN, FileState
 from gemtui.checkpoints.store import Call, Store, open_store
 from gemtui.checkpoints.undo import REVIEW, covered_calls, open_project
 from gemtui.errors import UndoError
@@ -134,15 +134,14 @@ def review(subject: ReviewSubject) -> Review:
         contents = PassingContents(store)
         record = _record(subject, root, store)
         changes = _changes(subject, record, store, contents)
-        found = list[ReviewedFile]()
-        for path, each in sorted(changes.items()):
-            passing = PassingContents(contents)
-            now, _ = files.state(path, passing)
-            told = FileReview(path, each, now, passing, late=late).told()
-            found += [] if told is None else [told]
+
+        def now_of(path: bytes, keeper: Contents) -> FileState:
+            return files.state(path, keeper)[0]
+
+        found = tuple(told for _, told in file_reviews(changes, now_of, contents, late=late))
     notes = list(_notes(record))
     return Review(
-        session=subject.session, files=tuple(found), complete=not record.left, notes=tuple(notes)
+        session=subject.session, files=found, complete=not record.left, notes=tuple(notes)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gemtui.errors import UndoError
 from gemtui.runs import review as reviews
 from tests.cli.conftest import Gemtui
 from tests.runs.reviewed import LINES, recorded, with_checkpoints
@@ -84,7 +85,7 @@ def test_while_a_run_works_nothing_is_reverted(
     project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def busy(_: Path) -> None:
-        raise reviews.UndoError("a run works here: wait")
+        raise UndoError("a run works here: wait")
 
     id = hunks(gemtui("review", ID, "--json").json)["b.txt", "shell"]
     monkeypatch.setattr(reviews, "require_idle", busy)

@@ -362,7 +362,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             return
         place = _place(row)
         known = self._comments.get(place)
-        named = f"{os.fsdecode(row.file.path)}:{row.line}"
+        named = clean_line(f"{os.fsdecode(row.file.path)}:{row.line}")
         text = await self.app.push_screen_wait(
             AskScreen(
                 clean_line(f"Comment on {named}"),
@@ -382,7 +382,8 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     def action_send(self) -> None:
         """Put the comments into the prompt of the run pane."""
-        told = [self._comments[place] for place in sorted(self._comments)]
+        places = sorted(self._comments, key=lambda place: (place[0], place[2], place[1]))
+        told = [self._comments[place] for place in places]
         self.dismiss(comments_prompt(told))
 
     # --- git -----------------------------------------------------------------------------------
