@@ -51,8 +51,8 @@ def _print(found: Review, done: Reverted | None, *, as_json: bool) -> None:
         return
     for each in found.notes:
         note(clean_line(each))
-    if not found.files:
-        note("no file differs from what it was before this session")
+    if found.complete and not found.files:
+        note(clean_line(found.nothing))
     lines_to_stdout(_lines(found))
 
 

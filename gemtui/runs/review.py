@@ -70,6 +70,13 @@ class Review:
     complete: bool = True
     notes: tuple[str, ...] = ()
 
+    @property
+    def nothing(self) -> str:
+        """What to say where no file is known to differ."""
+        if self.complete:
+            return "No file differs from what it was before."
+        return " ".join(("No change is known.", *self.notes[:1]))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the value that `gemtui review --json` prints."""
         return {
@@ -132,8 +139,9 @@ def review(subject: ReviewSubject) -> Review:
     late = PERSON if is_idle(folder) else NOBODY_KNOWS
     with _stored(place) as store, ProjectFiles(root) as files:
         contents = PassingContents(store)
-        record = _record(subject, root, store)
-        changes = _changes(subject, record, store, contents)
+        calls = subject.calls()
+        record = _record(calls, root, store)
+        changes = _changes(subject, calls, record, store, contents)
 
         def now_of(path: bytes, keeper: Contents) -> FileState:
             return files.state(path, keeper)[0]
@@ -158,12 +166,13 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
         require_idle(folder)
     place, root, own = project_of(folder)
     with open_project(place, root, own) as project:
-        record = _record(subject, root, project.store)
+        calls = subject.calls()
+        record = _record(calls, root, project.store)
         also = {each.path: UNKNOWN for each in record.changes}
         files = list[ReviewedFile]()
 
         def planned() -> list[Step]:
-            changes = _changes(subject, record, project.store, project.store)
+            changes = _changes(subject, calls, record, project.store, project.store)
             steps, files[:] = revert_steps(changes, project.taker.tree, project.store, ids)
             return steps
 
@@ -202,20 +211,24 @@ def _stored(place: Path) -> Iterator[Store | None]:
         yield None
 
 
-def _record(subject: ReviewSubject, root: Path, store: Store | None) -> RecordedCalls:
+def _record(calls: Sequence[ToolCall], root: Path, store: Store | None) -> RecordedCalls:
     """What the record tells of calls of which there are no checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
-    for call in subject.calls():
+    for call in calls:
         if call.id not in covered:
             record.add(call)
     return record
 
 
 def _changes(
-    subject: ReviewSubject, record: RecordedCalls, store: Store | None, contents: Contents
+    subject: ReviewSubject,
+    calls: Sequence[ToolCall],
+    record: RecordedCalls,
+    store: Store | None,
+    contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    uses = frozenset[str]() if subject.run else {call.id for call in subject.calls() if call.id}
+    uses = {call.id for call in calls if call.id}
 
     def mine(call: Call) -> bool:
         if subject.run:

@@ -144,7 +144,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._review = found
         known = {hunk.id for file in found.files for hunk in file.hunks}
         self._marked &= known
-        self.files.empty = own("No file differs from what it was before.")
+        self.files.empty = clean_line(found.nothing)
         self.files.show(list_rows(found.files))
         self._show_file(self.files.chosen)
         self._say_state()
