@@ -72,6 +72,11 @@ class Config(Struct, frozen=True, kw_only=True):
     editor: Annotated[
         str, 'Command that opens a file, such as "code --wait"; if empty, $VISUAL, then $EDITOR.'
     ] = ""
+    git_tool: Annotated[
+        tuple[str, ...],
+        "Program and its arguments that the review opens in the project's folder, e.g."
+        ' ["lazygit"] or ["git", "gui"].',
+    ] = ("git", "add", "--patch")
     on_ask: Annotated[
         tuple[str, ...],
         "Program and arguments, started when a question has waited for on_ask_after seconds; it"

@@ -45,17 +45,19 @@ def helper(
     )
 
 
-def at_terminal(words: Sequence[str], *, program: str | None = None) -> int:
+def at_terminal(
+    words: Sequence[str], *, program: str | None = None, folder: Path | None = None
+) -> int:
     """Run a program in the terminal and return its exit code, -n if signal n ended it.
 
     `words`: its arguments, beginning with its name; `program`: the executable if it is not
-    `words[0]`. Meanwhile gemtui ignores ctrl+c and ctrl+backslash, which the terminal sends to
-    both, as a shell does. Raises OSError.
+    `words[0]`; `folder`: where it works, None = the current folder. Meanwhile gemtui ignores ctrl+c
+    and ctrl+backslash, which the terminal sends to both, as a shell does. Raises OSError.
     """
     keys = (signal.SIGINT, signal.SIGQUIT)
     before = {number: signal.signal(number, lambda *_: None) for number in keys}
     try:
-        return subprocess.call(words, executable=program)
+        return subprocess.call(words, executable=program, cwd=folder)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -51,6 +51,7 @@ PANES = {
         Where.UNDO,
         Where.UNDO_FILE,
         Where.RECOVER,
+        Where.REVIEW,
         Where.EMPTY,
     ),
     "Runs": (

@@ -194,6 +194,7 @@ WORDS = {
     "undo": "latest --to 1 --files --yes --json",
     "checkpoints": "latest --json",
     "push": "pushed --json",
+    "review": "latest --json",
 }
 SHAPES = dict(
     re.findall(r"^\| `gemtui ([^`]+)` \| `\{([^}]+)\}`", TEXTS[ASSETS / "commands.md"], re.M)

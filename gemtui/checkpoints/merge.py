@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-_MOST_LINES = 20_000
+MOST_LINES = 20_000
 """Comparing longer texts line by line can take minutes."""
-_MOST_CHANGED = 4_000
+MOST_CHANGED = 4_000
 
 Hunk = tuple[int, int, Sequence[bytes]]
 """Lines of the base from, up to, and what is there instead."""
@@ -26,9 +26,9 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     if any(b"\0" in text for text in (base, ours, theirs)):
         return None
     lines = [text.splitlines(keepends=True) for text in (base, ours, theirs)]
-    if max(map(len, lines)) > _MOST_LINES:
+    if max(map(len, lines)) > MOST_LINES:
         return None
-    mine, other = _hunks(lines[0], lines[1]), _hunks(lines[0], lines[2])
+    mine, other = line_hunks(lines[0], lines[1]), line_hunks(lines[0], lines[2])
     if _touch(mine, other):
         return None
     merged, at = list[bytes](), 0
@@ -38,7 +38,8 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     return b"".join([*merged, *lines[0][at:]])
 
 
-def _hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
+def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
+    """Return the changes from one list of lines to another; very long ones as a single hunk."""
     head = 0
     while head < min(len(base), len(text)) and base[head] == text[head]:
         head += 1
@@ -46,7 +47,7 @@ def _hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
     while tail < min(len(base), len(text)) - head and base[-1 - tail] == text[-1 - tail]:
         tail += 1
     old, new = base[head : len(base) - tail], text[head : len(text) - tail]
-    if max(len(old), len(new)) > _MOST_CHANGED:
+    if max(len(old), len(new)) > MOST_CHANGED:
         return [(head, head + len(old), new)]
     codes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [(head + i, head + j, new[k:m]) for kind, i, j, k, m in codes if kind != "equal"]

@@ -88,7 +88,7 @@ def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
     ]
     count = -1
     while count != (count := sum(step.action is Action.KEEP for step in steps)):
-        steps = _without_losses(_without_collisions(steps, tree), changes)
+        steps = _without_losses(without_collisions(steps, tree), changes)
     return steps
 
 
@@ -124,7 +124,7 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
     follows = False
     for delta in deltas:
         if delta.undo:
-            if follows and _same(groups[-1][1], delta.before):
+            if follows and same(groups[-1][1], delta.before):
                 groups[-1] = groups[-1][0], delta.after
             else:
                 groups.append((delta.before, delta.after))
@@ -134,14 +134,14 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
 
 def _revert(store: Store, now: FileState, before: FileState, after: FileState) -> FileState | str:
     """What the file is without the change from `before` to `after`; a text says why it can't be."""
-    if _same(now, before):
+    if same(now, before):
         return now
     if before.kind == UNKEPT:
         return f"its earlier content was not kept: {before.why}"
-    if now.kind == UNKEPT and not _same(now, after):
+    if now.kind == UNKEPT and not same(now, after):
         return f"it can't be compared: {now.why}"
-    if _same(now, after):
-        return before if before.mode >= 0 else _with_mode(before, now)
+    if same(now, after):
+        return before if before.mode >= 0 else with_mode(before, now)
     if {now.kind, before.kind, after.kind} == {FILE}:
         mode = before.mode if now.mode == after.mode and before.mode >= 0 else now.mode
         content = _merged(store, now.content, before.content, after.content)
@@ -153,13 +153,14 @@ def _revert(store: Store, now: FileState, before: FileState, after: FileState) -
     return _CREATED_AND_EDITED if before.kind == ABSENT else _REPLACED
 
 
-def _with_mode(state: FileState, like: FileState) -> FileState:
-    """A state of unknown mode with that of another file, or the usual one."""
+def with_mode(state: FileState, like: FileState) -> FileState:
+    """Return a state of unknown mode with that of another file, or with the usual one."""
     mode = like.mode if like.kind == FILE and like.mode >= 0 else 0o644
     return state._replace(mode=mode) if state.kind == FILE else state
 
 
-def _same(one: FileState, other: FileState) -> bool:
+def same(one: FileState, other: FileState) -> bool:
+    """Return whether two states are equal as far as is known: a mode may be unknown."""
     if one == other:
         return True
     unknown = one.mode < 0 or other.mode < 0
@@ -178,7 +179,7 @@ def _merged(store: Store, now: str, before: str, after: str) -> str | None:
     return None if merged is None else store.keep(merged)
 
 
-def _without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
+def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
     """Leave a file alone where another one that stays needs its place."""
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}

@@ -23,7 +23,7 @@ from gemtui.checkpoints.states import (
     FileState,
     unkept,
 )
-from gemtui.checkpoints.store import Facts, Store, digest_of
+from gemtui.checkpoints.store import Facts, Keeper, digest_of
 
 LARGEST = 32_000_000
 """Bytes of a file whose content is kept."""
@@ -85,7 +85,7 @@ class ProjectFiles:
         except OSError:
             return None
 
-    def state(self, name: bytes, store: Store | None = None) -> tuple[FileState, Facts | None]:
+    def state(self, name: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
         """Return what a file is now, None = gone; a content is kept in `store`, if it is given."""
         try:
             with self.folder(name) as (place, last):
@@ -96,7 +96,7 @@ class ProjectFiles:
             return unkept(UNREADABLE, error.errno or 0), None
 
     def read(
-        self, place: int, last: bytes, store: Store | None = None
+        self, place: int, last: bytes, store: Keeper | None = None
     ) -> tuple[FileState, Facts | None]:
         """Return the state of a file in an open folder, as `state` does. Raises OSError."""
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
@@ -225,7 +225,7 @@ def _all_of(handle: int, size: int) -> bytes | None:
     return None if left <= 0 else b"".join(pieces)
 
 
-def _digest(data: bytes, store: Store | None) -> str:
+def _digest(data: bytes, store: Keeper | None) -> str:
     return digest_of(data) if store is None else store.keep(data)
 
 

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -174,6 +174,14 @@ class Undo:
     plan: str | None
     undone: bool
     redoes: int | None
+
+
+class Keeper(Protocol):
+    """What keeps contents."""
+
+    def keep(self, data: bytes) -> str:
+        """Keep a content and return its digest."""
+        ...
 
 
 class Store:

@@ -18,20 +18,23 @@ from gemtui.checkpoints.take import Before, Taker, taker_of
 from gemtui.checkpoints.tree import countable
 from gemtui.errors import UndoError
 
-UNDO, REDO = "undo", "redo"
-"""The names of the tools whose calls undo and redo are kept as, so that they can be undone too."""
+UNDO, REDO, REVIEW = "undo", "redo", "review"
+"""The tools as whose calls undos, redos and reviews are kept, so that they can be undone too."""
 
 
 class RecordedChange(NamedTuple):
     """A change of a file tool that only the session's record tells of.
 
-    `when`: seconds since 1970. `before`, `after`: contents, None = the file was not there.
+    `when`: seconds since 1970. `before`, `after`: contents, None = the file was not there. `tool`,
+    `use`: of the call, as Gemini CLI names it.
     """
 
     path: bytes
     when: float
     before: bytes | None
     after: bytes | None
+    tool: str = ""
+    use: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,17 +73,18 @@ class FilesUndone:
         return [step.path for step in self.steps if step.action is action]
 
 
+def covered_calls(store: Store) -> frozenset[str]:
+    """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
+    calls = store.calls()
+    unknown = {each.call for _, each in store.changes() if each.before == UNKNOWN}
+    return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
+
+
 class Project:
     """The checkpoints of one project, while `only_one` holds its lock. Made by `open_project`."""
 
     def __init__(self, root: Path, store: Store, taker: Taker) -> None:
         self.root, self.store, self.taker = root, store, taker
-
-    def covered(self) -> frozenset[str]:
-        """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
-        calls = self.store.calls()
-        unknown = {each.call for _, each in self.store.changes() if each.before == UNKNOWN}
-        return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
@@ -100,7 +104,10 @@ class Project:
             return _with_records(self.store, histories(self.store, wanted), recorded)
 
         also = {each.path: UNKNOWN for each in recorded}
-        return self._do(target.session, target.prompt, changes, also, paths, dry_run, None)
+        return self.change(
+            UNDO, target.session, self._planned(changes, paths), also=also, prompt=target.prompt,
+            dry_run=dry_run,
+        )  # fmt: skip
 
     def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
         """Take back the newest undo that was not taken back. Raises UndoError if there is none."""
@@ -111,33 +118,49 @@ class Project:
         def changes() -> Histories:
             return histories(self.store, lambda call: call.id == undo.call)
 
-        return self._do(undo.session, undo.prompt, changes, {}, paths, dry_run, undo)
+        return self.change(
+            REDO, undo.session, self._planned(changes, paths), prompt=undo.prompt, dry_run=dry_run,
+            redone=undo,
+        )  # fmt: skip
 
     def newest_undo(self) -> Undo | None:
         """Return the undo that `redo` would take back."""
         open_ones = (u for u in self.store.undos() if u.redoes is None and not u.undone)
         return max(open_ones, key=lambda undo: undo.id, default=None)
 
-    def _do(
+    def _planned(
+        self, changes: Callable[[], Histories], paths: Sequence[bytes] | None
+    ) -> Callable[[], list[Step]]:
+        return lambda: plan(self.store, self.store.tree(), _chosen(changes(), paths))
+
+    def change(
         self,
+        tool: str,
         session: str,
-        prompt: int,
-        changes: Callable[[], Histories],
-        also: Mapping[bytes, Before],
-        paths: Sequence[bytes] | None,
-        dry_run: bool,
-        redone: Undo | None,
+        planned: Callable[[], list[Step]],
+        *,
+        also: Mapping[bytes, Before] | None = None,
+        prompt: int = 0,
+        dry_run: bool = False,
+        redone: Undo | None = None,
     ) -> FilesUndone:
+        """Take a checkpoint, then do to each file what is planned, so that `redo` takes it back.
+
+        `tool`: as whose call it is kept. `planned`: returns the steps, once the checkpoint is
+        taken. `also`: files that count although git ignores them. `prompt`: the number of the
+        prompt to which it leads, 0 = none. `redone`: the undo that it takes back. `dry_run`: only
+        say what would be done. Raises OSError, CheckpointsUnreadable.
+        """
         reason = Reason.MANUAL if dry_run else Reason.UNDO
-        taken = self.taker.take(reason, session=session, also=also, always=not dry_run)
+        taken = self.taker.take(reason, session=session, also=also or {}, always=not dry_run)
         with self.store.transaction():
-            steps = plan(self.store, self.store.tree(), _chosen(changes(), paths))
+            steps = planned()
             tasks = tasks_of(steps)
             notes = taken.notes if taken is not None else ()
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
             if dry_run or taken is None:
                 return told
-            call = self._call(session, UNDO if redone is None else REDO, taken.id)
+            call = self._call(session, tool, taken.id)
             id = self.store.begin_undo(
                 taken.time,
                 session,

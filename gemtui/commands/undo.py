@@ -41,7 +41,7 @@ def undo(
         return undo_session(session, to, files=files, chat=chat, paths=paths, dry_run=dry_run)
 
     what = " and ".join(["files"] * files + ["chat"] * chat)
-    return _act(act, f"Undo {what} to before prompt", dry_run=dry_run, yes=yes, as_json=as_json)
+    return _act(act, f"Undo {what}", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
@@ -51,7 +51,7 @@ def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
     def act(*, dry_run: bool) -> Undone:
         return redo_project(folder, paths=paths, dry_run=dry_run)
 
-    return _act(act, "Redo the undo to before prompt", dry_run=dry_run, yes=yes, as_json=as_json)
+    return _act(act, "Redo the undo", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
@@ -96,7 +96,8 @@ def _act(
         planned = act(dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
-        click.confirm(clean_line(f"{question} {planned.to}?"), abort=True, err=True)
+        where = f" to before prompt {planned.to}" if planned.to else " of a review"
+        click.confirm(clean_line(f"{question}{where}?"), abort=True, err=True)
     done = act(dry_run=dry_run)
     if as_json:
         _answer(done.to_dict())
@@ -122,7 +123,7 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
         yield Clean("No file has to change.")
     for each in done.notes:
         yield clean_line(each)
-    if done.fork is not None and not would:
+    if done.fork is not None and done.to and not would:
         yield clean_line(f"The chat goes on from there in session {done.fork}")
 
 

@@ -1,4 +1,4 @@
-"""The command line of `gemtui undo`, `gemtui redo` and `gemtui checkpoints`."""
+"""The command line of `gemtui undo`, `redo`, `review` and `checkpoints`."""
 
 from __future__ import annotations
 
@@ -113,4 +113,29 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
 
         return command.checkpoints(session, prune=prune, as_json=as_json)
 
-    return undo, redo, checkpoints
+    @click.command(context_settings=_help)
+    @session
+    @click.option(
+        "--revert",
+        "reverted",
+        metavar="ID",
+        multiple=True,
+        help="Revert this hunk, all of this file, or all that this call changed; repeatable.",
+    )
+    @_yes
+    @_json
+    def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) -> int:
+        """Print what a session changed, hunk by hunk: which call did it, or you; revert some.
+
+        SESSION is what `gemtui show` takes, by default the newest of this folder. The files are
+        compared as they were before its first change and as they are now, by the checkpoints of
+        its runs, else by what the session recorded. The ids of hunks, files and calls stay the same
+        while the files do. A revert leaves all else as it is, needs that no run works in the
+        folder, and `gemtui redo` takes it back. Exit code 1 where something was left alone: the
+        hunk is no longer in its file, or can't be reverted.
+        """
+        from gemtui.commands import review as command
+
+        return command.review(session, reverted=reverted, yes=yes, as_json=as_json)
+
+    return undo, redo, review, checkpoints

@@ -20,8 +20,8 @@ from gemtui.checkpoints.states import ABSENT, LINK, UNKEPT, FileState
 from gemtui.checkpoints.store import Call, Checkpoint, FileChange, Reason, Store, open_store
 from gemtui.checkpoints.undo import (
     FilesUndone,
-    RecordedChange,
     UndoTarget,
+    covered_calls,
     open_project,
 )
 from gemtui.errors import CheckpointsUnreadable, UndoError
@@ -30,21 +30,15 @@ from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.checkpointing import name_in, project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.fork import Fork, fork_session
-from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use, take_hooked
+from gemtui.runs.hooked_checkpoints import take_hooked
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
-from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
-from gemtui.transcript.writes import text_after, text_before
 
-_NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
-_MOST_NAMED = 20
-"""Commands that notes name each."""
+NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
 
 
 class Prompt(NamedTuple):
@@ -52,14 +46,6 @@ class Prompt(NamedTuple):
 
     number: int
     text: str
-
-
-class _PlacedCall(NamedTuple):
-    """A call that may have changed files, the number of its prompt, and its id in checkpoints."""
-
-    call: ToolCall
-    prompt: int
-    use: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,13 +165,13 @@ def _undo_files(
     session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
 ) -> tuple[FilesUndone | None, bool, list[str]]:
     if session.project is None or not Path(session.project).is_dir():
-        return None, False, [_NO_FILES]
+        return None, False, [NO_FILES]
     place, root, own = project_of(Path(session.project))
     with open_project(place, root, own) as project:
         take_hooked(project, hooked_dir())
-        placed = _with_uses(_placed_calls(session), project.store)
-        record = _Record(root)
-        covered = project.covered()
+        placed = with_uses(placed_calls(session), project.store)
+        record = RecordedCalls(root)
+        covered = covered_calls(project.store)
         for each in placed:
             if each.prompt >= number and each.use not in covered:
                 record.add(each.call)
@@ -200,50 +186,7 @@ def _undo_files(
     return done, not record.left, [*done.notes, *record.notes()]
 
 
-def _placed_calls(session: Summary) -> list[_PlacedCall]:
-    """The calls of a session that may have changed files, rewound ones too, in their order.
-
-    By place, not by time: going on with a session gives all its records new times
-    (assets/gemini-cli.md#ghosts).
-    """
-    found, prompt = list[_PlacedCall](), 0
-    with SessionLog(session.path) as log:
-        log.refresh()
-        transcript = transcript_of(log, dropped=True, in_flight=False)
-        for at, outline in enumerate(transcript.outlines):
-            prompt += outline.prompt and outline.dropped is None
-            if outline.calls:
-                for block in transcript.read(at).blocks:
-                    if isinstance(block, ToolCall) and may_write(block.name):
-                        found.append(_PlacedCall(block, prompt, block.id))
-    return found
-
-
-_NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
-
-
-def _with_uses(placed: Sequence[_PlacedCall], store: Store) -> list[_PlacedCall]:
-    """The calls with the ids that checkpoints have of them: hooks of the plain CLI tell none.
-
-    Of several calls with the same arguments the first in the record is the first in the store.
-    """
-    calls = sorted(store.calls().values(), key=lambda call: call.began)
-    known = {call.use for call in calls}
-    hooked: dict[str, list[str]] = {}
-    for call in calls:
-        if call.use.startswith(HOOKED):
-            hooked.setdefault(call.use.rpartition(" ")[0], []).append(call.use)
-    found = []
-    for each in placed:
-        uses = hooked.get(hooked_use(each.call.name, each.call.args), [])
-        if each.use not in known and uses and each.call.status not in _NOT_MADE:
-            found.append(each._replace(use=uses.pop(0)))
-        else:
-            found.append(each)
-    return found
-
-
-def _since(store: Store, placed: Sequence[_PlacedCall], number: int) -> float:
+def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
     """When a prompt was given, by what checkpoints know of its calls and those before it.
 
     In seconds since 1970; no call that is known to be older is as late.
@@ -293,64 +236,6 @@ def _fork(session: Summary, number: int, undo: int | None, notes: list[str], hom
             with open_project(place, root, own) as project, project.store.transaction():
                 project.store.add_fork(fork, session.id, undo)
     return made
-
-
-# --- what the session's record tells --------------------------------------------------------------
-
-
-class _Record:
-    """What calls did of which there are no checkpoints, as the session tells it."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.changes: list[RecordedChange] = []
-        self.left: list[str] = []
-        """What can't be undone, each in words."""
-
-    def add(self, call: ToolCall) -> None:
-        """Take in a call."""
-        if call.status in _NOT_MADE:
-            return
-        if kind_of(call.name) not in WRITING:
-            command = string(call.args.get("command"))
-            self.left.append(f"{call.name}: {excerpt(command)}" if command else call.name)
-            return
-        if call.status is ToolStatus.ERROR:
-            return
-        diff = call.display if isinstance(call.display, DiffDisplay) else None
-        path = (diff.path if diff else "") or asked_path(call.args)
-        name = name_in(self._root, path)
-        before, after = text_before([call]), text_after([call])
-        if name is None:
-            self.left.append(f"{call.name}: {path} (outside of the project)")
-        elif before is None or after is None:
-            self.left.append(f"{call.name}: {path} (its earlier content is not recorded)")
-        else:
-            crlf = _has_crlf(self._root / os.fsdecode(name))
-            was = None if diff is not None and diff.is_new else _bytes(before, crlf=crlf)
-            when = 0.0 if call.time is None else call.time.timestamp()
-            self.changes.append(RecordedChange(name, when, was, _bytes(after, crlf=crlf)))
-
-    def notes(self) -> Iterator[str]:
-        """Yield what stays as it is, for a person."""
-        for each in self.left[:_MOST_NAMED]:
-            yield f"There is no checkpoint of this, so what it did stays: {each}"
-        if len(self.left) > _MOST_NAMED:
-            yield f"and {len(self.left) - _MOST_NAMED} more calls"
-
-
-def _has_crlf(path: Path) -> bool:
-    """Records have all line ends as line feeds."""
-    try:
-        with path.open("rb") as file:
-            return b"\r\n" in file.read(64 * 1024)
-    except OSError:
-        return False
-
-
-def _bytes(text: str, *, crlf: bool) -> bytes:
-    data = text.encode("utf-8", "surrogatepass")
-    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") if crlf else data
 
 
 # --- the list of checkpoints ----------------------------------------------------------------------
@@ -412,7 +297,7 @@ def _store_of(session: Summary) -> Iterator[Store | None]:
 
 
 def _numbered_of(session: Summary, store: Store) -> list[_Numbered]:
-    placed = _with_uses(_placed_calls(session), store)
+    placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
     return _numbered(store, store.lineage(session.id), numbers, len(prompts_of(session)))
 

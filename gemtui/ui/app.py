@@ -253,7 +253,7 @@ class GemtuiApp(AppBase):
 
     @on(ContinueRequested)
     async def _continue(self, message: ContinueRequested) -> None:
-        await self.runs.go_on(message.session)
+        await self.runs.go_on(message.session, message.prompt)
 
     @on(ChatRequested)
     async def _show_chat(self, message: ChatRequested) -> None:

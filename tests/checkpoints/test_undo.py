@@ -16,7 +16,7 @@ from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.states import UNKNOWN
 from gemtui.checkpoints.store import Call, Reason
 from gemtui.checkpoints.take import Before
-from gemtui.checkpoints.undo import RecordedChange, UndoTarget
+from gemtui.checkpoints.undo import RecordedChange, UndoTarget, covered_calls
 from tests.checkpoints.projects import Session, put, tree_of
 from tests.conftest import nobody
 
@@ -156,7 +156,7 @@ def test_what_was_there_before_is_not_guessed_of_a_new_ignored_file(session: Ses
         put(session.root, b"made", b"new")
         also: dict[bytes, Before] = {b".env": UNKNOWN, b"made": (0o640, b"old")}
         project.taker.take(Reason.CALL, run="r", session="s", calls=calls, also=also)
-        assert project.covered() == {"made", "known"}
+        assert covered_calls(project.store) == {"made", "known"}
     assert undo(session) == {Action.KEEP: [b".env"], Action.RESTORE: [b"made"]}
     assert tree_of(session.root)[b"made"] == ("file", 0o640, b"old")
     with session.opened() as project:

@@ -69,6 +69,18 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
     commands = [each["command"] for each in told if each["command"]]
     assert commands == [tool["functionCall"]["args"]["command"] for _, tool in PROMPTS[1:]]
     assert [each["prompt"] for each in told if each["reason"] == "prompt"] == [1, 2, 3]
+    files_changed = gemtui("review", session, "--json").json["files"]
+    assert [
+        (file["path"], hunk["owner"], hunk["command"])
+        for file in files_changed
+        for hunk in file["hunks"]
+    ] == [
+        ("gen/x", "shell", commands[0]),
+        ("keep.txt", "shell", SED),
+        ("keep.txt", "shell", SED),
+        ("new/a.txt", "tool", None),
+        ("src/main.py", "shell", commands[0]),
+    ]
     for to in (3, 1, 2):
         done = gemtui("undo", session, "--to", str(to), "--files", "--yes", "--json")
         assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True)

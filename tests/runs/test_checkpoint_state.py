@@ -10,7 +10,7 @@ import pytest
 
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.checkpoints.store import only_one, open_store
-from gemtui.checkpoints.undo import open_project
+from gemtui.checkpoints.undo import covered_calls, open_project
 from gemtui.runs import checkpointing
 from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 from gemtui.runs.checkpointing import RunCheckpoints, project_of
@@ -60,7 +60,7 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
     assert ["may not be undone" in note for note in state.notes()] == [True]
     with open_project(place, root, own) as project:
         assert [call.use for call in project.store.calls().values()] == ["1"]
-        assert project.covered() == frozenset()
+        assert covered_calls(project.store) == frozenset()
         assert not any(change.sure for _, change in project.store.changes() if change.call)
 
 

@@ -31,6 +31,7 @@ class Where(StrEnum):
     UNDO = "Undo"
     UNDO_FILE = "A file of an undo"
     RECOVER = "Recovered file"
+    REVIEW = "Review"
     NOTICE = "Message"
     EMPTY = "No sessions"
     RUN = "Run"

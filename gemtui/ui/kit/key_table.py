@@ -82,6 +82,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("go_on", "c", OPEN, "Continue", "Continue this session in the run pane"),
         ("export", "e", COPY, "Export", "Export this session to a file"),
         ("patch", "E", COPY, "Patch", "Export its changes as a patch for git apply"),
+        ("review", "H", OPEN, "Review", "Its changes hunk by hunk: whose each is; keep or revert"),
         ("delete", "d,delete", CHANGE, "Delete", "Delete this session (asks first)"),
         ("marks", "m", CHANGE, "Marks", "Edit name, tags and note; pin or archive"),
         ("pin", "p", CHANGE, "Pin", "Pin to the top, or unpin"),
@@ -268,6 +269,19 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("write", "enter,s", COPY, "Write", "Write the text to a new file"),
         ("close", "escape,q", OPEN, "Back", "Back to where you were"),
     ),
+    Where.REVIEW: (
+        ("mark", "space", CHANGE, "Revert or keep", "Mark this hunk or file to be reverted"),
+        ("mark_call", "a", CHANGE, "All of the call", "The same for all that this call changed"),
+        ("apply", "r", CHANGE, "Revert", "Revert what is marked, after a look"),
+        ("comment", "c", CHANGE, "Comment", "Write a comment at this line"),
+        ("send", "p", OPEN, "To the prompt", "Put the comments into the prompt of the run pane"),
+        ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between the list and the diff"),
+        ("copy_message", "y", COPY, "Copy message", "Copy a commit message made of the prompts"),
+        ("copy_files", "Y", COPY, "Copy files", "Copy the names of the files, one a line"),
+        ("git", "g", OPEN, "Git", "Open your git tool (setting git_tool) in the project"),
+        ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
+        ("close", "escape,q", OPEN, "Back", "Back to the list, or to where you were"),
+    ),
     Where.NOTICE: (
         ("copy", "y", COPY, "Copy", "Copy this message"),
         ("again", "r", OPEN, "Try again", "Read the session again"),
@@ -298,6 +312,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Differs",
             "Files that differ from what you approved",
         ),
+        ("review", "H", OPEN, "Review", "Its changes hunk by hunk: whose each is; keep or revert"),
         ("options", "ctrl+o", CHANGE, "Options", "Set approval, mode, model, tools, limits"),
         ("command", "ctrl+t", OPEN, "Command", "Show the exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Load the prompt from a file"),
@@ -532,6 +547,9 @@ FOOTER = (
     "files.cursor_down", "files.recover", "undo.confirm", "undo.go_on", "undo.redo", "undo.scope",
     "undo.diff", "undo.close", "undo_file.next", "undo_file.close", "recover.write",
     "recover.close", "patch.write", "patch.close",
+    "files.cursor_down", "patch.write", "patch.close",
+    "review.mark", "review.apply", "review.comment", "review.send", "review.mark_call",
+    "review.close", "review.git", "review.copy_message",
     "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",
     "empty.elsewhere", "empty.copy", "notice.again", "notice.copy", "notice.back",
     "confirm.confirm", "confirm.close", "confirm_for_good.confirm", "confirm_for_good.close",
@@ -542,6 +560,7 @@ FOOTER = (
     "dialog.close", "transcript.history", "history.open", "history.other_part",
     "history.open_file", "history.recover", "history.patch", "history.close",
     "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
+    "run.review", "sessions.review",
 )  # fmt: skip
 """Ids of the keys that the footer shows, the most useful first; the last ones give way."""
 FACES = {

@@ -83,11 +83,11 @@ class NewRunRequested(Message):
 
 
 class ContinueRequested(Message):
-    """Show the run pane, ready to continue a stored session."""
+    """Show the run pane, ready to continue a stored session; `prompt`: with this in its prompt."""
 
-    def __init__(self, session: Summary) -> None:
+    def __init__(self, session: Summary, prompt: str = "") -> None:
         super().__init__()
-        self.session = session
+        self.session, self.prompt = session, prompt
 
 
 class ChatRequested(Message):

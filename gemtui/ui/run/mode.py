@@ -152,8 +152,8 @@ class RunMode:
         await screen.kept_taken()
         screen.take_policies(policies, mode)
 
-    async def go_on(self, summary: Summary) -> None:
-        """The run pane, ready to continue a stored session."""
+    async def go_on(self, summary: Summary, prompt: str = "") -> None:
+        """Show the run pane, ready to continue a stored session; `prompt`: put into its prompt."""
         if summary.project is None or not is_folder(Path(summary.project)):
             self._app.say("This session can't be continued: its folder does not exist.")
         elif Flag.LIVE in summary.flags:
@@ -162,6 +162,8 @@ class RunMode:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
             screen.prepare(Path(summary.project), resume=summary.id, before=before)
+            if prompt:
+                screen.prompt.put(prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:
         """The run pane, ready to continue a chat, with a text to begin with."""

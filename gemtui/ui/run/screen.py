@@ -778,6 +778,18 @@ class RunScreen(DialogGuardScreen[None]):
             self._change_draft(run)
             self.show_run(run)
 
+    @work(exclusive=True, group=DIALOG)
+    async def action_review(self) -> None:
+        """What the run changed, hunk by hunk; comments become the next prompt."""
+        from gemtui.ui.review.screen import review_run
+
+        if (run := self.run_shown) is not None:
+            calls, prompt = run.own.calls(), run.prompt
+            subject = review_run(run.cwd, run.session or "", run.id, calls, prompt)
+            if text := await self.gemtui.push_screen_wait(subject):
+                self.prompt.put(text)
+                self.prompt.focus()
+
     def action_stderr(self) -> None:
         """All that the CLI said on stderr."""
         if self.run_shown is not None:
@@ -847,7 +859,7 @@ class RunScreen(DialogGuardScreen[None]):
             return (run is not None and run.alive) or bool(self.selections)
         if action in ("again", "edit", "follow_up"):
             return run is not None and (run.can_go_on if action == "follow_up" else not run.alive)
-        if action in ("stderr", "copy_command", "files"):
+        if action in ("stderr", "copy_command", "files", "review"):
             return run is not None
         if action in ("undo_to", "fork"):
             return run is not None or self.options.resume is not None

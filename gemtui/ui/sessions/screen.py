@@ -69,7 +69,9 @@ MARKS_DELAY = 0.2
 """Seconds that the first rows wait for the user's marks at most."""
 PATH_ROOM = 28
 """Characters of a path on the first line."""
-_ABOUT_A_SESSION = frozenset({"other_pane", "zoom", "info", "go_on", "undo_to", "redo", "fork"})
+_ABOUT_A_SESSION = frozenset(
+    {"other_pane", "zoom", "info", "go_on", "undo_to", "redo", "fork", "review"}
+)
 _ABOUT_SESSIONS = frozenset({"export", "patch", "delete", "marks", "pin", "archive"})
 ROOM = (60, 15)
 """Columns and lines below which we say that it is tight."""
@@ -706,8 +708,20 @@ class SessionsScreen(DialogGuardScreen[None]):
     @work(exclusive=True, group=DIALOG)
     async def action_go_on(self) -> None:
         """The run pane, to go on with this session; one that is only kept is put back first."""
-        if (summary := self._chosen) is None:
-            return
+        if (summary := self._chosen) is not None:
+            await self._go_on(summary)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_review(self) -> None:
+        """What the session changed, hunk by hunk; comments become the next prompt."""
+        from gemtui.ui.review.screen import review_session
+
+        if (summary := self._chosen) is not None:
+            title = named(summary, self._marks.marks).title
+            if text := await self.app.push_screen_wait(review_session(summary, title)):
+                await self._go_on(summary, text)
+
+    async def _go_on(self, summary: Summary, prompt: str = "") -> None:
         live = self._live_of(summary)
         if live is not None and live.state not in GONE:
             self.gemtui.say(f"Process {live.pid} has this session open; close it there first.")
@@ -722,7 +736,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         else:
             back = summary
         if back is not None:
-            self.post_message(ContinueRequested(back))
+            self.post_message(ContinueRequested(back, prompt))
 
     @work(exclusive=True, group=DIALOG)
     async def action_undo_to(self) -> None:

@@ -1,0 +1,474 @@
+"""What a session changed in its project's files: hunk by hunk, whose each is, and how to revert it.
+
+All states of a file, from before its first change until now, are woven together, so that each line
+that differs has an owner: a call, or the person. Reverting a hunk takes it out of the file as it is
+now, and leaves all else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from gemtui.checkpoints.merge import MOST_LINES
+from gemtui.checkpoints.plan import Action, Step, same, with_mode, without_collisions
+from gemtui.checkpoints.states import ABSENT, FILE, GONE, LINK, UNKNOWN, FileState
+from gemtui.checkpoints.store import Call, Keeper, Store, Tree, digest_of
+from gemtui.checkpoints.undo import REDO, REVIEW, UNDO, RecordedChange
+from gemtui.checkpoints.weave import Piece, Weave
+from gemtui.transcript.tools import ToolKind, kind_of
+
+_MOST_BYTES = 2_000_000
+"""Of a file that is compared line by line."""
+_MOST_OF_ALL = 64_000_000
+"""Bytes of the changed lines of all files."""
+_CONTEXT = 3
+_ID = 10
+"""Hexadecimal digits of an id, after the letter that says of what it is."""
+
+
+class OwnerKind(StrEnum):
+    """Who changed something. UNKNOWN: a run works that may just have done it."""
+
+    TOOL = "tool"
+    SHELL = "shell"
+    PERSON = "person"
+    UNKNOWN = "unknown"
+
+
+class HunkOwner(NamedTuple):
+    """Who changed something; `id`: of everything that it changed, such as `c0123456789`.
+
+    `session`, `use`: of a call, as Gemini CLI names them; "" = none. `tool` of a person is undo,
+    redo or review, or None.
+    """
+
+    kind: OwnerKind
+    id: str = ""
+    tool: str | None = None
+    command: str | None = None
+    session: str = ""
+    use: str = ""
+
+
+PERSON = HunkOwner(OwnerKind.PERSON)
+NOBODY_KNOWS = HunkOwner(OwnerKind.UNKNOWN)
+
+
+class OwnedChange(NamedTuple):
+    """One change of one file, and whose it is. `when`: seconds since 1970."""
+
+    when: float
+    before: FileState
+    after: FileState
+    owner: HunkOwner
+
+
+class Part(StrEnum):
+    """What of a file a hunk is: some lines, the mode, or all of it."""
+
+    LINES = "lines"
+    MODE = "mode"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewHunk:
+    """A change that can be kept or reverted.
+
+    `id`: stays the same while the file does. `changed`: others, whose lines it replaced. `before`,
+    `now`: the first line of it, from 1, in the file as it was and as it is. `removed`, `added`,
+    `above`, `below`: its lines, and up to three around it. `about`: what it is if not lines.
+    `fixed`: why it can't be reverted, "" = it can.
+    """
+
+    id: str
+    part: Part
+    owner: HunkOwner
+    changed: tuple[HunkOwner, ...] = ()
+    before: int = 0
+    now: int = 0
+    removed: tuple[bytes, ...] = ()
+    added: tuple[bytes, ...] = ()
+    above: tuple[bytes, ...] = ()
+    below: tuple[bytes, ...] = ()
+    about: str = ""
+    fixed: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewedFile:
+    """What became of one file. `was`: before its first change; `now`: its state."""
+
+    id: str
+    path: bytes
+    was: FileState
+    now: FileState
+    hunks: tuple[ReviewHunk, ...]
+
+    @property
+    def change(self) -> str:
+        """`added`, `deleted` or `modified`."""
+        if self.was.kind == ABSENT:
+            return "added"
+        return "deleted" if self.now.kind == ABSENT else "modified"
+
+
+class Contents(Keeper, Protocol):
+    """Where contents are kept."""
+
+    def content(self, digest: str) -> bytes:
+        """Return a content. Raises KeyError."""
+        ...
+
+
+class PassingContents:
+    """Contents of a store or the like, with others that are kept as long as this object."""
+
+    def __init__(self, store: Contents | None) -> None:
+        self._store, self._kept = store, dict[str, bytes]()
+
+    def keep(self, data: bytes) -> str:
+        """Keep a content and return its digest."""
+        digest = digest_of(data)
+        self._kept[digest] = data
+        return digest
+
+    def content(self, digest: str) -> bytes:
+        """Return a content. Raises KeyError."""
+        if digest in self._kept or self._store is None:
+            return self._kept[digest]
+        return self._store.content(digest)
+
+
+# --- whose change it is ---------------------------------------------------------------------------
+
+
+def owned_changes(
+    store: Store | None,
+    mine: Callable[[Call], bool],
+    recorded: Iterable[RecordedChange],
+    contents: Contents,
+) -> dict[bytes, list[OwnedChange]]:
+    """Return the changes of each file since one of `mine` first changed it, the oldest first.
+
+    `recorded`: changes of which there are no checkpoints.
+    """
+    found: dict[bytes, list[OwnedChange]] = {}
+    known = [] if store is None else [*store.changes()]  # before their calls, which may be added
+    calls = {} if store is None else store.calls()
+    times = {} if store is None else {each.id: each.time for each in store.checkpoints()}
+    for id, change in known:
+        call = None if change.call is None else calls.get(change.call)
+        if change.path in found or (call is not None and mine(call)):
+            nobody = PERSON if change.call is None else NOBODY_KNOWS
+            owner = nobody if call is None else _owner(call)
+            each = OwnedChange(times.get(id, 0.0), change.before, change.after, owner)
+            found.setdefault(change.path, []).append(each)
+    told = list(recorded)
+    for path in {each.path for each in told} & found.keys():
+        found[path] = [each for each in found[path] if each.before != UNKNOWN]
+    for record in told:
+        before, after = (_recorded(contents, each) for each in (record.before, record.after))
+        kind = _kind(record.tool)
+        owner = HunkOwner(kind, _id("c", record.use), record.tool, None, "", record.use)
+        found.setdefault(record.path, []).append(OwnedChange(record.when, before, after, owner))
+        found[record.path].sort(key=lambda each: each.when)
+    return {path: changes for path, changes in found.items() if changes}
+
+
+def _recorded(contents: Contents, content: bytes | None) -> FileState:
+    return GONE if content is None else FileState(FILE, -1, contents.keep(content))
+
+
+def _owner(call: Call) -> HunkOwner:
+    if call.tool in (UNDO, REDO, REVIEW) and not call.run:
+        return HunkOwner(OwnerKind.PERSON, tool=call.tool)
+    return HunkOwner(
+        _kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use
+    )
+
+
+def _kind(tool: str) -> OwnerKind:
+    return OwnerKind.SHELL if kind_of(tool) is ToolKind.SHELL else OwnerKind.TOOL
+
+
+def _id(letter: str, *about: object) -> str:
+    told = "\0".join(map(repr, about)).encode("utf-8", "surrogatepass")
+    return letter + hashlib.sha256(told).hexdigest()[:_ID]
+
+
+# --- the hunks of a file --------------------------------------------------------------------------
+
+
+class FileReview:
+    """The change of one file: what differs between its first state and `now`, by owner.
+
+    `late`: who changed what no checkpoint has seen yet. `by_lines`: False = it is one hunk.
+    """
+
+    def __init__(
+        self,
+        path: bytes,
+        changes: Sequence[OwnedChange],
+        now: FileState,
+        contents: Contents,
+        *,
+        late: HunkOwner = PERSON,
+        by_lines: bool = True,
+    ) -> None:
+        self.path, self.now, self.was = path, now, changes[0].before
+        self._contents, self._by_lines = contents, by_lines
+        self._versions = list(_versions(changes, now, late))
+        self._pieces: dict[str, Piece[HunkOwner]] = {}
+        self._weave = self._woven()
+
+    def told(self) -> ReviewedFile | None:
+        """Return the file with its hunks; None where it is what it was."""
+        hunks = tuple(self._hunks())
+        if not hunks:
+            return None
+        id = _id("f", self.path)
+        return ReviewedFile(id=id, path=self.path, was=self.was, now=self.now, hunks=hunks)
+
+    def _text(self, state: FileState) -> list[bytes] | None:
+        """The lines of a state; None for what is no text, is too long, or is not kept."""
+        if state.kind == ABSENT:
+            return []
+        if state.kind != FILE:
+            return None
+        try:
+            data = self._contents.content(state.content)
+        except KeyError:
+            return None
+        if b"\0" in data or len(data) > _MOST_BYTES or data.count(b"\n") > MOST_LINES:
+            return None
+        return lines_of(data)
+
+    def _woven(self) -> Weave[HunkOwner] | None:
+        """The weave of all texts that the file has been; None where it is not compared by lines."""
+        if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
+            return None
+        base, end = self._text(self.was), self._text(self.now)
+        if base is None or end is None:
+            return None
+        weave = Weave[HunkOwner](base)
+        for state, owner in self._versions:
+            text = self._text(state)
+            if text is not None:
+                weave.add(owner, text, revives=_returns(owner))
+        return weave
+
+    def _hunks(self) -> Iterator[ReviewHunk]:
+        if same(self.was, self.now):
+            return
+        if self._weave is None:
+            yield self._whole()
+            return
+        found = list(self._line_hunks(self._weave))
+        yield from found
+        modes = self.was.mode, self.now.mode
+        if self.was.kind == self.now.kind and min(modes) >= 0 and modes[0] != modes[1]:
+            owner = self._last(lambda old, new: old.mode != new.mode)
+            about = f"mode {modes[0]:03o} → {modes[1]:03o}"
+            id = _id("h", self.path, owner, Part.MODE, modes)
+            yield ReviewHunk(id=id, part=Part.MODE, owner=owner, about=about)
+        elif not found:
+            yield self._whole()
+
+    def _line_hunks(self, weave: Weave[HunkOwner]) -> Iterator[ReviewHunk]:
+        lines, seen = weave.now, dict[str, int]()
+        for piece in weave.pieces():
+            removed, added = weave.texts(piece.removed), weave.texts(piece.added)
+            id = _id("h", self.path, piece.owner, piece.before, removed, added)
+            seen[id] = seen.get(id, -1) + 1
+            id = _id("h", id, seen[id]) if seen[id] else id
+            self._pieces[id] = piece
+            end = piece.now + len(added)
+            yield ReviewHunk(
+                id=id,
+                part=Part.LINES,
+                owner=piece.owner,
+                changed=tuple(sorted(piece.changed, key=lambda each: (each.kind, each.id))),
+                before=piece.before + 1,
+                now=piece.now + 1,
+                removed=tuple(removed),
+                added=tuple(added),
+                above=tuple(lines[max(0, piece.now - _CONTEXT) : piece.now]),
+                below=tuple(lines[end : end + _CONTEXT]),
+            )
+
+    def _whole(self) -> ReviewHunk:
+        owner = self._last(lambda old, new: not same(old, new))
+        removed = self._text(self.was) if self.now.kind == ABSENT else None
+        fixed = ""
+        if not self.was.kept:
+            fixed = f"its earlier content was not kept: {self.was.why}"
+        elif self.was.kind != ABSENT:
+            with suppress(KeyError):
+                self._contents.content(self.was.content)
+                removed = removed or []
+            fixed = "" if removed is not None else "its earlier content is no longer kept"
+        return ReviewHunk(
+            id=_id("h", self.path, owner, Part.WHOLE, self.was, self.now),
+            part=Part.WHOLE,
+            owner=owner,
+            before=1,
+            removed=tuple(removed or ()),
+            about=f"{self._named(self.was)} → {self._named(self.now)}",
+            fixed=fixed,
+        )
+
+    def _named(self, state: FileState) -> str:
+        """What a state is, in a few words."""
+        if state.kind == ABSENT:
+            return "no file"
+        if not state.kept:
+            return f"a file that is not kept ({state.why})"
+        try:
+            data = self._contents.content(state.content)
+        except KeyError:
+            return "a file that is no longer kept"
+        if state.kind == LINK:
+            return f"a link to {os.fsdecode(data)}"
+        what = "binary, " if b"\0" in data else ""
+        return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
+
+    def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
+        """Who changed the file last in some way; what an undo or redo brought back counts not."""
+        owner, last = self._versions[0][1] if self._versions else PERSON, self.was
+        known = dict[FileState, HunkOwner]()
+        for state, by in self._versions:
+            who = known.get(state, by) if _returns(by) else by
+            known[state] = who
+            if differs(last, state):
+                owner = who
+            last = state
+        return owner
+
+    def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
+        """Return the state without some of its hunks; None where none of them is here.
+
+        Hunks that can't be reverted stay. `keeper`: keeps the new content.
+        """
+        told = self.told()
+        hunks = [] if told is None else told.hunks
+        chosen = [each for each in hunks if each.id in ids and not each.fixed]
+        if not chosen:
+            return None
+        if any(each.part is Part.WHOLE for each in chosen):
+            return self.was if self.was.mode >= 0 else with_mode(self.was, self.now)
+        assert self._weave is not None
+        data = self._weave.without([self._pieces[e.id] for e in chosen if e.part is Part.LINES])
+        if self.was.kind == ABSENT and not data and len(chosen) == len(hunks):
+            return GONE
+        mode = self.was.mode if any(e.part is Part.MODE for e in chosen) else self.now.mode
+        return FileState(FILE, mode, keeper.keep(data))
+
+
+def _returns(owner: HunkOwner) -> bool:
+    """Whether it was an undo or the like, which brings back what others made."""
+    return owner.kind is OwnerKind.PERSON and owner.tool is not None
+
+
+def file_reviews(
+    changes: Mapping[bytes, Sequence[OwnedChange]],
+    now: Callable[[bytes, Contents], FileState],
+    contents: Contents,
+    *,
+    late: HunkOwner = PERSON,
+) -> Iterator[tuple[FileReview, ReviewedFile]]:
+    """Yield the files that differ from what they were, by name.
+
+    `now`: returns the state of a file, and keeps its content. Once the hunks of all hold very many
+    bytes, further files are one hunk each.
+    """
+    left = _MOST_OF_ALL
+    for path, each in sorted(changes.items()):
+        passing = PassingContents(contents)
+        review = FileReview(path, each, now(path, passing), passing, late=late, by_lines=left > 0)
+        told = review.told()
+        if told is not None:
+            left -= sum(len(line) for hunk in told.hunks for line in (*hunk.removed, *hunk.added))
+            yield review, told
+
+
+def lines_of(data: bytes) -> list[bytes]:
+    """Return the lines of a text with their line feeds; nothing else ends a line, as in git."""
+    lines = data.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _versions(
+    changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
+) -> Iterator[tuple[FileState, HunkOwner]]:
+    """Each state after the first one, with who made it; what nobody saw happen is the person's."""
+    last = changes[0].before
+    for change in changes:
+        if change.before != UNKNOWN and not same(last, change.before):
+            yield change.before, PERSON
+        yield change.after, change.owner
+        last = change.after
+    if not same(last, now):
+        yield now, late
+
+
+# --- reverting ------------------------------------------------------------------------------------
+
+
+def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozenset[str]:
+    """Return the ids of the hunks that are meant: by their own, their file's or their call's id."""
+    return frozenset(
+        hunk.id
+        for file in files
+        for hunk in file.hunks
+        if not {hunk.id, file.id, hunk.owner.id}.isdisjoint(ids)
+    )
+
+
+def revert_steps(
+    changes: Mapping[bytes, Sequence[OwnedChange]], tree: Tree, store: Store, ids: Collection[str]
+) -> tuple[list[Step], list[ReviewedFile]]:
+    """Return what is done to each file to revert hunks, and the review of all files.
+
+    `ids`: of hunks, files or calls. `tree`: the files as they are.
+    """
+    steps, files = list[Step](), list[ReviewedFile]()
+
+    def now_of(path: bytes, _: Contents) -> FileState:
+        return tree[path][0] if path in tree else GONE
+
+    for review, told in file_reviews(changes, now_of, store):
+        files.append(told)
+        mine = chosen_hunks([told], ids)
+        fixed = next((hunk.fixed for hunk in told.hunks if hunk.id in mine and hunk.fixed), "")
+        result = None if fixed else review.without(mine, store)
+        if result is not None:
+            restored = Action.RESTORE if result == told.was else Action.MERGE
+            action = Action.REMOVE if result == GONE else restored
+        if mine:
+            step = Step(
+                path=told.path,
+                action=Action.KEEP if result is None else action,
+                why=fixed,
+                target=told.was,
+                left=told.now,
+                now=told.now,
+                result=told.now if result is None else result,
+            )
+            steps.append(step)
+    return without_collisions(steps, tree), files
+
+
+def missing(ids: Iterable[str], files: Iterable[ReviewedFile]) -> list[str]:
+    """Return the ids of which there is no hunk, file or call (any more)."""
+    known = set[str]()
+    for file in files:
+        known |= {file.id, *(hunk.id for hunk in file.hunks)}
+        known |= {hunk.owner.id for hunk in file.hunks}
+    return [id for id in ids if id not in known]

@@ -1,0 +1,228 @@
+"""Whose change each line of a text is: all its versions woven into one list of lines.
+
+A line that was removed stays in the list, with who removed it. So a change can be taken out of the
+text whatever was done before and after it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from typing import Generic, TypeVar
+
+from gemtui.checkpoints.merge import MOST_CHANGED, line_hunks
+
+Owner = TypeVar("Owner", bound=Hashable)
+
+
+@dataclass(slots=True)
+class _Line(Generic[Owner]):
+    """`born`: who wrote it, None = it was there first. `died`: who removed it, None = nobody.
+
+    `returned`: who had removed it, before it came back.
+    """
+
+    text: bytes
+    born: Owner | None = None
+    died: Owner | None = None
+    returned: Owner | None = None
+
+    def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
+        """Return the line after `owner` removed it; `again`: as it was removed once before."""
+        if self.died is not None:
+            return self
+        return replace(self, died=self.returned or owner if again else owner)
+
+    def back(self) -> _Line[Owner]:
+        """Return the line after it came back."""
+        return replace(self, died=None, returned=self.died)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece(Generic[Owner]):
+    """Neighbouring lines that one owner changed.
+
+    `group`: the number of the pieces between two lines that never changed. `before`, `now`: how
+    many lines of the first text and of the newest one precede it. `removed` and `added`: places in
+    the weave; `texts` has their lines, in this order.
+    """
+
+    owner: Owner
+    group: int
+    before: int
+    now: int
+    removed: tuple[int, ...] = ()
+    added: tuple[int, ...] = ()
+    changed: frozenset[Owner] = field(default_factory=frozenset)
+    """Others, lines of whom it removed."""
+
+
+class Weave(Generic[Owner]):
+    """The versions of one text, the first one given, each later one by its owner."""
+
+    def __init__(self, base: Sequence[bytes]) -> None:
+        self._lines = [_Line[Owner](text) for text in base]
+
+    def add(self, owner: Owner, text: Sequence[bytes], *, revives: bool = False) -> None:
+        """Add the next version of the text.
+
+        Lines of the first text that come back are those of the first text again. `revives`: so are
+        lines that others wrote or removed, as an undo or redo brings them back.
+        """
+        alive = [at for at, line in enumerate(self._lines) if line.died is None]
+        old = [self._lines[at].text for at in alive]
+        for start, end, new in reversed(line_hunks(old, text)):
+            first = alive[start - 1] + 1 if start else 0
+            last = alive[end] if end < len(alive) else len(self._lines)
+            place = alive[end - 1] + 1 if end > start else first
+            part = self._lines[first:last]
+            self._lines[first:last] = _changed(part, place - first, list(new), owner, revives)
+
+    @property
+    def now(self) -> list[bytes]:
+        """The lines of the newest version."""
+        return [line.text for line in self._lines if line.died is None]
+
+    def texts(self, places: Iterable[int]) -> list[bytes]:
+        """Return the lines at places in the weave."""
+        return [self._lines[at].text for at in places]
+
+    def without(self, pieces: Collection[Piece[Owner]]) -> bytes:
+        """Return the newest text without some of its pieces; without all, it is the first text."""
+        chosen, all_of = Counter(piece.group for piece in pieces), self._sizes()
+        whole = {group for group, size in chosen.items() if all_of[group] == size}
+        owners = {(piece.group, piece.owner) for piece in pieces}
+        gone = {at for piece in pieces for at in piece.added}
+        back = set[int]()
+        for piece in pieces:
+            for at in piece.removed:
+                author = self._lines[at].born
+                known = author is not None and (
+                    piece.group in whole or (piece.group, author) in owners
+                )
+                back |= set() if known else {at}
+        lines = [
+            line.text
+            for at, line in enumerate(self._lines)
+            if at in back or (line.died is None and at not in gone)
+        ]
+        ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines[:-1])
+        return b"".join([*ended, *lines[-1:]])
+
+    def pieces(self) -> list[Piece[Owner]]:
+        """Return what differs between the first text and the newest, by owner, in order."""
+        found, group = list[Piece[Owner]](), list[int]()
+        number = before = now = 0
+        for at, line in enumerate(self._lines):
+            if line.born is not None or line.died is not None:
+                group.append(at)
+                continue
+            found += self._pieces(group, number, before, now)
+            number += 1
+            before += 1 + sum(self._lines[each].born is None for each in group)
+            now += 1 + sum(self._lines[each].died is None for each in group)
+            group = []
+        return [*found, *self._pieces(group, number, before, now)]
+
+    def _sizes(self) -> Counter[int]:
+        return Counter(piece.group for piece in self.pieces())
+
+    def _pieces(
+        self, group: Sequence[int], number: int, before: int, now: int
+    ) -> Iterator[Piece[Owner]]:
+        """The pieces between two lines that never changed.
+
+        Where that is just one, it is the difference to the first text; else a piece removes also
+        what others had written.
+        """
+        runs = list[tuple[Owner, list[int]]]()
+        for at in group:
+            owner = self._owner(at)
+            if runs and runs[-1][0] == owner:
+                runs[-1][1].append(at)
+            elif owner is not None:
+                runs.append((owner, [at]))
+        joined = list[tuple[Owner, list[int]]]()
+        for owner, places in runs:
+            kept = places if any(map(self._is_net, places)) else []
+            if not any(self._lines[at].died is None for at in places):
+                kept = [at for at in places if self._is_net(at)]
+            if kept and joined and joined[-1][0] == owner:
+                joined[-1][1].extend(kept)
+            elif kept:
+                joined.append((owner, kept))
+        for owner, places in joined:
+            others = {self._lines[at].born for at in places if not self._is_net(at)}
+            shown = places if len(joined) > 1 else [at for at in places if self._is_net(at)]
+            removed = tuple(at for at in shown if self._lines[at].died is not None)
+            added = tuple(at for at in shown if self._lines[at].died is None)
+            piece = Piece(
+                owner=owner,
+                group=number,
+                before=before,
+                now=now,
+                removed=removed,
+                added=added,
+                changed=frozenset(each for each in others if each is not None),
+            )
+            yield piece
+            before += sum(self._lines[at].born is None for at in removed)
+            now += len(added)
+
+    def _owner(self, at: int) -> Owner | None:
+        """Who changed a line; None for what one owner both wrote and removed."""
+        line = self._lines[at]
+        if line.died is None:
+            return line.born
+        return None if line.died == line.born else line.died
+
+    def _is_net(self, at: int) -> bool:
+        """Whether a line is in just one of the first text and the newest."""
+        line = self._lines[at]
+        return (line.born is None) != (line.died is None)
+
+
+def _changed(
+    part: Sequence[_Line[Owner]], place: int, new: list[bytes], owner: Owner, revives: bool
+) -> list[_Line[Owner]]:
+    """A part of the weave after its living lines were replaced; `place`: where new ones go."""
+    dead = [
+        at
+        for at, line in enumerate(part)
+        if line.died is not None and (line.born is None or revives)
+    ]
+    matched = _matches([part[at].text for at in dead], new)
+    back = {dead[one]: other for one, other in matched}
+    result, given = list[_Line[Owner]](), 0
+
+    def give(until: int) -> None:
+        nonlocal given
+        result.extend(_Line(text, owner) for text in new[given:until])
+        given = max(given, until)
+
+    first = min(back, default=len(part))
+    ends = [*sorted(back.values())[1:], len(new)]
+    for at, line in enumerate(part):
+        if at == min(place, first) and not given:
+            give(back[first] if back else len(new))
+        if at in back:
+            give(back[at])
+            result.append(line.back())
+            given = back[at] + 1
+            give(ends.pop(0))
+        else:
+            result.append(line.without(owner, again=revives))
+    give(len(new))
+    return result
+
+
+def _matches(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
+    """The pairs of equal lines, in the order of both."""
+    if list(old) == list(new):
+        return [(at, at) for at in range(len(new))]
+    if not old or not new or max(len(old), len(new)) > MOST_CHANGED:
+        return []
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    return [(one + at, other + at) for one, other, size in blocks for at in range(size)]

@@ -1,0 +1,341 @@
+"""Review of a session or a run: what it changed, hunk by hunk, and reverting some of that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gemtui.checkpoints.plan import Action, Step
+from gemtui.checkpoints.project_files import ProjectFiles
+from gemtui.checkpoints.review import (
+    NOBODY_KNOWS,
+    PERSON,
+    Contents,
+    HunkOwner,
+    OwnedChange,
+    OwnerKind,
+    PassingContents,
+    ReviewedFile,
+    ReviewHunk,
+    chosen_hunks,
+    file_reviews,
+    missing,
+    owned_changes,
+    revert_steps,
+)
+from gemtui.checkpoints.states import UNKNOWN, FileState
+from gemtui.checkpoints.store import Call, Store, open_store
+from gemtui.checkpoints.undo import REVIEW, covered_calls, open_project
+from gemtui.errors import UndoError
+from gemtui.runs.checkpointing import project_of
+from gemtui.runs.session_record import RecordedCalls, placed_calls
+from gemtui.runs.undo import NO_FILES, prompts_of, require_idle
+from gemtui.sessions.summary import Summary
+from gemtui.text import counted
+from gemtui.transcript.model import ToolCall, excerpt
+
+_MOST_LINES = 2_000
+"""Lines of a hunk that are printed."""
+_SUBJECT = 72
+"""Characters of the first line of a commit message."""
+_GONE = "no longer in the files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewSubject:
+    """Whose changes are reviewed: those of a session, or only those of one of its runs.
+
+    `folder`: where it worked, None = unknown. `run`: its id, "" = the whole session. `calls`:
+    returns the calls that its record tells of; `prompts`: its prompts. Both may read files.
+    """
+
+    folder: Path | None
+    session: str
+    run: str = ""
+    calls: Callable[[], Sequence[ToolCall]]
+    prompts: Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What was changed. `notes`: what is not known of it, for a person."""
+
+    session: str
+    files: tuple[ReviewedFile, ...]
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> str:
+        """What to say where no file is known to differ."""
+        if self.complete:
+            return "No file differs from what it was before."
+        return " ".join(("No change is known.", *self.notes[:1]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value that `gemtui review --json` prints."""
+        return {
+            "version": 1,
+            "session": self.session,
+            "files": [_file(each) for each in self.files],
+            "complete": self.complete,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reverted:
+    """What became of hunks that were to be reverted.
+
+    `hunks`: the ids of those that are reverted. `steps`: what was done to each file. `left`: what
+    was left alone, by id or path, and why. `checkpoint`: the one taken before, None = nothing was
+    done.
+    """
+
+    hunks: tuple[str, ...]
+    steps: tuple[Step, ...]
+    left: tuple[tuple[str, str], ...]
+    checkpoint: int | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that were changed."""
+        return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `gemtui review --revert --json` prints beside the review."""
+        return {
+            "reverted": list(self.hunks),
+            "left": [{"what": what, "why": why} for what, why in self.left],
+            "checkpoint": self.checkpoint,
+        }
+
+
+def subject_of(session: Summary) -> ReviewSubject:
+    """Return the subject of a review of a whole stored session."""
+    return ReviewSubject(
+        folder=None if session.project is None else Path(session.project),
+        session=session.id,
+        calls=lambda: [each.call for each in placed_calls(session)],
+        prompts=lambda: [each.text for each in prompts_of(session)],
+    )
+
+
+def review(subject: ReviewSubject) -> Review:
+    """Return what a session or run changed, compared with the files as they are now.
+
+    By checkpoints where there are some, else by its record. Writes nothing; may take seconds.
+    Raises OSError, CheckpointsUnreadable.
+    """
+    folder = subject.folder
+    if folder is None or not folder.is_dir():
+        return Review(session=subject.session, files=(), complete=False, notes=(NO_FILES,))
+    place, root, _ = project_of(folder)
+    late = PERSON if is_idle(folder) else NOBODY_KNOWS
+    with _stored(place) as store, ProjectFiles(root) as files:
+        contents = PassingContents(store)
+        calls = subject.calls()
+        record = _record(calls, root, store)
+        changes = _changes(subject, calls, record, store, contents)
+
+        def now_of(path: bytes, keeper: Contents) -> FileState:
+            return files.state(path, keeper)[0]
+
+        found = tuple(told for _, told in file_reviews(changes, now_of, contents, late=late))
+    notes = list(_notes(record))
+    return Review(
+        session=subject.session, files=found, complete=not record.left, notes=tuple(notes)
+    )
+
+
+def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
+    """Revert hunks, those of files or of calls, by their ids; leave alone what is not there.
+
+    A checkpoint is taken before, so that a redo takes the revert back. `dry_run`: only return what
+    would be done. Raises UndoError while a run works in the folder, OSError, CheckpointsUnreadable.
+    """
+    folder = subject.folder
+    if folder is None or not folder.is_dir():
+        raise UndoError(NO_FILES)
+    if not dry_run:
+        require_idle(folder)
+    place, root, own = project_of(folder)
+    with open_project(place, root, own) as project:
+        calls = subject.calls()
+        record = _record(calls, root, project.store)
+        also = {each.path: UNKNOWN for each in record.changes}
+        files = list[ReviewedFile]()
+
+        def planned() -> list[Step]:
+            changes = _changes(subject, calls, record, project.store, project.store)
+            steps, files[:] = revert_steps(changes, project.store.tree(), project.store, ids)
+            return steps
+
+        change = partial(project.change, REVIEW, subject.session, planned, also=also)
+        done = change(dry_run=True)
+        if not dry_run and any(step.action is not Action.KEEP for step in done.steps):
+            done = change()
+    kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
+    hunks = chosen_hunks((each for each in files if each.path not in kept), ids)
+    left = [(id, _GONE) for id in missing(ids, files)]
+    left += [(os.fsdecode(path), why) for path, why in kept.items()]
+    return Reverted(
+        hunks=tuple(sorted(hunks)),
+        steps=done.steps,
+        left=tuple(left),
+        checkpoint=done.checkpoint,
+    )
+
+
+def is_idle(folder: Path) -> bool:
+    """Return whether no run works in a folder."""
+    try:
+        require_idle(folder)
+    except UndoError:
+        return False
+    return True
+
+
+@contextmanager
+def _stored(place: Path) -> Iterator[Store | None]:
+    """The checkpoints of a project; None where there are none."""
+    if place.is_dir():
+        with open_store(place) as store:
+            yield store
+    else:
+        yield None
+
+
+def _record(calls: Sequence[ToolCall], root: Path, store: Store | None) -> RecordedCalls:
+    """What the record tells of calls of which there are no checkpoints."""
+    record = RecordedCalls(root)
+    covered = frozenset[str]() if store is None else covered_calls(store)
+    for call in calls:
+        if call.id not in covered:
+            record.add(call)
+    return record
+
+
+def _changes(
+    subject: ReviewSubject,
+    calls: Sequence[ToolCall],
+    record: RecordedCalls,
+    store: Store | None,
+    contents: Contents,
+) -> dict[bytes, list[OwnedChange]]:
+    uses = {call.id for call in calls if call.id}
+
+    def mine(call: Call) -> bool:
+        if subject.run:
+            return call.run == subject.run
+        return bool(call.run) and (call.session == subject.session or call.use in uses)
+
+    return owned_changes(store, mine, record.changes, contents)
+
+
+def _notes(record: RecordedCalls) -> Iterator[str]:
+    if record.changes:
+        number = counted(len(record.changes), "change")
+        yield f"There is no checkpoint of {number}: the session's record tells of them."
+    yield from record.notes()
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def _file(file: ReviewedFile) -> dict[str, Any]:
+    return {
+        "id": file.id,
+        "path": os.fsdecode(file.path),
+        "change": file.change,
+        "hunks": [_hunk(each) for each in file.hunks],
+    }
+
+
+def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
+    owner = hunk.owner
+    return {
+        "id": hunk.id,
+        "owner": owner.kind.value,
+        "tool": owner.tool,
+        "command": owner.command,
+        "call": owner.id or None,
+        "session": owner.session or None,
+        "text": hunk_text(hunk),
+        "fixed": hunk.fixed or None,
+    }
+
+
+def owner_words(owner: HunkOwner) -> str:
+    """Return who changed something, in a few words."""
+    if owner.kind is OwnerKind.PERSON:
+        return f"you ({owner.tool})" if owner.tool else "you"
+    if owner.kind is OwnerKind.UNKNOWN:
+        return "unknown"
+    return f"{owner.tool}: {excerpt(owner.command)}" if owner.command else owner.tool or "a tool"
+
+
+def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:
+    """Return a hunk as a unified diff has it; bytes that are not UTF-8 as lone surrogates.
+
+    `most`: lines that are shown; the rest is counted in the last line.
+    """
+    lines = list(diff_lines(hunk))
+    told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:most]]
+    if len(lines) > most:
+        told.append(f"\\ {counted(len(lines) - most, 'more line')}")
+    if hunk.about:
+        told.insert(0, hunk.about)
+    if hunk.removed or hunk.added:
+        above, below = len(hunk.above), len(hunk.below)
+        old, new = len(hunk.removed) + above + below, len(hunk.added) + above + below
+        head = f"@@ -{_span(hunk.before - above, old)} +{_span(hunk.now - above, new)} @@"
+        told.insert(0, head)
+    return "".join(line if line.endswith("\n") else line + "\n" for line in told)
+
+
+def _span(first: int, lines: int) -> str:
+    return f"{first if lines else max(0, first - 1)},{lines}"
+
+
+def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
+    """Yield the lines of a hunk, with what is around it, each with its sign."""
+    yield from ((" ", line) for line in hunk.above)
+    yield from (("-", line) for line in hunk.removed)
+    yield from (("+", line) for line in hunk.added)
+    yield from ((" ", line) for line in hunk.below)
+
+
+class Comment(NamedTuple):
+    """What a person says of a line. `place`: such as `src/a.py:12`; `context`: lines around it."""
+
+    place: str
+    text: str
+    context: tuple[str, ...]
+
+
+def comments_prompt(comments: Sequence[Comment]) -> str:
+    """Return the prompt that comments make: each with its place, and the lines around it."""
+    parts = []
+    for each in comments:
+        lines = "\n".join(f"    {line}" for line in each.context)
+        parts.append(f"{each.place}: {each.text}\n\n{lines}")
+    return "\n\n".join(["Comments on your changes:", *parts])
+
+
+def commit_message(prompts: Sequence[str]) -> str:
+    """Return a message for a commit of what was asked for in prompts."""
+    if not prompts:
+        return ""
+    subject = excerpt(prompts[0])
+    if len(subject) > _SUBJECT:
+        subject = subject[: _SUBJECT - 1].rstrip() + "…"
+    body = [f"* {excerpt(each)}" for each in prompts[1:]]
+    if len(excerpt(prompts[0])) > _SUBJECT:
+        body.insert(0, f"* {excerpt(prompts[0])}")
+    return "\n".join([subject, *([""] if body else []), *body])

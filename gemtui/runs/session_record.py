@@ -1,0 +1,131 @@
+"""What a session's record tells of the files that its calls changed, without any checkpoint."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gemtui.checkpoints.store import Store
+from gemtui.checkpoints.undo import RecordedChange
+from gemtui.runs.checkpointing import name_in
+from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.summary import Summary
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
+from gemtui.transcript.parts import string
+from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.transcript.writes import text_after, text_before
+
+_MOST_NAMED = 20
+"""Commands that notes name each."""
+
+
+class PlacedCall(NamedTuple):
+    """A call that may have changed files, the number of its prompt, and its id in checkpoints."""
+
+    call: ToolCall
+    prompt: int
+    use: str
+
+
+def placed_calls(session: Summary) -> list[PlacedCall]:
+    """Return a session's calls that may have changed files, rewound ones too, in their order.
+
+    By place, not by time: going on with a session gives all its records new times
+    (assets/gemini-cli.md#ghosts).
+    """
+    found, prompt = list[PlacedCall](), 0
+    with SessionLog(session.path) as log:
+        log.refresh()
+        transcript = transcript_of(log, dropped=True, in_flight=False)
+        for at, outline in enumerate(transcript.outlines):
+            prompt += outline.prompt and outline.dropped is None
+            if outline.calls:
+                for block in transcript.read(at).blocks:
+                    if isinstance(block, ToolCall) and may_write(block.name):
+                        found.append(PlacedCall(block, prompt, block.id))
+    return found
+
+
+_NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
+
+
+def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
+    """Return the calls with the ids that checkpoints have of them: hooks of the plain CLI tell none.
+
+    Of several calls with the same arguments the first in the record is the first in the store.
+    """
+    calls = sorted(store.calls().values(), key=lambda call: call.began)
+    known = {call.use for call in calls}
+    hooked: dict[str, list[str]] = {}
+    for call in calls:
+        if call.use.startswith(HOOKED):
+            hooked.setdefault(call.use.rpartition(" ")[0], []).append(call.use)
+    found = []
+    for each in placed:
+        uses = hooked.get(hooked_use(each.call.name, each.call.args), [])
+        if each.use not in known and uses and each.call.status not in _NOT_MADE:
+            found.append(each._replace(use=uses.pop(0)))
+        else:
+            found.append(each)
+    return found
+
+
+class RecordedCalls:
+    """What calls did of which there are no checkpoints, as the session tells it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.changes: list[RecordedChange] = []
+        self.left: list[str] = []
+        """What can't be undone, each in words."""
+
+    def add(self, call: ToolCall) -> None:
+        """Take in a call."""
+        if call.status in _NOT_MADE:
+            return
+        if kind_of(call.name) not in WRITING:
+            command = string(call.args.get("command"))
+            self.left.append(f"{call.name}: {excerpt(command)}" if command else call.name)
+            return
+        if call.status is ToolStatus.ERROR:
+            return
+        diff = call.display if isinstance(call.display, DiffDisplay) else None
+        path = (diff.path if diff else "") or asked_path(call.args)
+        name = name_in(self._root, path)
+        before, after = text_before([call]), text_after([call])
+        if name is None:
+            self.left.append(f"{call.name}: {path} (outside of the project)")
+        elif before is None or after is None:
+            self.left.append(f"{call.name}: {path} (its earlier content is not recorded)")
+        else:
+            crlf = _has_crlf(self._root / os.fsdecode(name))
+            was = None if diff is not None and diff.is_new else _bytes(before, crlf=crlf)
+            when = 0.0 if call.time is None else call.time.timestamp()
+            became = _bytes(after, crlf=crlf)
+            self.changes.append(RecordedChange(name, when, was, became, call.name, call.id))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what stays as it is, for a person."""
+        for each in self.left[:_MOST_NAMED]:
+            yield f"There is no checkpoint of this, so what it did stays: {each}"
+        if len(self.left) > _MOST_NAMED:
+            yield f"and {len(self.left) - _MOST_NAMED} more calls"
+
+
+def _has_crlf(path: Path) -> bool:
+    """Records have all line ends as line feeds."""
+    try:
+        with path.open("rb") as file:
+            return b"\r\n" in file.read(64 * 1024)
+    except OSError:
+        return False
+
+
+def _bytes(text: str, *, crlf: bool) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n") if crlf else data

@@ -1,0 +1,33 @@
+"""Hand the terminal to the person's git tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from gemtui.processes import at_terminal, find_program
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+
+def open_git_tool(app: AppBase, folder: Path) -> None:
+    """Run the program of the setting `git_tool` in a folder; the app sleeps meanwhile."""
+    words = app.config.git_tool
+    program = find_program(words[0]) if words else None
+    if program is None:
+        name = words[0] if words else "git_tool"
+        app.say(f"{name} was not found on PATH: set git_tool in gemtui's config file", problem=True)
+        return
+    try:
+        with app.suspend():
+            code = at_terminal(words, program=program, folder=folder)
+    except OSError as error:
+        app.say(str(error), problem=True)
+    except SuspendNotSupported:
+        app.say("This terminal can't run another program.", problem=True)
+    else:
+        if code:
+            app.say(f"{words[0]} ended with {code}", problem=True)

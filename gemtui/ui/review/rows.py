@@ -1,0 +1,137 @@
+"""The rows of a review: files and hunks in the list, lines in the diff; and how they are drawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
+from gemtui.runs.review import diff_lines, owner_words
+from gemtui.text import Clean, clean_line, counted, visible
+from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, tabless, width_of
+from gemtui.ui.draw.theme import Look, Role
+
+MOST_LINES = 2_000
+"""Lines of one hunk that are shown."""
+_LETTERS = {"added": "A", "modified": "M", "deleted": "D"}
+_DIGITS = 5
+_LONGEST = 2_000
+"""Characters of a line that are shown."""
+
+
+class ReviewRow(NamedTuple):
+    """A row of the list. `hunk`: None = the row of the file itself."""
+
+    file: ReviewedFile
+    hunk: ReviewHunk | None
+
+    @property
+    def key(self) -> str:
+        """By what the row is known again."""
+        return self.file.id if self.hunk is None else self.hunk.id
+
+    @property
+    def hunks(self) -> Sequence[ReviewHunk]:
+        """The hunks that the row is about."""
+        return self.file.hunks if self.hunk is None else (self.hunk,)
+
+
+class DiffRow(NamedTuple):
+    """A row of the diff. `sign`: "@" heads a hunk, "." is about it; else that of the line.
+
+    `line`: its number in the file as it is, of a removed one in the file as it was; 0 = none.
+    """
+
+    file: ReviewedFile
+    hunk: ReviewHunk
+    sign: str
+    line: int
+    text: str
+
+
+def list_rows(files: Sequence[ReviewedFile]) -> list[ReviewRow]:
+    """Return the rows of the list: each file, followed by its hunks."""
+    return [ReviewRow(file, hunk) for file in files for hunk in (None, *file.hunks)]
+
+
+def diff_rows(file: ReviewedFile) -> list[DiffRow]:
+    """Return the rows of a file's diff; of very long hunks the beginning."""
+    return [row for hunk in file.hunks for row in _rows(file, hunk)]
+
+
+def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
+    yield DiffRow(file, hunk, "@", 0, "")
+    if hunk.about:
+        yield DiffRow(file, hunk, ".", 0, hunk.about)
+    if hunk.fixed:
+        yield DiffRow(file, hunk, ".", 0, f"can't be reverted: {hunk.fixed}")
+    now, before = hunk.now - len(hunk.above), hunk.before
+    for at, (sign, line) in enumerate(diff_lines(hunk)):
+        if at == MOST_LINES:
+            rest = len(hunk.above) + len(hunk.removed) + len(hunk.added) + len(hunk.below) - at
+            yield DiffRow(file, hunk, ".", 0, counted(rest, "more line"))
+            return
+        text = line.removesuffix(b"\n")[:_LONGEST].decode("utf-8", "replace")
+        yield DiffRow(file, hunk, sign, before if sign == "-" else now, text)
+        before, now = before + (sign == "-"), now + (sign != "-")
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+def draw_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
+    """A file with its letter, or a hunk with its owner; at the right what is to be reverted."""
+    muted, marked = look[Role.MUTED], [each.id in reverted for each in row.hunks]
+    right = [*_counts(row.hunks, look)]
+    if comments:
+        right.append(Piece(own(f"  {counted(comments, 'comment')}"), look[Role.ACCENT]))
+    if any(marked):
+        words = "revert" if all(marked) else f"revert {sum(marked)} of {len(marked)}"
+        right.append(Piece(own(f"  {look.glyphs.warning} {words}"), look[Role.WARNING]))
+    if row.hunk is None:
+        letter, name = _LETTERS[row.file.change], clean_line(os.fsdecode(row.file.path))
+        pieces = (Piece(own(f"{letter} "), muted), Piece(name, look[Role.TEXT]))
+    else:
+        line = own(f"  {row.hunk.now or row.hunk.before:>4} " if row.hunk.before else "       ")
+        pieces = (Piece(line, muted), Piece(clean_line(owner_words(row.hunk.owner)), muted))
+    left = fit(pieces, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
+    return spread(left, tuple(right), look.width, Piece(own(" "), muted))
+
+
+def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
+    added = sum(len(each.added) for each in hunks)
+    removed = sum(len(each.removed) for each in hunks)
+    if added:
+        yield Piece(own(f"  {look.glyphs.added}{added}"), look[Role.ADDED])
+    if removed:
+        yield Piece(own(f" {look.glyphs.removed}{removed}"), look[Role.REMOVED])
+
+
+def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
+    """A line with its number and sign; with what a person wrote about it."""
+    muted = look[Role.MUTED]
+    if row.sign == "@":
+        owner = clean_line(owner_words(row.hunk.owner))
+        pieces: Pieces = (Piece(Clean(f"@@ {owner}"), look[Role.HEADING]),)
+        if row.hunk.changed:
+            others = ", ".join(map(owner_words, row.hunk.changed))
+            pieces += (Piece(clean_line(f"  changed what {others} wrote"), muted),)
+        if row.hunk.id not in reverted:
+            return pieces
+        words = (Piece(own(f"  {look.glyphs.warning} revert"), look[Role.WARNING]),)
+        left = fit(pieces, max(0, look.width - width_of(words)), own(look.glyphs.ellipsis))
+        return spread(left, words, look.width, Piece(own(" "), muted))
+    if row.sign == ".":
+        return (Piece(Clean(f"  {clean_line(row.text)}"), muted),)
+    role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)
+    sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(row.sign, " ")
+    text = tabless(visible(row.text.replace("\n", " ")))
+    pieces = (
+        Piece(own(f"{row.line:>{_DIGITS}} "), muted),
+        Piece(own(f"{sign} "), look[role]),
+        Piece(text, look[role]),
+    )
+    if comment:
+        pieces += (Piece(own("  "), muted), Piece(clean_line(comment), look[Role.ACCENT]))
+    return pieces

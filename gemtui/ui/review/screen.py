@@ -1,0 +1,435 @@
+"""A session's change, hunk by hunk: look at it, keep or revert, comment on lines."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+
+from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
+from gemtui.errors import GemtuiError
+from gemtui.runs.review import (
+    Comment,
+    Reverted,
+    Review,
+    ReviewSubject,
+    comments_prompt,
+    commit_message,
+    is_idle,
+    owner_words,
+    revert,
+    review,
+    subject_of,
+)
+from gemtui.sessions.summary import Summary
+from gemtui.text import Clean, clean_line, counted
+from gemtui.transcript.model import ToolCall
+from gemtui.ui.draw.lines import Pieces, own
+from gemtui.ui.draw.theme import Look
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.review.git_tool import open_git_tool
+from gemtui.ui.review.rows import (
+    DiffRow,
+    ReviewRow,
+    diff_rows,
+    draw_diff_row,
+    draw_row,
+    list_rows,
+)
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+WAIT = 1.0
+"""Seconds between two looks whether the run has ended."""
+_CONTEXT = 2
+"""Lines on each side of one that is commented on."""
+_MOST_LISTED = 200
+_Place = tuple[bytes, str, int]
+"""The line of a comment: the file's name, the sign and the number of the line."""
+
+
+def review_session(summary: Summary, title: str) -> ReviewScreen:
+    """Return the screen that reviews a stored session."""
+    return ReviewScreen(subject_of(summary), title)
+
+
+def review_run(
+    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
+) -> ReviewScreen:
+    """Return the screen that reviews one run; `calls`: as far as it has made some."""
+    subject = ReviewSubject(
+        folder=folder, session=session, run=run, calls=lambda: calls, prompts=lambda: [prompt]
+    )
+    return ReviewScreen(subject, prompt)
+
+
+class ReviewScreen(DialogGuardScreen[str]):
+    """Closes with the prompt that comments make, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REVIEW)
+    AUTO_FOCUS = "#review-list"
+
+    def __init__(self, subject: ReviewSubject, title: str) -> None:
+        super().__init__(id="review-screen")
+        self._subject, self._title = subject, title
+        self._review: Review | None = None
+        self._marked: set[str] = set()
+        self._waiting = False
+        self._comments: dict[_Place, Comment] = {}
+        self._shown: ReviewedFile | None = None
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def files(self) -> RowList[ReviewRow]:
+        """The files and their hunks."""
+        return cast("RowList[ReviewRow]", self.query_one("#review-list", RowList))
+
+    @property
+    def diff(self) -> RowList[DiffRow]:
+        """The lines of one file."""
+        return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
+
+    def compose(self) -> ComposeResult:
+        """Title; the files with their hunks, and the diff of one; how it goes; keys."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Container(id="review-panes"):
+            yield RowList[ReviewRow](
+                self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
+            )
+            with Vertical(id="review-side"):
+                yield BarLine(id="review-heading", classes="heading", mark=glyphs.ellipsis)
+                yield RowList[DiffRow](self._draw_line, id="review-diff")
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Begin to read once the screen is seen."""
+        self.query_one("#header", BarLine).say([Content(clean_line(f"Review of {self._title}"))])
+        self.call_after_refresh(self.action_reload)
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    @work(exclusive=True, group="read")
+    async def action_reload(self) -> None:
+        """Compare the files again."""
+        await self._read()
+
+    async def _read(self) -> None:
+        self._say("comparing the files")
+        try:
+            found = await asyncio.to_thread(review, self._subject)
+        except (GemtuiError, OSError) as error:
+            self.files.empty = clean_line(f"The changes can't be read: {error}")
+            self.files.refresh()
+            self._say("")
+            return
+        self._review = found
+        known = {hunk.id for file in found.files for hunk in file.hunks}
+        self._marked &= known
+        self.files.empty = clean_line(found.nothing)
+        self.files.show(list_rows(found.files))
+        self._show_file(self.files.chosen)
+        self._say_state()
+        self.refresh_bindings()
+
+    @on(RowList.Highlighted, "#review-list")
+    def _moved(self) -> None:
+        self._show_file(self.files.chosen)
+
+    def _show_file(self, row: ReviewRow | None) -> None:
+        """The diff of the row's file, from the row's hunk on."""
+        if row is None or row.file is not self._shown:
+            self._shown = None if row is None else row.file
+            self.diff.show(() if row is None else diff_rows(row.file), fresh=True)
+        heading = self.query_one("#review-heading", BarLine)
+        if row is None:
+            heading.say([])
+            return
+        heading.say([Content(clean_line(os.fsdecode(row.file.path)))])
+        if not self.diff.has_focus:
+            wanted = row.hunk or row.file.hunks[0]
+            rows = self.diff.items
+            self.diff.go(next(at for at, each in enumerate(rows) if each.hunk is wanted))
+
+    def _draw(self, row: ReviewRow, look: Look) -> Pieces:
+        comments = sum(place[0] == row.file.path for place in self._comments)
+        return draw_row(row, look, self._marked, 0 if row.hunk else comments)
+
+    def _draw_line(self, row: DiffRow, look: Look) -> Pieces:
+        comment = self._comments.get(_place(row))
+        return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
+
+    def _say(self, words: str) -> None:
+        self.query_one("#status", BarLine).say([Content(clean_line(words))])
+
+    def _say_state(self) -> None:
+        """Say what is marked, and what is not known of the change."""
+        if self._review is None:
+            return
+        words = [counted(len(self._review.files), "file")]
+        if self._marked:
+            waits = " once the run has ended" if self._waiting else ""
+            words.append(f"{counted(len(self._marked), 'hunk')} to revert{waits}")
+        if self._comments:
+            words.append(counted(len(self._comments), "comment"))
+        words += self._review.notes
+        self.query_one("#status", BarLine).say([Content(clean_line(each)) for each in words])
+        self.files.refresh()
+        self.diff.refresh()
+        self.refresh_bindings()
+
+    # --- moving about --------------------------------------------------------------------------
+
+    @on(RowList.Opened, "#review-list")
+    def _open(self) -> None:
+        self.add_class("-diff")
+        self.diff.focus()
+
+    @on(RowList.Opened, "#review-diff")
+    def _open_line(self) -> None:
+        self.action_comment()
+
+    def action_other_part(self) -> None:
+        """To the diff, or back."""
+        if self.diff.has_focus:
+            self._to_list()
+        else:
+            self._open()
+
+    def _to_list(self) -> None:
+        self.remove_class("-diff")
+        self.files.focus()
+
+    def action_close(self) -> None:
+        """From the diff to the list, from there back, after a question if something is lost."""
+        if self.diff.has_focus:
+            self._to_list()
+        else:
+            self._leave()
+
+    @work(exclusive=True, group=DIALOG)
+    async def _leave(self) -> None:
+        if self._comments or self._marked:
+            lost = [counted(len(self._comments), "comment")] if self._comments else []
+            lost += [f"{counted(len(self._marked), 'hunk')} to revert"] if self._marked else []
+            question = ConfirmScreen(
+                Clean("Leave the review?"),
+                own(f"Not done: {', '.join(lost)}"),
+                (),
+                yes="Leave",
+                no="Stay",
+            )
+            if not await self.app.push_screen_wait(question):
+                return
+        self.dismiss(None)
+
+    # --- keep or revert ------------------------------------------------------------------------
+
+    @property
+    def _hunks(self) -> Sequence[ReviewHunk]:
+        """The hunks that keys are about."""
+        if self.diff.has_focus:
+            row = self.diff.chosen
+            return () if row is None else (row.hunk,)
+        chosen = self.files.chosen
+        return () if chosen is None else chosen.hunks
+
+    def action_mark(self) -> None:
+        """Mark what the cursor is on to be reverted, or to be kept again."""
+        self._toggle(self._hunks)
+
+    def action_mark_call(self) -> None:
+        """The same for all that the call changed."""
+        if self._review is None or not self._hunks:
+            return
+        owner = self._hunks[0].owner
+        hunks = [h for file in self._review.files for h in file.hunks if h.owner == owner]
+        self._toggle(hunks)
+        self.gemtui.say(f"{counted(len(hunks), 'hunk')} of {owner_words(owner)}")
+
+    def _toggle(self, hunks: Sequence[ReviewHunk]) -> None:
+        able = {each.id for each in hunks if not each.fixed}
+        if hunks and not able:
+            self.gemtui.say(f"This can't be reverted: {hunks[0].fixed}", problem=True)
+        elif able <= self._marked:
+            self._marked -= able
+        else:
+            self._marked |= able
+        self._say_state()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_apply(self) -> None:
+        """Revert what is marked, after a question that says what; later if a run works."""
+        if self._subject.folder is None:
+            return
+        idle = await asyncio.to_thread(is_idle, self._subject.folder)
+        question = ConfirmScreen(
+            Clean("Revert?"),
+            own(counted(len(self._marked), "hunk")),
+            self._marked_words(idle=idle),
+            yes="Revert" if idle else "Revert then",
+            no="Keep all",
+        )
+        if not await self.app.push_screen_wait(question):
+            return
+        if idle:
+            await self._revert()
+        else:
+            self._wait_and_revert()
+
+    def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
+        """What is marked, file by file; and when it is reverted."""
+        words = (
+            [] if idle else [Clean("A run works here: this waits until it has ended."), Clean("")]
+        )
+        for file in () if self._review is None else self._review.files:
+            for hunk in (each for each in file.hunks if each.id in self._marked):
+                path = clean_line(os.fsdecode(file.path))
+                line = f":{hunk.now}" if hunk.now else ""
+                words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
+        rest = len(words) - _MOST_LISTED
+        return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
+
+    @work(exclusive=True, group="wait")
+    async def _wait_and_revert(self) -> None:
+        """Revert once no run works in the folder."""
+        assert self._subject.folder is not None
+        self._waiting = True
+        self._say_state()
+        try:
+            while self._marked and not await asyncio.to_thread(is_idle, self._subject.folder):
+                await asyncio.sleep(WAIT)
+        finally:
+            self._waiting = False
+        if self._marked:
+            await self._revert()
+        self._say_state()
+
+    async def _revert(self) -> None:
+        ids = frozenset(self._marked)
+        self._say("reverting")
+        try:
+            done = await asyncio.to_thread(revert, self._subject, ids)
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(f"Not reverted: {error}", problem=True)
+            self._say_state()
+            return
+        self._marked.clear()
+        self._tell(done)
+        await self._read()
+
+    def _tell(self, done: Reverted) -> None:
+        files = counted(len(done.paths), "file")
+        words = f"Reverted in {files}; gemtui redo takes it back" if done.paths else "Not reverted"
+        if not done.left:
+            self.gemtui.say(words)
+            return
+        names = {
+            hunk.id: f"{os.fsdecode(file.path)}:{hunk.now}"
+            for file in (() if self._review is None else self._review.files)
+            for hunk in file.hunks
+        }
+        left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        self.gemtui.say(f"{words}. Left alone: {'; '.join(left[:3])}{more}", problem=True)
+
+    # --- comments ------------------------------------------------------------------------------
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_comment(self) -> None:
+        """Write a comment at the line of the cursor; an empty one removes it."""
+        row = self.diff.chosen
+        if row is None or not row.line:
+            self.gemtui.say("Go to a line of the diff to comment on it.")
+            return
+        place = _place(row)
+        known = self._comments.get(place)
+        named = clean_line(f"{os.fsdecode(row.file.path)}:{row.line}")
+        text = await self.app.push_screen_wait(
+            AskScreen(
+                clean_line(f"Comment on {named}"),
+                value="" if known is None else known.text,
+                problem=lambda _: "",
+            )
+        )
+        if text is None:
+            return
+        if text.strip():
+            gone = " (a removed line)" if row.sign == "-" else ""
+            context = _context(self.diff.items, self.diff.cursor)
+            self._comments[place] = Comment(f"{named}{gone}", text.strip(), context)
+        else:
+            self._comments.pop(place, None)
+        self._say_state()
+
+    def action_send(self) -> None:
+        """Put the comments into the prompt of the run pane."""
+        places = sorted(self._comments, key=lambda place: (place[0], place[2], place[1]))
+        told = [self._comments[place] for place in places]
+        self.dismiss(comments_prompt(told))
+
+    # --- git -----------------------------------------------------------------------------------
+
+    @work(exclusive=True, group="copy")
+    async def action_copy_message(self) -> None:
+        """Copy a commit message made of the prompts."""
+        try:
+            prompts = await asyncio.to_thread(self._subject.prompts)
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(str(error), problem=True)
+        else:
+            self.gemtui.copy(commit_message(prompts), "a commit message")
+
+    def action_copy_files(self) -> None:
+        """Copy the names of the files."""
+        files = () if self._review is None else self._review.files
+        names = "\n".join(os.fsdecode(each.path) for each in files)
+        self.gemtui.copy(names, f"the names of {counted(len(files), 'file')}")
+
+    async def action_git(self) -> None:
+        """Open the person's git tool in the project; then compare the files again."""
+        if self._subject.folder is not None:
+            open_git_tool(self.gemtui, self._subject.folder)
+            self.action_reload()
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now."""
+        some = self._review is not None and bool(self._review.files)
+        if action == "apply":
+            return bool(self._marked) and not self._waiting
+        if action == "send":
+            return bool(self._comments)
+        if action == "comment":
+            return some and self.diff.has_focus
+        if action == "git":
+            return self._subject.folder is not None
+        return some or action in ("close", "reload", "copy_message")
+
+
+def _place(row: DiffRow) -> _Place:
+    return row.file.path, row.sign, row.line
+
+
+def _context(rows: Sequence[DiffRow], at: int) -> tuple[str, ...]:
+    """The lines around one, as a diff has them, each with its number."""
+    near = rows[max(0, at - _CONTEXT) : at + _CONTEXT + 1]
+    mine = (row for row in near if row.hunk is rows[at].hunk and row.line)
+    return tuple(f"{row.line:>5} {row.sign} {row.text}" for row in mine)

@@ -1,0 +1,94 @@
+"""`gemtui review`: what a session changed, by whom; and reverting some of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gemtui.errors import UndoError
+from gemtui.runs import review as reviews
+from tests.cli.conftest import Gemtui
+from tests.runs.reviewed import LINES, recorded, with_checkpoints
+from tests.sessions.stores import uuid
+
+ID = uuid(1)
+
+
+@pytest.fixture
+def project(home: Path, tmp_path: Path) -> Path:
+    del home
+    recorded(tmp_path / "proj")
+    with_checkpoints(tmp_path / "proj")
+    return tmp_path / "proj"
+
+
+def hunks(told: Any) -> dict[tuple[str, str], str]:
+    """The ids of hunks by path and owner."""
+    return {
+        (file["path"], hunk["owner"]): hunk["id"]
+        for file in told["files"]
+        for hunk in file["hunks"]
+    }
+
+
+def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
+    project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    told = gemtui("review", ID, "--json").json
+    found = hunks(told)
+    assert set(found) == {
+        ("a.txt", "tool"), ("a.txt", "person"), ("b.txt", "shell"), ("new.txt", "tool"),
+    }  # fmt: skip
+    assert (told["version"], told["session"], told["complete"]) == (1, ID, False)
+    assert "rm -rf build" in "".join(told["notes"])
+    shell = next(each["hunks"][0] for each in told["files"] if each["path"] == "b.txt")
+    assert shell["command"] == "sed -i s/old/new/ b.txt"
+    assert shell["text"] == "@@ -1,1 +1,1 @@\n-old\n+by\x1b[31m shell\n"
+    assert {each["path"]: each["change"] for each in told["files"]} == {
+        "a.txt": "modified", "b.txt": "modified", "new.txt": "added",
+    }  # fmt: skip
+    plain = gemtui("review", ID)
+    assert "sed -i s/old/new/ b.txt" in plain.out
+    assert "\x1b" not in plain.out
+
+    asked = gemtui("review", ID, "--revert", shell["id"])
+    assert (asked.code, "--yes" in asked.err) == (2, True)
+    done = gemtui("review", ID, "--revert", shell["call"], "--yes", "--json")
+    assert (done.code, done.json["reverted"]) == (0, [shell["id"]])
+    assert hunks(done.json) == {key: id for key, id in found.items() if key[1] != "shell"}
+    assert (project / "b.txt").read_text() == "old\n"
+    ids = [found["a.txt", "tool"], found["new.txt", "tool"]]
+    assert gemtui("review", ID, *(w for id in ids for w in ("--revert", id)), "--yes").code == 0
+    assert (project / "a.txt").read_text() == "".join(LINES).replace("line 7", "mine")
+    assert not (project / "new.txt").exists()
+    assert gemtui("redo", "--yes").code == gemtui("redo", "--yes").code == 0
+    assert hunks(gemtui("review", ID, "--json").json) == found
+
+
+def test_a_hunk_that_is_gone_is_left_alone_and_named(project: Path, gemtui: Gemtui) -> None:
+    found = hunks(gemtui("review", ID, "--json").json)
+    text = (project / "a.txt").read_text().replace("agent", "edited since")
+    (project / "a.txt").write_text(text)
+    id = found["a.txt", "tool"]
+    done = gemtui("review", ID, "--revert", id, "--revert", found["b.txt", "shell"], "--yes")
+    assert done.code == 1
+    assert f"left alone: {id}: no longer in the files" in done.out
+    assert (project / "a.txt").read_text() == text
+    assert (project / "b.txt").read_text() == "old\n"
+    assert gemtui("review", ID, "--revert", "nonsense", "--yes").code == 2
+
+
+def test_while_a_run_works_nothing_is_reverted(
+    project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(_: Path) -> None:
+        raise UndoError("a run works here: wait")
+
+    id = hunks(gemtui("review", ID, "--json").json)["b.txt", "shell"]
+    monkeypatch.setattr(reviews, "require_idle", busy)
+    done = gemtui("review", ID, "--revert", id, "--yes")
+    assert (done.code, done.complaint) == (1, "gemtui: a run works here: wait")
+    assert "shell" in (project / "b.txt").read_text()
