@@ -55,7 +55,7 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 
 
 def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
-    """Return the calls with the ids that checkpoints have of them: hooks of the plain CLI tell none.
+    """Return the calls with their ids in checkpoints: hooks of the plain CLI tell none.
 
     Of several calls with the same arguments the first in the record is the first in the store.
     """

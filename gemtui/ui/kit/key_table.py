@@ -274,7 +274,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("mark_call", "a", CHANGE, "All of the call", "The same for all that this call changed"),
         ("apply", "r", CHANGE, "Revert", "Revert what is marked, after a look"),
         ("comment", "c", CHANGE, "Comment", "Write a comment at this line"),
-        ("send", "p", OPEN, "To the prompt", "Put the comments into the prompt of the run pane"),
+        ("send", "p", OPEN, "Go to the prompt", "Put the comments into the prompt of the run pane"),
         ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between the list and the diff"),
         ("copy_message", "y", COPY, "Copy message", "Copy a commit message made of the prompts"),
         ("copy_files", "Y", COPY, "Copy files", "Copy the names of the files, one a line"),
