@@ -86,7 +86,7 @@ class RecordedCalls:
 
     def add(self, call: ToolCall) -> None:
         """Take in a call."""
-        if call.status in _NOT_MADE:
+        if call.status in _NOT_MADE or not may_write(call.name):
             return
         if kind_of(call.name) not in WRITING:
             command = string(call.args.get("command"))
