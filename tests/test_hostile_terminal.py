@@ -85,7 +85,8 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("/", shows="to the list")
         walk.to("evil", "\x1b[B", shows="↑↓ move")
         walk.to("g", shows="▾")
-        walk.to("s", shows="started")
+        walk.to("s", shows="Sort sessions")
+        walk.away(ESCAPE, "Sort sessions")
         walk.to("i", shows="esc close")
         walk.away(ESCAPE, "esc close")
 
@@ -205,7 +206,7 @@ def test_nothing_around_us_reaches_the_terminal(
         walk.to("y", shows="Copied")
         terminal.press("v", "p", "l")
         walk.to("\x1bOQ", shows="Theme")
-        walk.away(ESCAPE, "enter takes it")
+        walk.away(ESCAPE, "enter apply")
         terminal.press(QUIT)
         assert terminal.wait() == 0
     nothing_acted(bytes(terminal.raw))

@@ -110,6 +110,6 @@ def test_the_wheel_is_enough(
         screen.press("2")
         screen.shows("enter starts a run")
         screen.press("Be polite", "\r")
-        screen.shows("run_shell_command", "running")
+        screen.shows("run_shell_command  python3", "running")
         screen.process.send_signal(signal.SIGTERM)
         assert screen.wait() == 128 + signal.SIGTERM

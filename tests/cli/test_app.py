@@ -78,7 +78,7 @@ def test_a_run_in_the_demo_ends_with_it(
         screen.press("2")
         screen.shows("enter starts a run", "gemini 0.61.0-demo")
         screen.press("Be polite", "\r")
-        screen.shows("run_shell_command", "running")
+        screen.shows("run_shell_command  python3", "running")
         (run,) = temporary.glob("gemtui-demo-*/state/gemtui/runs/*")
         screen.press("\x03")
         screen.shows("interrupted", "2 files")
@@ -86,7 +86,7 @@ def test_a_run_in_the_demo_ends_with_it(
         screen.hides("enter send")
         screen.press("r")
         screen.until(lambda: len(list(run.parent.iterdir())) == 2, "a second run")
-        screen.shows("run_shell_command", "running")
+        screen.shows("run_shell_command  python3", "running")
         screen.process.send_signal(signal.SIGTERM)
         assert screen.wait() == 128 + signal.SIGTERM
     assert process_tree.tagged(run.name) == set()

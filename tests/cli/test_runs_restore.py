@@ -1,4 +1,4 @@
-"""A session of which a run keeps the only copy: it stays, is named, and is put back."""
+"""A session of which a run has the only copy: it stays, is named, and is put back."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_the_doctor_names_it(twice: RunFolder, real: Path, gemtui: Gemtui) -> No
     assert "only copy" not in gemtui("doctor").out
     real.unlink()
     report = gemtui("doctor").out
-    assert f"run 22222222 keeps the only copy of session {ID}" in " ".join(report.split())
+    assert f"run 22222222 has the only copy of session {ID}" in " ".join(report.split())
     assert report.splitlines()[-1] == "nothing is broken"
     (named,) = gemtui("doctor", "--json").json["runs"]["only_copies"]
     assert (named["run"], named["session"]) == (SECOND, ID)

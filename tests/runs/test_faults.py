@@ -23,7 +23,7 @@ REFUSALS = [errno.EACCES, errno.EIO, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOE
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """An ended run, a lost one, a broken one, and one that keeps the only copy of a session."""
+    """An ended run, a lost one, a broken one, and one that has the only copy of a session."""
     place = tmp_path / "state" / "runs"
     add_run(place, "ended")
     unended(place, "lost", None)

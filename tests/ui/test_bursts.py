@@ -39,9 +39,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("keys", ["\r\r", "\r\r\r\r", f"\r{ESCAPE}", f"{ESCAPE}\r\r"])
-@pytest.mark.parametrize(
-    ("opens", "shows"), [(F2, "enter takes it"), ("?", "Keys"), ("e", "Export")]
-)
+@pytest.mark.parametrize(("opens", "shows"), [(F2, "enter apply"), ("?", "Keys"), ("e", "Export")])
 async def test_a_dialog_answers_once(store: Path, opens: str, shows: str, keys: str) -> None:
     async with person(store, NARROW) as me:
         await me.press("down")

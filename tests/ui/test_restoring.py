@@ -72,10 +72,10 @@ async def test_a_lost_session_is_put_back_in_the_list_of_runs(
 ) -> None:
     async with person(store, NARROW) as me:
         await me.press("2", "ctrl+l")
-        await me.sees("keeps the only copy", "b restore")
+        await me.sees("has the only copy", "b restore")
         await me.press("b")
         await me.until(lambda: lost[0].exists())
-        await me.until(lambda: "keeps the only copy" not in me.text)
+        await me.until(lambda: "has the only copy" not in me.text)
 
 
 async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path, ...]) -> None:

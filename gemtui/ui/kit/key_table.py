@@ -547,7 +547,7 @@ FOOTER = (
     "files.cursor_down", "files.recover", "undo.confirm", "undo.go_on", "undo.redo", "undo.scope",
     "undo.diff", "undo.close", "undo_file.next", "undo_file.close", "recover.write",
     "recover.close", "patch.write", "patch.close",
-    "files.cursor_down", "patch.write", "patch.close",
+
     "review.mark", "review.apply", "review.comment", "review.send", "review.mark_call",
     "review.close", "review.git", "review.copy_message",
     "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",

@@ -50,7 +50,7 @@ async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(
 ) -> None:
     async with planner(home, size) as me:
         await me.sees("No policy yet.", "A policy says which tools")
-        await me.sees("s   Suggest rules from what past sessions did", "l   Simple view")
+        await me.sees("s   Suggest rules from past sessions", "l   Switch between")
         await me.sees("a add", "^s save", "s suggest")
         assert "enter edit" not in me.text
 
@@ -253,7 +253,7 @@ async def test_rules_are_deleted_doubled_switched_off_and_all_of_it_taken_back(h
         assert not me.draft.changed
         await me.press("U")
         assert me.tools == ["run_shell_command", "write_file", "read_file"]
-        assert me.said[-1] == "Done again: delete rule 1"
+        assert me.said[-1] == "Redone: delete rule 1"
 
 
 async def test_the_same_key_pressed_quickly_acts_on_the_next_rule(home: Path) -> None:
@@ -299,7 +299,7 @@ async def test_an_empty_policy_says_what_counts_beside_it(home: Path) -> None:
     folder.mkdir()
     (folder / "mine.toml").write_text(FIRST)
     async with planner(home, NARROW) as me:
-        await me.sees("No policy yet.", "Besides, Gemini CLI loads 1 policy file by itself")
+        await me.sees("No policy yet.", "Gemini CLI also loads 1 policy file")
 
 
 @pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])
@@ -541,7 +541,7 @@ async def test_changes_are_asked_about_before_another_file_is_opened(home: Path)
         await me.press("d", "f")
         await me.sees("Yours in gemtui")
         await me.press("down", "enter")
-        await me.sees("a has changes that are not saved")
+        await me.sees("a has unsaved changes")
         await me.press("escape")
         assert me.draft.name == "a"
         await me.press("f")
@@ -648,7 +648,7 @@ async def test_quitting_asks_about_what_is_not_saved(home: Path) -> None:
     path = policy("work")
     async with planner(home) as me:
         await me.press("d", "ctrl+q")
-        await me.sees("work has changes that are not saved")
+        await me.sees("work has unsaved changes")
         await me.press("escape")
         assert me.app.is_running
         await me.press("ctrl+q")
@@ -688,7 +688,7 @@ async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home:
         assert screen.options.policies == (path,)
         await me.type("go")
         await me.press("enter")
-        await me.sees("work has changes that are not saved", "Save and run")
+        await me.sees("work has unsaved changes", "Save and run")
         await me.press("escape")
         assert not me.app.runs.alive
         assert me.app.screen.query(OptionList) is not None

@@ -30,7 +30,7 @@ from tests.ui.run.test_screen import Runner, project, runner
 __all__ = ["project"]
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-SHIFT_TAB = "\x1b[Z"
+TAB = "\t"
 SHELL = "run_shell_command"
 
 
@@ -129,11 +129,11 @@ async def test_a_word_is_offered_as_long_as_the_run_hears_it(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
-        assert "say now" not in me.text
+        assert "send now" not in me.text
         me.pane.prompt.hears = True
-        await me.sees("say now")
+        await me.sees("send now")
         me.pane.prompt.hears = False
-        await me.until(lambda: "say now" not in me.text)
+        await me.until(lambda: "send now" not in me.text)
 
 
 async def test_escape_in_a_dialog_answers_nothing(
@@ -325,7 +325,7 @@ async def test_a_burst_behind_the_key_that_led_there_answers_nothing(
         await me.type("x")
         await me.asked(1)
         await me.until(lambda: me.question.shown is not None)
-        await me.burst(f"{SHIFT_TAB}yyyAx")
+        await me.burst(f"{TAB}yyyAx")
         assert me.question.view.has_focus
         await me.until(lambda: any("too soon" in said for said in me.said))
         assert me.gate.answer_to(1) is None
@@ -340,7 +340,7 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         await me.asked(1)
         await me.until(lambda: me.question.shown is not None)
         began = time.monotonic()
-        await me.burst(SHIFT_TAB + key)
+        await me.burst(TAB + key)
         await me.until(lambda: any("too soon" in said for said in me.said))
         await me.until(lambda: me.question.view.armed)
         assert time.monotonic() - began > TYPING
@@ -641,7 +641,7 @@ async def test_leaving_says_that_the_question_waits(
         await me.asked(1)
         await me.ready(1)
         await me.press("ctrl+q")
-        await me.sees("A run still goes on, and asks", "the question waits")
+        await me.sees("A run is still active, and asks", "the question waits")
         await me.press("escape")
 
 

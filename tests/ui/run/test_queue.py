@@ -105,7 +105,7 @@ async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
     async with queuer(home, project, fake_cli, f"until:{gate}", FAILS, size=size) as me:
         await me.queue("one", "two", "three")
         gate.touch()
-        await me.sees("✗ failed", "3 waiting", "3 prompts wait (ctrl+r sends, changes, drops): one")
+        await me.sees("✗ failed", "3 waiting", "3 queued prompts (ctrl+r")
         assert sent() == ["go"]
         fake_cli(START, says("Answered."), END)
         await me.listed()
@@ -294,7 +294,7 @@ async def test_what_can_not_be_kept_stands_in_the_prompt(
         place = me.pane.run_shown.run.steering.path
         place.write_text("in the way")
         await me.ask("one")
-        await me.until(lambda: any("stands in the prompt" in said for said in me.said))
+        await me.until(lambda: any("back in the prompt" in said for said in me.said))
         assert me.pane.prompt.text == "one"
         place.unlink()
         await me.press("enter")
@@ -311,6 +311,6 @@ async def test_what_can_not_begin_waits_and_says_why(
         await me.queue("one")
         fake_cli(START, END).unlink()
         gate.touch()
-        await me.until(lambda: any("A prompt waits, since" in said for said in me.said))
+        await me.until(lambda: any("1 queued prompt, since" in said for said in me.said))
         await me.sees("1 waiting")
         assert me.waits() == ["one"]

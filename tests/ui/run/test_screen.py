@@ -669,7 +669,7 @@ async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> 
         await me.sees("Revoke trust?")
         await me.press("y")
         await me.until(lambda: not remembered(project))
-        await me.until(lambda: any("told to trust no folder" in said for said in me.said))
+        await me.until(lambda: any("No trusted folders" in said for said in me.said))
 
 
 async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
@@ -698,7 +698,7 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
         await me.ask("long one")
         await me.sees("I go on.")
         await me.press("ctrl+q")
-        await me.sees("A run still goes on.", "Leave it running")
+        await me.sees("A run is still active.", "Leave it running")
         await me.press("enter")
         assert me.app.is_running
         (left,) = me.app.runs.alive
@@ -735,7 +735,7 @@ async def test_leaving_asks_about_a_run_that_is_being_started(
         await me.ask("a long one")
         await me.sees("starting")
         await me.press("ctrl+q")
-        await me.sees("A run still goes on.", "a long one")
+        await me.sees("A run is still active.", "a long one")
         await me.press("down", *["down"] * stop, "enter")
         await asyncio.to_thread(gate.write_text, "")
         await me.until(lambda: me.app._exit)

@@ -332,7 +332,7 @@ async def test_marks_and_deletions_are_one_stack(store: Path, trash: Path) -> No
         assert content(store) == before
         await me.sees(f"★ {first.title}")
         await me.press("u")
-        await said(me, f"Taken back: pinned {first.title}")
+        await said(me, f"Undone: pinned {first.title}")
         await me.until(lambda: Marks().all() == {})
 
 
