@@ -247,9 +247,9 @@ class Marks:
         except MarkError:
             raise
         except (OSError, Newer, *DAMAGE) as error:
-            way_out = "see that you may read and write it, or put back a copy of it"
+            way_out = "check that you may read and write it, or restore a copy of it"
             if isinstance(error, Newer):
-                way_out = "use that one, or move the file elsewhere to begin anew"
+                way_out = "use that one, or move the file away to start over"
             raise MarksUnreadable(
                 f"{self.path}, with names, tags and notes of sessions, can't be used: {why(error)}:"
                 f" it is as it was; {way_out}",

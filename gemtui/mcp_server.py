@@ -177,7 +177,7 @@ class McpServer:
         """What a tool returns; it is given up, and ends by itself, after the limit."""
         with self._lock:
             if self._working >= _BUSY:
-                return _failed("Earlier calls are still at work: try again later.")
+                return _failed("Earlier calls are still running; try again later.")
             self._working += 1
         found: list[Json] = []
 

@@ -149,5 +149,5 @@ def test_a_slow_tool_is_given_up_and_few_are_at_work() -> None:
     words = [asked.answer(call(text="slow")) for _ in range(5)]
     texts = [each["result"]["content"][0]["text"] for each in words if isinstance(each, dict)]
     assert texts[0].startswith("This took longer than 0.01 s")
-    assert texts[4].startswith("Earlier calls are still at work")
+    assert texts[4].startswith("Earlier calls are still running")
     LET_GO.set()

@@ -131,7 +131,7 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
     return Clean(f"cd {quoted(request.cwd)} && {_words(environ, argv, stdin)}")
 
 
-UNASKED = "this line asks nobody: what gemtui would ask about is refused"
+UNASKED = "this command can't ask: calls that gemtui would ask about are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
@@ -377,7 +377,7 @@ def _notes(
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
         safe = ", except safe shell commands" if older is None else ""
-        yield f"nobody can be asked in a headless run: ask means refuse{safe}"
+        yield f"headless runs can't ask: ask means deny{safe}"
     if options.tools.asks_unnamed:
         yield "no approval mode is named: a level that is not named asks, until a mode decides it"
     if options.approval_mode is ApprovalMode.PLAN and _wants_allow(options):

@@ -56,7 +56,7 @@ from gemtui.policy.model.rules import CHECKED_AGAINST
 from gemtui.policy.model.tool_catalog import is_known
 from gemtui.processes import FOLDER, python
 
-LOST = "the supervisor of this run was killed, and nobody knows how the run ended"
+LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
 """Looks at a silent run between two questions whether its supervisor still lives."""
@@ -334,7 +334,7 @@ class GeminiAdapter:
         OptionError, and OSError if the run's folder can't be written.
         """
         if options.asks and self._guard is None:
-            raise OptionError("ask: this adapter asks nobody: take the one that gemtui exports")
+            raise OptionError("ask: this adapter can't ask; use the one that gemtui exports")
         id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)

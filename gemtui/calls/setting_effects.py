@@ -87,7 +87,7 @@ def _allowed_servers(value: Any) -> str:
 
 
 def _all_servers(value: Any) -> str:
-    return "Tools of MCP servers run without a question where nobody is asked." * bool(value)
+    return "Tools of MCP servers run without a question in headless runs." * bool(value)
 
 
 def _sandbox_paths(value: Any) -> str:
@@ -99,7 +99,7 @@ def _sandbox_network(value: Any) -> str:
 
 
 def _no_hooks(value: Any) -> str:
-    return "No hook runs, so nobody can be asked." * (value is False)
+    return "No hook runs, so you can't be asked." * (value is False)
 
 
 def _no_such_hooks(value: Any) -> str:

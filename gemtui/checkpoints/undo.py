@@ -113,7 +113,7 @@ class Project:
         """Take back the newest undo that was not taken back. Raises UndoError if there is none."""
         undo = self.newest_undo()
         if undo is None:
-            raise UndoError("there is no undo to take back in this folder")
+            raise UndoError("nothing to redo in this folder")
 
         def changes() -> Histories:
             return histories(self.store, lambda call: call.id == undo.call)

@@ -63,7 +63,7 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
     """Say what would be done, and ask. Raises click.UsageError where nobody is there."""
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not yes and not all(stream is not None and stream.isatty() for stream in streams):
-        raise click.UsageError("nobody can be asked here: run it in a terminal, or give --yes")
+        raise click.UsageError("no terminal to ask in: run it in a terminal, or give --yes")
     width = min(_WIDEST, terminal_width() or _WIDEST)
     for paragraph in words:
         lines = textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)

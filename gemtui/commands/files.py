@@ -156,7 +156,7 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     """Print one patch for all files below `root`; on stderr what is not in it, and why."""
     if root is None:
         raise click.UsageError(
-            "a patch is of one project: stand in its folder, or name it with --project"
+            "a patch covers one project: change to its folder, or name it with --project"
         )
     patch = ProjectPatch(root)
     for write in writes:

@@ -26,7 +26,7 @@ def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool)
         note(f"nothing was said before prompt {fork.before}: start a new chat instead")
     else:
         lines_to_stdout([clean_line(fork.session_id)])
-        note(f"to go on in its project: gemtui run --resume {fork.session_id} PROMPT")
+        note(f"to continue it in its project: gemtui run --resume {fork.session_id} PROMPT")
 
 
 def _report(fork: Fork, of: str) -> dict[str, object]:

@@ -70,7 +70,7 @@ def run(*, project: Path | None, as_json: bool) -> int:
             " the last minute and runs are seen: gemtui extension install tells more"
         )
     elif not live and not as_json:
-        note("no session goes on")
+        note("no session is active")
     return 0
 
 

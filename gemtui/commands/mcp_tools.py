@@ -52,7 +52,8 @@ _WRITES = 20
 
 _Id = Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{1,99}$")]
 _Cursor = Annotated[
-    str, Meta(max_length=100, description="The cursor of the answer before, to go on from there.")
+    str,
+    Meta(max_length=100, description="The cursor of the previous answer, for the next page."),
 ]
 _Limit = Annotated[int, Meta(ge=1, le=50, description="Entries in one answer.")]
 

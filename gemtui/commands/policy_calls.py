@@ -156,7 +156,7 @@ def _explanation(
 
 def _as_refusal(answer: Explanation, situation: Situation) -> str:
     refused = answer.decision is Decision.ASK_USER and not situation.interactive
-    return ": nobody can be asked, so it is refused" if refused else ""
+    return ": headless runs can't ask, so it is denied" if refused else ""
 
 
 def _one_line(args: Mapping[str, Any]) -> str:
@@ -321,7 +321,7 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
         f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
         f"{situation.words}"
     )
-    asked = "" if situation.interactive else "refused, since nobody can be asked"
+    asked = "" if situation.interactive else "denied, since headless runs can't ask"
     yield from columns(
         [
             (f"{counts.allow:,}", "allow", ""),

@@ -31,7 +31,7 @@ def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) ->
         return 0
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
-            raise click.UsageError("nobody can be asked here: --yes does it without a question")
+            raise click.UsageError("no terminal to ask in: --yes does it without a question")
         planned = revert(subject, ids, dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)

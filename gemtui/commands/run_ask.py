@@ -44,9 +44,7 @@ _YES: Mapping[str, Callable[[Conversation, Asked], Given]] = {
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
 """Seconds between two looks whether somebody else has answered."""
-NO_TERMINAL = (
-    "--ask needs a terminal to ask in: nobody can answer here; without it the calls are refused"
-)
+NO_TERMINAL = "--ask needs a terminal to ask in; without it the calls are denied"
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ def stop(id: str, *, as_json: bool) -> int:
     if as_json:
         _answer({"version": 1, "run": run.id, "stopped": pids if ended else []})
     if not run.alive:
-        note("nothing of this run goes on")
+        note("this run has no running processes")
     elif ended:
         note(f"ended the run and its processes: {', '.join(map(str, pids))}")
     else:

@@ -70,7 +70,7 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
     if request.because:
         yield visible_line(f"  why: {request.because}")
     if waiting.changed:
-        yield Clean("  The call does something else by now than when it was asked about.")
+        yield Clean("  The call would now do something else than when it was asked about.")
     if asked.refusal is not None:
         yield visible_line(f"  It can't be allowed: {asked.refusal}")
     if asked.similar.rule is not None:
@@ -128,7 +128,7 @@ def _too_late(run: Run, question: Question) -> str | None:
         return f"it was answered before: {_CONSENTS[settled.consent]}"
     if question.answered:
         return "it was answered before"
-    return None if run.state is RunState.RUNNING else "its run does not go on"
+    return None if run.state is RunState.RUNNING else "its run has ended"
 
 
 def _give(

@@ -25,7 +25,7 @@ def list_all(*, as_json: bool) -> None:
         return
     lines_to_stdout(map(_line, folders))
     if not folders:
-        note("gemtui was told to trust no folder")
+        note("no trusted folders")
 
 
 def _line(folder: TrustedFolder) -> Clean:

@@ -92,7 +92,7 @@ def _act(
 ) -> int:
     if not dry_run and not yes:
         if sys.stdin is None or not sys.stdin.isatty():
-            raise click.UsageError("nobody can be asked here: --yes does it without a question")
+            raise click.UsageError("no terminal to ask in: --yes does it without a question")
         planned = act(dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
@@ -124,7 +124,7 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
     for each in done.notes:
         yield clean_line(each)
     if done.fork is not None and done.to and not would:
-        yield clean_line(f"The chat goes on from there in session {done.fork}")
+        yield clean_line(f"Continue from there in session {done.fork}")
 
 
 def _row(each: dict[str, Any]) -> Clean:

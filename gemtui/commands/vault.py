@@ -225,7 +225,7 @@ def prune(*, before: datetime | None, project: Path | None, yes: bool, as_json: 
 def _ask(found: Removal) -> None:
     """Raises click.Abort for no, click.UsageError where nobody can be asked."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("nobody can be asked here: --yes removes them without a question")
+        raise click.UsageError("no terminal to ask in: --yes removes them without a question")
     now = datetime.now(UTC)
     for _, line in _named("", [_about(each, now) for each in found.sessions]):
         click.echo(clean_line(line), err=True)

@@ -290,7 +290,7 @@ def _problems(report: DoctorReport) -> Iterator[str]:
     elif store.unreadable:
         yield (
             f"{len(store.unreadable)} of the store's files or folders can't be read: "
-            "see what stands beside each of them"
+            "the reason is beside each of them"
         )
     if cli.cli is not None and cli.problem is not None:
         yield cli.problem

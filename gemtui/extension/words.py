@@ -60,7 +60,7 @@ def before_removal(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     yield (
         "Gemini CLI's own command `gemini extensions uninstall` removes "
         f"{home}/extensions/{NAME}, then gemtui removes {short_path(extension_dir())} and "
-        f"{short_path(live_dir())}. Sessions that go on are not disturbed."
+        f"{short_path(live_dir())}. Running sessions are not disturbed."
     )
     yield (
         f"Gemini CLI leaves the name {NAME} in {home}/extension_integrity.json, a signed file, "

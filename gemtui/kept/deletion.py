@@ -69,7 +69,7 @@ class Deleted:
 
     def __str__(self) -> str:
         count = counted(len(self.paths), "path")
-        return f"{count} moved to the trash" if self.trashed else f"{count} deleted for good"
+        return f"{count} moved to the trash" if self.trashed else f"{count} deleted permanently"
 
 
 def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:

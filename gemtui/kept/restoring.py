@@ -174,7 +174,7 @@ def require_stored(session: str, home: Path) -> None:
 def put_back_first(id: str) -> str:
     """Say why a session that only the vault has can't be resumed, and the way out."""
     way = f"gemtui vault restore {id}"
-    return f"Gemini CLI has removed {id}, only the vault has it: put it back first, {way}"
+    return f"Gemini CLI has deleted {id}; only the vault has it. Restore it first: {way}"
 
 
 def _add_header(session: Summary, place: Path, root: str | None) -> None:

@@ -219,7 +219,7 @@ class SessionKeeper:
             if not put_file_back(kept, path):
                 return
         except OSError as error:
-            self._trouble(f"{path} could not be put back: {error.strerror}")
+            self._trouble(f"{path} could not be restored: {error.strerror}")
             return
         self._note(replace(self._done, restored=_with(self._done.restored, path)))
 

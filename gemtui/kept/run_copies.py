@@ -76,7 +76,7 @@ class Aftermath(Struct, frozen=True, kw_only=True):
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
         """Return what the user should know of it, a sentence each; empty if all is well."""
         return (
-            *(f"{path} was gone, and has been put back" for path in self.restored),
+            *(f"{path} was missing and has been restored" for path in self.restored),
             *(f"{path} is gone: its copy is kept in {folder.path}" for path in self.lost),
             *(
                 f"{path} was rewritten: what it held before is kept in {folder.path}"
@@ -388,7 +388,7 @@ def last_copy_words(copy: LastCopy) -> str:
     """Return what a person should know of it: one line, with the way out."""
     return (
         f"run {copy.folder.id[:8]} keeps the only copy of session {copy.session_id}: "
-        f"gemtui runs restore {copy.folder.id[:8]} puts it back"
+        f"gemtui runs restore {copy.folder.id[:8]} restores it"
     )
 
 

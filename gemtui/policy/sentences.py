@@ -199,7 +199,7 @@ def _everything(decision: Decision) -> _About:
     said = {
         Decision.ALLOW: "Every tool and every command that nothing denies is allowed, except in "
         "plan mode.",
-        Decision.ASK_USER: "In a headless run nobody can be asked: everything else is denied.",
+        Decision.ASK_USER: "Headless runs can't ask: everything else is denied.",
         Decision.DENY: "Applies to every tool that no sentence allows: reading, web pages, MCP "
         "tools and subagents too.",
     }
@@ -223,7 +223,7 @@ def _whole(decision: Decision, tools: Sequence[str]) -> _About:
         limits.append("A command can do everything you can do, including the network and a push.")
         limits.append("Gemini CLI still asks for commands that begin with something dangerous.")
     if decision is Decision.ASK_USER:
-        limits.append("In a headless run nobody can be asked: it is denied.")
+        limits.append("Headless runs can't ask: it is denied.")
     return _About(rule, _ranked(decision, _OF_A_KIND), tuple(limits))
 
 

@@ -150,7 +150,7 @@ def put_back(gate: GateFolder, number: int) -> Path:
     if resolved(path) != path:
         raise PutBackError(f"{path} leads elsewhere by now")
     if _digest_now(path) != found.is_now:
-        raise PutBackError(f"{path} has changed since: put it back by hand")
+        raise PutBackError(f"{path} has changed since; restore it by hand")
     if not found.was:
         path.unlink(missing_ok=True)
         return path

@@ -106,7 +106,7 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (
         rf"{UNGATED}|{PASSED}",
         _cause(
-            "The run was ended, since nobody could be asked",
+            "The run was stopped, since nobody could be asked",
             "see gemtui extension status",
             "or run without being asked: what would be asked about is refused then",
         ),
@@ -126,7 +126,7 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
             "D puts the former text back",
         ),
     ),
-    (MOVED, _cause("The run was ended, since nobody could be asked", "start it where it is now")),
+    (MOVED, _cause("The run was stopped, since nobody could be asked", "start it where it is now")),
     (
         r"supervisor of this run was killed",
         _cause("The process that looked after the run was killed, and the run ended", *_AGAIN),

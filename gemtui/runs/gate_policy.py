@@ -46,7 +46,7 @@ BUILD_FILE = (
     "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
     "shell command that changes the file can be approved."
 )
-PLANNING = "In plan mode nobody can be asked about it."
+PLANNING = "Plan mode can't ask about it."
 LEAVES_PLAN = (
     "Gemini CLI leaves plan mode for one in which nothing is asked about, when nobody sits at it. "
     "Tell the user the plan: they start the run that carries it out."

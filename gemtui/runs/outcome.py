@@ -361,7 +361,7 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     if until is not None:
         words = until_words(until, datetime.now(UTC))
         headline = f"{headline}, until {words}"
-        ways_out = ("--wait-for-quota waits until then and goes on", *ways_out[1:])
+        ways_out = ("--wait-for-quota waits until then and continues", *ways_out[1:])
     return RunOutcome(
         status=Status.FAILED,
         headline=headline,

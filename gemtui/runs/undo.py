@@ -150,7 +150,7 @@ def redo_project(
     """Take back the newest undo in a folder. Raises UndoError, OSError, CheckpointsUnreadable."""
     place, root, own = project_of(folder)
     if not place.is_dir():
-        raise UndoError("there is no undo to take back in this folder")
+        raise UndoError("nothing to redo in this folder")
     if not dry_run:
         require_idle(folder)
     with open_project(place, root, own) as project:

@@ -147,7 +147,7 @@ class WriteIndex:
             numbers = self._settled()
         except NoIndex as error:
             if error.is_there:
-                self.renewed = f"the search index was made anew: {error}"
+                self.renewed = f"the search index was rebuilt: {error}"
             self._list, self._text = _made_anew(folder)
             numbers = set()
         self.rows = self._list.rows()

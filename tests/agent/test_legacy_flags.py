@@ -171,7 +171,7 @@ def test_all_of_a_run_s_words_at_once(tmp_path: Path) -> None:
     assert set(found.files) == {SETTINGS}
     tools = orjson.loads(found.files[SETTINGS])["tools"]
     assert tools["exclude"] == ["replace", "run_shell_command", "write_file"]
-    assert "nobody can be asked in a headless run: ask means refuse" in found.notes
+    assert "headless runs can't ask: ask means deny" in found.notes
 
 
 def test_denies_that_nobody_hears_stop_the_run() -> None:

@@ -183,7 +183,7 @@ def test_a_damaged_cache_is_said_once_and_is_not_broken(
     kept.write_bytes(b"\0" + kept.read_bytes()[1:])
     answer = gemtui(*command.split())
     assert answer.code == 0
-    said = "the cache was damaged (its content is damaged) and has been made anew"
+    said = "the cache was damaged (its content is damaged) and has been rebuilt"
     assert said in getattr(answer, where)
     again = gemtui(*command.split())
     assert said not in again.out + again.err

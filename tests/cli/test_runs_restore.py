@@ -68,7 +68,7 @@ def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemt
     removed, named = answer.err.splitlines()
     assert removed.startswith("gemtui: removed 1 run from")
     assert "could not be removed" not in removed
-    assert named.endswith("gemtui runs restore 22222222 puts it back")
+    assert named.endswith("gemtui runs restore 22222222 restores it")
     assert ID in named
     assert ids(gemtui) == [SECOND]
     assert gemtui("runs", "--json").json["runs"][0]["only_copy_of"] == ID

@@ -153,7 +153,7 @@ def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtu
     assert listed(gemtui) == []
     answer = gemtui("runs", "answer", "run", "1", "allow")
     assert answer.code == 1
-    assert "its run does not go on" in answer.complaint
+    assert "its run has ended" in answer.complaint
     said = gemtui("runs", "say", "run", "hello")
     assert (said.code, said.complaint) == (
         1,

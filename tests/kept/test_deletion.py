@@ -293,7 +293,7 @@ def test_without_a_trash_it_asks_first(no_trash: None, home: Path) -> None:
     assert len(caught.value.left) == 4
     assert tree(home) == before
     outcome = carry_out(deletion, permanent=True)
-    assert str(outcome) == "4 paths deleted for good"
+    assert str(outcome) == "4 paths deleted permanently"
     assert before - tree(home) == {path for path in before if ID[:8] in path}
 
 

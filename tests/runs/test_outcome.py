@@ -366,9 +366,9 @@ def test_a_program_that_could_not_be_started() -> None:
 @pytest.mark.parametrize(
     ("problem", "headline"),
     [
-        (UNGATED, "The run was ended, since nobody could be asked"),
-        (PASSED, "The run was ended, since nobody could be asked"),
-        (MOVED, "The run was ended, since nobody could be asked"),
+        (UNGATED, "The run was stopped, since nobody could be asked"),
+        (PASSED, "The run was stopped, since nobody could be asked"),
+        (MOVED, "The run was stopped, since nobody could be asked"),
         (ALTERED, "The run was ended, since what ran was not what you allowed"),
     ],
 )

@@ -379,7 +379,7 @@ def test_what_is_broken_old_or_foreign_is_made_anew(
         update(index, store)
         if damage is not no_list:
             assert index.renewed is not None
-            assert index.renewed.startswith("the search index was made anew: ")
+            assert index.renewed.startswith("the search index was rebuilt: ")
     assert found(store, folder, "common") == (ALL, 0, None)
 
 

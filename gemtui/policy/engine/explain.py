@@ -90,7 +90,7 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
     if availability.known.name != call.tool:
         said += f" The name is an old one for {availability.known.name}, and still works."
     if evaluation.decision is Decision.ASK_USER and not evaluator.interactive:
-        said += " Headless nobody can be asked, so the call is denied."
+        said += " Headless runs can't ask, so the call is denied."
     return said
 
 

@@ -49,7 +49,8 @@ class ShellRules:
         found = judge(command, workspace=self.workspace, dir_path=dir_path)
         if found is Judgement.SAFE and decision is ASK:
             return Evaluation(
-                decision=ALLOW, note="the command is known to be safe, so nobody is asked"
+                decision=ALLOW,
+                note="known to be safe, so it runs without a question",
             )
         if found is Judgement.DANGEROUS and not self.yolo:
             note = "the command is dangerous, and a rule without a condition does not cover it"

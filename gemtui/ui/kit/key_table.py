@@ -186,7 +186,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.FIND: (
         ("next", "down", SEARCH, "Next", "Next match"),
         ("previous", "up", SEARCH, "Previous", "Previous match"),
-        ("close", "enter,escape", SEARCH, "To the match", "Close the search here; n and N go on"),
+        (
+            "close",
+            "enter,escape",
+            SEARCH,
+            "To the match",
+            "Close the search; n and N still work",
+        ),
     ),
     Where.RAW: (
         ("scroll_down", "down,j", MOVE, "Move", "One line down"),

@@ -42,7 +42,7 @@ def command_preview(
     """Return the command of a run with this policy and mode. Checks which files exist."""
     file = None if draft.opened is None else draft.opened.file
     if file is None:
-        return CommandPreview(problem="Save the policy first: then its command stands here.")
+        return CommandPreview(problem="Save the policy to see its command here.")
     given = (file.path,) if file.origin in NAMED else ()
     options = AgentOptions(cwd=cwd, approval_mode=draft.mode, policies=given)
     folder = runs / str(uuid.uuid4())

@@ -90,7 +90,7 @@ async def save(app: AppBase, draft: Draft) -> bool:
         app.say(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
         return False
     if not draft.changed and not draft.moved_on and is_there(opened.file.path):
-        app.say("There is nothing to save: the file is as it stands here.")
+        app.say("Nothing to save: the file is unchanged.")
         return True
     if opened.file.origin is not Origin.OURS and not await _on_purpose(app, opened.file):
         return False

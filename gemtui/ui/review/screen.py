@@ -338,7 +338,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     def _tell(self, done: Reverted) -> None:
         files = counted(len(done.paths), "file")
-        words = f"Reverted in {files}; gemtui redo takes it back" if done.paths else "Not reverted"
+        words = f"Reverted in {files}; gemtui redo undoes it" if done.paths else "Not reverted"
         if not done.left:
             self.gemtui.say(words)
             return

@@ -65,7 +65,7 @@ class ChangeScreen(FormScreen[str]):
         area.text = visible(self._text)
         area.move_cursor(area.document.end)
         if area.text != self._text:
-            words = f"it {HOLDS_CONTROLS}: marks stand for them, and are taken as they stand here"
+            words = f"it {HOLDS_CONTROLS}, shown as marks; the marks are saved as text"
             self.query_one("#problem", Label).update(clean(words))
 
     def action_take(self) -> None:

@@ -17,7 +17,6 @@ from textual.signal import Signal
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, is_there
 from gemtui.paths import failed_commands_dir
-from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Flag, Summary
@@ -178,6 +177,8 @@ class RunMode:
 
     def _past(self, chat: ChatRequested) -> Transcript | None:
         """In a thread: what a chat has said so far."""
+        from gemtui.sessions.index import Index
+
         if chat.session is None:
             return None
         start, path = self._app.start, chat.path

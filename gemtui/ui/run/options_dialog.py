@@ -131,7 +131,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         """Say it of the folder and the mode that stand here, above all fields and in one line."""
         try:
             report = await asyncio.to_thread(told_before, self._wanted())
-        except OptionError:
+        except (OptionError, OSError, ValueError):  # what is wrong stands at its field
             return
         lines = [clean_line(words) for words in report.lines()]
         self.query_one("#told-before").display = bool(lines)

@@ -124,7 +124,7 @@ def totals(undone: Undone, *, done: bool) -> str:
 def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
     """Return what is undone or redone, in a line."""
     if redo:
-        return clean_line(f"Redo: take back the undo to before prompt {undone.to}")
+        return clean_line(f"Redo: revert the undo to before prompt {undone.to}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
     return clean_line(f"Undo to before prompt {undone.to} of {len(prompts)}: {text}")
 

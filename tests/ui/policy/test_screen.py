@@ -290,7 +290,7 @@ async def test_a_file_as_it_is_is_not_written_again(home: Path) -> None:
     before = path.stat().st_mtime_ns
     async with planner(home) as me:
         await me.press("ctrl+s")
-        await me.sees("There is nothing to save")
+        await me.sees("Nothing to save")
         assert path.stat().st_mtime_ns == before
 
 
@@ -547,7 +547,7 @@ async def test_changes_are_asked_about_before_another_file_is_opened(home: Path)
         await me.press("f")
         await me.sees("Yours in gemtui")
         await me.press("down", "enter")
-        await me.sees("changes that are not saved")
+        await me.sees("unsaved changes")
         await me.press("down", "enter")
         await me.until(lambda: me.draft.name == "b")
         assert "glob" not in a.read_text()
@@ -652,7 +652,7 @@ async def test_quitting_asks_about_what_is_not_saved(home: Path) -> None:
         await me.press("escape")
         assert me.app.is_running
         await me.press("ctrl+q")
-        await me.sees("changes that are not saved")
+        await me.sees("unsaved changes")
         await me.press("down", "enter")
         await me.until(lambda: len(rules(path)) == 3 and me.app._exit)
 

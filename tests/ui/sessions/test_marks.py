@@ -429,8 +429,8 @@ def odd(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "way_out"),
     [
-        (damaged, "put back a copy of it"),
-        (odd, "put back a copy of it"),
+        (damaged, "restore a copy of it"),
+        (odd, "restore a copy of it"),
         (newer, "newer gemtui: it is as"),
     ],
 )

@@ -259,7 +259,7 @@ async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
         await me.sees("Delete 2 sessions permanently?", "The system says: there is no trash")
         assert all(each.path.exists() for each in gone)
         await me.press("D")
-        await said(me, "deleted for good")
+        await said(me, "deleted permanently")
         assert not any(each.path.exists() for each in gone)
         assert not any("undoes" in each for each in me.said)
 

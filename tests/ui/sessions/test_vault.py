@@ -60,7 +60,7 @@ def nothing_kept(me: Person) -> bool:
 async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
     async with person(chat.parents[3], NARROW) as me:
         await me.press("V")
-        await me.sees("Keep all sessions?", "30 days", "puts it back")
+        await me.sees("Keep all sessions?", "30 days", "restores it")
         assert not vault_dir().exists()
         await me.press("n")
         assert not is_on()
@@ -106,7 +106,7 @@ async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
         await me.press("b")
         await me.sees("Restore this session?")
         await me.press("y")
-        await said(me, "Put back: 1 file")
+        await said(me, "Restored: 1 file")
         await me.until(lambda: nothing_kept(me))
         assert gone.exists()
 

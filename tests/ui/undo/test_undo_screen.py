@@ -42,7 +42,7 @@ async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(
         assert (project / "sea.py").read_text() == "calm\n"
         assert (project / "notes.md").read_text() == "a\nB, mine\nc\n"
         await me.press("R")
-        await me.sees("Redo: take back the undo to before prompt 2", "restore moon.py")
+        await me.sees("Redo: revert the undo to before prompt 2", "restore moon.py")
         assert not (project / "moon.py").exists()
         await me.press("y")
         await me.sees("done", "restored")
