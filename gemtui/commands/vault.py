@@ -196,7 +196,7 @@ def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
 
 def _say(done: Restored) -> None:
     for path in done.paths:
-        note(f"put back {path}")
+        note(f"restored {path}")
     for path in done.removed:
         note(f"removed {path}, which would have taken it along; the vault has it")
     if done.renewed:

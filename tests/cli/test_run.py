@@ -376,7 +376,7 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
         *("--include-directory", tmp_path, "--max-turns", "3", "--timeout", "50", "--sandbox"),
     )
     assert answer.code == 0
-    assert "note: nobody can be asked" in answer.err
+    assert "note: headless runs can't ask" in answer.err
     given = words(tmp_path)
     assert {
         "--model=pro",

@@ -82,7 +82,7 @@ def test_the_newest_state_is_put_back(
     whole = real.read_bytes()
     real.unlink()
     answer = gemtui("runs", "restore", id)
-    assert (answer.code, answer.complaint) == (0, f"gemtui: put back {real}")
+    assert (answer.code, answer.complaint) == (0, f"gemtui: restored {real}")
     assert real.read_bytes() == whole == REAL + MORE + ANSWERED
     again = gemtui("runs", "restore", SECOND, "--json")
     assert again.code == 1

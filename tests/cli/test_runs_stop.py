@@ -59,7 +59,7 @@ def test_stop_ends_it_once(gemtui: Gemtui, orphan: str) -> None:
     assert (answer.code, answer.json) == (0, {"version": 1, "run": orphan, "stopped": pids})
     assert process_tree.tagged(orphan) == set()
     again = gemtui("runs", "stop", orphan)
-    assert (again.code, again.complaint) == (1, "gemtui: nothing of this run goes on")
+    assert (again.code, again.complaint) == (1, "gemtui: this run has no running processes")
     assert gemtui("runs", "clear", "--json").json["left"] == 0
 
 

@@ -88,7 +88,7 @@ def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(
     for wanted in (uuid(1), "latest"):
         answer = gemtui("run", "Go", "-C", home, "--resume", wanted)
         assert answer.code == 2
-        assert f"put it back first, gemtui vault restore {uuid(1)}" in answer.complaint
+        assert f"Restore it first: gemtui vault restore {uuid(1)}" in answer.complaint
 
 
 def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_session_that_only_the_vault_has_starts_no_run(
     monkeypatch.setenv("GEMINI_CLI_HOME", str(home.path.parent))
     vault_keep(home.real)
     home.real.unlink()
-    with pytest.raises(OptionError, match=f"put it back first, gemtui vault restore {ID}"):
+    with pytest.raises(OptionError, match=f"Restore it first: gemtui vault restore {ID}"):
         GeminiAdapter(cli=tmp_path / "gemini").start("Go", AgentOptions(resume=ID))
 
 

@@ -203,7 +203,7 @@ async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
         pass
     (cache / FILE).write_bytes(b"no database")
     async with person(store, WIDE, cache=cache) as me:
-        await me.until(lambda: any("damaged" in said and "made anew" in said for said in me.said))
+        await me.until(lambda: any("damaged" in said and "rebuilt" in said for said in me.said))
 
 
 async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) -> None:
