@@ -161,7 +161,7 @@ def _require_here(session: Summary, folder: Path) -> None:
     """The CLI resumes a session in its own project only."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
-            f"session {session.id} belongs to {session.project}, and goes on only there: "
+            f"session {session.id} belongs to {session.project}, and can only be continued there: "
             f"add --cwd {session.project}"
         )
 

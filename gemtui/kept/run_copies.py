@@ -387,7 +387,7 @@ def title_of(copy: LastCopy) -> str:
 def last_copy_words(copy: LastCopy) -> str:
     """Return what a person should know of it: one line, with the way out."""
     return (
-        f"run {copy.folder.id[:8]} keeps the only copy of session {copy.session_id}: "
+        f"run {copy.folder.id[:8]} has the only copy of session {copy.session_id}: "
         f"gemtui runs restore {copy.folder.id[:8]} restores it"
     )
 
