@@ -86,7 +86,7 @@ async def test_what_waits_is_reordered_changed_dropped_and_sent_one_by_one(
         me.app.screen.query_one(TextArea).text = "three"
         await me.press("ctrl+s")
         await me.sees("1 four", "2 two", "3 three")
-        assert "sends" not in me.text
+        assert "d remove   s send" not in me.text
         await me.press("escape")
         fake_cli(START, says("Answered."), END)
         gate.touch()
@@ -109,7 +109,7 @@ async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
         assert sent() == ["go"]
         fake_cli(START, says("Answered."), END)
         await me.listed()
-        await me.sees("s sends", "with model auto")
+        await me.sees("d remove   s send", "with model auto")
         await me.press("down", "s")
         await me.all_done("go", "two", "one", "three")
         await me.sees("Answered.", "✓ done")
