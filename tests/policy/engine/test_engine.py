@@ -560,11 +560,11 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
         ((), {}, "A rule that Gemini CLI brings along denies it whatever the arguments, so the"),
         ((), {"tool": "mcp_srv_x"}, "No rule is for it, which headless means deny, so the model"),
         ((), {"tool": "save_memory"}, "The tool is not there, and a call of it fails as not found"),
-        ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks for it. Headless nobody can be"),
+        ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks for it. Headless runs can't"),
         (
             (rule(SHELL, ASK),),
             {"tool": SHELL, "command": "ls"},
-            "Rule 1 of a.toml matches and would ask for it, but Gemini CLI allows it: the command",
+            "Rule 1 of a.toml matches and would ask for it, but Gemini CLI allows it: known",
         ),
         ((), {"tool": "search_file_content"}, "A rule that Gemini CLI brings along allows it. The"),
     ],

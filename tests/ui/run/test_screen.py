@@ -853,7 +853,7 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         assert (request.timeout, request.idle_timeout) == (600, 90)
         assert request.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
         assert 'toolName = "glob"' in (run.folder.path / "policy-first.toml").read_text()
-        await me.sees("model auto  mode default  1 more folder")  # trust was for one run
+        await me.sees("1 more folder")  # trust was for one run
 
 
 async def test_a_folder_keeps_its_options_and_forgets_them(
