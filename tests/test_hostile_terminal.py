@@ -85,6 +85,8 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("/", shows="to the list")
         walk.to("evil", "\x1b[B", shows="↑↓ move")
         walk.to("g", shows="▾")
+        walk.to("s", shows="Sort sessions")
+        walk.away("\x1b[B\r", "enter choose")
         walk.to("i", shows="esc close")
         walk.away(ESCAPE, "esc close")
 
