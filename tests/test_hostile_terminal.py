@@ -108,8 +108,8 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.away(ESCAPE, "enter run")
         terminal.press("Y")
         terminal.until(lambda: bool(copied(bytes(terminal.raw))), "a text on the clipboard")
-        walk.to("!", shows="Show what could not be read")
-        walk.away("q", "Show what could not be read")
+        walk.to("!", shows="Unreadable files")
+        walk.away("q", "Unreadable files")
         terminal.press(QUIT)
         assert terminal.wait() == 0
         raw = bytes(terminal.raw)
