@@ -161,3 +161,15 @@ async def person(
         await somebody.until(lambda: somebody.home.read)
         await pilot.pause()
         yield somebody
+        if not app._exit:
+            await _end_runs(app)
+
+
+async def _end_runs(app: GemtuiApp) -> None:
+    """End the runs that were started here, and wait for their processes."""
+    registry = app.runs._registry
+    for live in registry.runs if registry is not None else ():
+        if live.run._supervisor is not None:
+            if live.alive:
+                live.stop()
+            await live.run.wait()

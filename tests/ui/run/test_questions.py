@@ -30,7 +30,8 @@ from tests.ui.run.test_screen import Runner, project, runner
 __all__ = ["project"]
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-TAB = "\t"
+ESCAPE = "\x1b[27u"
+"""The key as terminals send it that tell it from the start of another: text may follow at once."""
 SHELL = "run_shell_command"
 
 
@@ -325,7 +326,7 @@ async def test_a_burst_behind_the_key_that_led_there_answers_nothing(
         await me.type("x")
         await me.asked(1)
         await me.until(lambda: me.question.shown is not None)
-        await me.burst(f"{TAB}yyyAx")
+        await me.burst(f"{ESCAPE}yyyAx")
         assert me.question.view.has_focus
         await me.until(lambda: any("too soon" in said for said in me.said))
         assert me.gate.answer_to(1) is None
@@ -340,7 +341,7 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         await me.asked(1)
         await me.until(lambda: me.question.shown is not None)
         began = time.monotonic()
-        await me.burst(TAB + key)
+        await me.burst(ESCAPE + key)
         await me.until(lambda: any("too soon" in said for said in me.said))
         await me.until(lambda: me.question.view.armed)
         assert time.monotonic() - began > TYPING

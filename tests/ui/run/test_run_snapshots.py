@@ -20,6 +20,7 @@ from gemtui.agent.stream import Stream
 from gemtui.transcript.model import Consent
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import FakeCli
+from tests.patience import PATIENCE
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 
 SIZES = {"wide": WIDE, "narrow": NARROW}
@@ -226,6 +227,7 @@ async def test_each_state_of_a_run(
     defaults = Stream.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "clock", lambda: MOMENT)
+    monkeypatch.setattr("gemtui.ui.run.labels._SILENT", PATIENCE)
     fake_cli()
     async with person(home / ".gemini", SIZES[size], project=project) as me:
         await me.press("2")

@@ -81,10 +81,6 @@ async def runner(home: Path, project: Path, size: tuple[int, int] = WIDE) -> Asy
         await somebody.press("2")
         await somebody.sees("enter starts a run")
         yield somebody
-        for run in me.app.runs.alive:
-            if not me.app._exit:
-                run.stop()
-                await run.run.wait()
 
 
 async def test_a_prompt_is_taken_while_the_cli_is_looked_for(

@@ -60,7 +60,7 @@ def nothing_kept(me: Person) -> bool:
 async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
     async with person(chat.parents[3], NARROW) as me:
         await me.press("V")
-        await me.sees("Keep all sessions?", "30 days", "restores it")
+        await me.sees("Keep all sessions?", "30 days", "puts it back")
         assert not vault_dir().exists()
         await me.press("n")
         assert not is_on()
