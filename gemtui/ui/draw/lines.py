@@ -132,6 +132,11 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
     return (*kept, Piece(mark, style))
 
 
+def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
+    """Return a text if it fits into `width` cells, else its beginning, with `mark` after it."""
+    return plain(fit((Piece(text, Style()),), width, mark))
+
+
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
     """Return a text if it fits, else its end, with `mark` before it; used for paths."""
     if cell_len(text) <= width:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, ellipsis, visible, visible_line
+from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import lines_asked, repeated_arguments
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Answer, Consent, ToolCall, ToolStatus
@@ -26,6 +26,7 @@ from gemtui.ui.draw.lines import (
     Pieces,
     fit,
     fit_end,
+    fit_start,
     flat,
     own,
     prefixed,
@@ -206,7 +207,7 @@ def _fitted(asked: Clean, room: int, call: ToolCall, look: Look) -> Clean:
     mark = own(look.glyphs.ellipsis)
     if kind_of(call.name) in _PATHS:
         return fit_end(asked, room, mark)
-    return ellipsis(asked, room, mark=mark)
+    return fit_start(asked, room, mark)
 
 
 def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.text import clean
-from gemtui.transcript.model import Message, Text, ToolCall
+from gemtui.transcript.model import Message, Text, ToolCall, ToolStatus
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.message import draw_message
@@ -102,3 +102,12 @@ def assert_sound(drawing: Drawn, blocks: int) -> None:
     for fence in drawing.fences:
         part = next(part for part in drawing.parts if part.block == fence.block)
         assert part.start <= fence.start < fence.end <= part.end
+
+
+def test_a_title_that_is_cut_keeps_its_border_whichever_unicode_a_width_is_from() -> None:
+    for width in (40, 41):
+        shown = drawn(
+            called("odd", status=ToolStatus.QUEUED, args={"": "a" + "\U00018d80" * 60}), width=width
+        )
+        title = shown.strips[1].text
+        assert title.endswith("┐"), title
