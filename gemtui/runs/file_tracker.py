@@ -16,6 +16,7 @@ from stat import S_ISDIR, S_ISREG
 from msgspec.structs import replace as call_with
 from watchfiles import Change
 
+from gemtui.calls.paths import tool_path
 from gemtui.files import SMALL, changed_at, read_small, resolved
 from gemtui.runs.folder_state import FolderState
 from gemtui.runs.landed import landed
@@ -130,11 +131,17 @@ class FileTracker:
         """The calls that were to write each file, whichever name of the folder they used."""
         found: dict[Path, list[ToolCall]] = {}
         real = resolved(self._root)
-        for name, tries in writing_calls(calls, self._root).items():
+        for name, tries in writing_calls(calls, self._root, find=self._file_of).items():
             inside = name.is_relative_to(real)
             path = self._root / name.relative_to(real) if inside else Path(name)
             found.setdefault(path, []).extend(tries)
         return found
+
+    def _file_of(self, asked: str) -> str:
+        """The file that the CLI writes for a path that a call asks for."""
+        with suppress(OSError, ValueError):
+            return tool_path(asked, str(self._root))
+        return asked
 
     def _written(
         self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]

@@ -7,7 +7,7 @@ The rule is in assets/architecture.md#the-files-of-a-run. What the disk tells is
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
@@ -141,18 +141,23 @@ def totals(writes: Iterable[FileWrite]) -> Totals:
 
 
 def writing_calls(
-    calls: Iterable[ToolCall], root: PurePath | None = None
+    calls: Iterable[ToolCall],
+    root: PurePath | None = None,
+    *,
+    find: Callable[[str], str] = os.path.normpath,
 ) -> dict[PurePath, list[ToolCall]]:
     """Return the calls that were to write each file, by its path, in their order.
 
-    `root`: the folder of relative paths. A call without a path is skipped.
+    `root`: the folder of relative paths. `find`: returns the file that a path of a call's arguments
+    names; a result names the file itself. A call without a path is skipped.
     """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
         diff = call.display if isinstance(call.display, DiffDisplay) else None
-        name = (diff.path if diff else "") or asked_path(call.args)
-        if name and kind_of(call.name) in WRITING:
-            path = PurePath(os.path.normpath(name if root is None else root / name))
+        told, asked = diff.path if diff else "", asked_path(call.args)
+        if (told or asked) and kind_of(call.name) in WRITING:
+            path = PurePath(told if told and told != asked else find(asked))
+            path = PurePath(os.path.normpath(path if root is None else root / path))
             found.setdefault(path, []).append(call)
     return found
 
@@ -213,7 +218,7 @@ def _letter(done: Sequence[ToolCall]) -> Letter:
 
 def _status(calls: Iterable[ToolCall], *, done: bool) -> WriteStatus:
     ends = {call.status for call in calls}
-    if ToolStatus.RUNNING in ends:
+    if ends & {ToolStatus.RUNNING, ToolStatus.QUEUED}:
         return WriteStatus.PENDING
     if done:
         return WriteStatus.YES

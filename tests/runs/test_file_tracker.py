@@ -15,7 +15,7 @@ import pytest
 from gemtui.runs.file_tracker import FileTracker
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import asked_change, kind_of
-from gemtui.transcript.writes import FileWrite, totals
+from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 from tests.foreign_folder import ForeignFolder
 
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -426,3 +426,18 @@ def test_a_file_that_was_written_counts_while_it_is_written_again(project: Proje
         write("b.txt", "b\n", id="t3", status=ToolStatus.RUNNING),
     ]
     assert totals(project.rows(*calls)).words() == "1 file +1 -1"
+
+
+@pytest.mark.parametrize("status", [ToolStatus.QUEUED, ToolStatus.RUNNING, ToolStatus.SUCCESS])
+def test_a_path_is_the_file_that_the_cli_reads_it_as(project: Project, status: ToolStatus) -> None:
+    (project.path / "link.txt").symlink_to("real.txt")
+    project.begin()
+    rows = project.rows(
+        write("50%25.txt", "a\n", status=status),
+        write("@b.txt", "b\n", id="t2", status=status),
+        write("link.txt", "c\n", id="t3", status=status),
+    )
+    names = [row.path.relative_to(project.path).as_posix() for row in rows]
+    assert names == ["50%.txt", "b.txt", "real.txt"]
+    written = WriteStatus.YES if status is ToolStatus.SUCCESS else WriteStatus.PENDING
+    assert {row.written for row in rows} == {written}
