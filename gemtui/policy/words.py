@@ -108,7 +108,7 @@ def rule_place(rule: Rule) -> Clean:
     if rule.index and rule.tier is not Tier.BUILTIN:
         return source
     if rule.tier is Tier.BUILTIN:
-        return Clean("a rule that Gemini CLI brings along")
+        return Clean("a built-in rule of Gemini CLI")
     if source.startswith("-"):
         return Clean(f"the option {source}")
     return Clean(f"the setting {source}") if rule.source else Clean("a rule")

@@ -20,7 +20,7 @@ from gemtui.text import visible_line
 _DOES = {
     Decision.ALLOW: "allows it",
     Decision.DENY: "denies it",
-    Decision.ASK_USER: "asks for it",
+    Decision.ASK_USER: "asks first",
 }
 
 
@@ -127,14 +127,14 @@ def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
 
 
 def _would(decision: Decision) -> str:
-    return {Decision.ALLOW: "allow it", Decision.DENY: "deny it"}.get(decision, "ask for it")
+    return {Decision.ALLOW: "allow it", Decision.DENY: "deny it"}.get(decision, "ask first")
 
 
 def _default(evaluator: Evaluator, decision: Decision) -> str:
     if evaluator.mode is ApprovalMode.YOLO:
         return "No rule matches, and yolo allows it."
     if decision is Decision.ASK_USER:
-        return "No rule matches, so somebody is asked."
+        return "No rule matches, so you are asked."
     where = "where somebody can be asked" if evaluator.interactive else "headless"
     return f"No rule matches, which {where} {_DOES[decision]}."
 

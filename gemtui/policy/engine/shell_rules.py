@@ -166,11 +166,11 @@ class _Command:
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
             evaluation = self._inner(text, depth + 1)
-            said = f"its part `{text}` is "
+            words = f"its part `{text}`"
             if evaluation.decision is DENY:
-                return replace(evaluation, note=f"{said}denied{_why(evaluation)}")
+                return replace(evaluation, note=f"{words} is denied{_why(evaluation)}")
             if evaluation.decision is ASK:
-                state.ask(evaluation.ready, f"{said}asked for{_why(evaluation)}")
+                state.ask(evaluation.ready, f"{words} needs approval{_why(evaluation)}")
         if not part.whole and self._redirects(part, allowed) and state.decision is ALLOW:
             note = f"its part `{part.text}` redirects, and the rule has no allowRedirection"
             state.ask(None, note)

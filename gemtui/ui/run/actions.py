@@ -64,7 +64,7 @@ async def trusted(
         Clean(""),
         Clean("Gemini CLI does not know this folder and will not work in it."),
         Clean("Trusting it also switches on the settings, hooks and MCP servers"),
-        Clean("that it brings along."),
+        Clean("that it contains."),
     )
     yes = Choice("yes", Clean("Trust and run"), Clean("remembered by gemtui"))
     if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):

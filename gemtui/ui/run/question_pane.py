@@ -426,7 +426,7 @@ class QuestionPane(Vertical):
             again = visible_line(f"Asked again: {because[:500]}")
             lines.append(Content.styled(again, "bold $text-warning"))
         elif because:
-            lines.append(Content.styled(visible_line(f"why: {because[:500]}"), "dim"))
+            lines.append(Content.styled(visible_line(f"Why: {because[:500]}"), "dim"))
         if shown.changed is not None:
             lines.append(self._asked(shown))
         else:

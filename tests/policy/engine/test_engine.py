@@ -557,16 +557,16 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
 @pytest.mark.parametrize(
     ("rules", "call", "because"),
     [
-        ((), {}, "A rule that Gemini CLI brings along denies it whatever the arguments, so the"),
+        ((), {}, "A built-in rule of Gemini CLI denies it whatever the arguments, so the"),
         ((), {"tool": "mcp_srv_x"}, "No rule is for it, which headless means deny, so the model"),
         ((), {"tool": "save_memory"}, "The tool is not there, and a call of it fails as not found"),
-        ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks for it. Headless runs can't"),
+        ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks first. Headless runs can't"),
         (
             (rule(SHELL, ASK),),
             {"tool": SHELL, "command": "ls"},
-            "Rule 1 of a.toml matches and would ask for it, but Gemini CLI allows it: known",
+            "Rule 1 of a.toml matches and would ask first, but Gemini CLI allows it: known",
         ),
-        ((), {"tool": "search_file_content"}, "A rule that Gemini CLI brings along allows it. The"),
+        ((), {"tool": "search_file_content"}, "A built-in rule of Gemini CLI allows it. The"),
     ],
 )
 def test_a_sentence_says_why(rules: tuple[Rule, ...], call: dict[str, Any], because: str) -> None:

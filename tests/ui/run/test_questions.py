@@ -90,7 +90,7 @@ async def test_a_question_takes_the_keys_and_yes_lets_it_run(
 ) -> None:
     async with somebody(home, project, fake_cli, size) as me:
         await me.asked(1, because="a rule asks")
-        await me.sees("? Gemini asks", SHELL, "$ git push --force", "why: a rule asks")
+        await me.sees("? Gemini asks", SHELL, "$ git push --force", "Why: a rule asks")
         await me.sees("! git push --force: it can discard", "2 Run ?", "? ask")
         await me.ready(1)
         await me.press("y")
