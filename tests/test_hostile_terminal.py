@@ -90,7 +90,9 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
         walk.to("i", shows="esc close")
         walk.away(ESCAPE, "esc close")
 
-        terminal.press("\x1b[H", "\x1b[B", "\r", "f")
+        terminal.press("\x1b[H", "\x1b[B")
+        walk.to("\r", shows="space fold")
+        terminal.press("f")
         walk.to_the_end()
         walk.to("\x1b[F", shows="message 6 of 6")
         walk.to("/", shows="find in this transcript")
