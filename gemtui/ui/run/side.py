@@ -133,16 +133,12 @@ class RunSide(Vertical):
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
         ends, usage = run.ends(), run.usage
-        seldom = (ToolEnd.REFUSED, ToolEnd.CANCELLED, ToolEnd.RUNNING, ToolEnd.ASKED)
-        more = "".join(f"  {ends[end]} {end}" for end in seldom if ends[end])
+        tools = "  ".join(f"{ends[end]} {end}" for end in ToolEnd if ends[end])
         pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
         lines = [
             Content.styled("Run", "bold"),
             Content(f"{pid}{counted(run.answers(), 'turn')}"),
-            Content(
-                f"tools {ends[ToolEnd.OK]} ok  {ends[ToolEnd.FAILED]} failed"
-                f"  {ends[ToolEnd.DENIED]} denied{more}"
-            ),
+            Content(f"tools {tools or 'none yet'}"),
         ]
         if usage is not None:
             named = (("in", usage.input), ("out", usage.output), ("cached", usage.cached))
