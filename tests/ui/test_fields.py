@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Select, TextArea
 
-from gemtui.ui.kit.tick import Tick
+from gemtui.ui.kit.clean_widgets import Tick
 from tests.ui.people import NARROW, WIDE, person
 from tests.ui.sessions.test_several import store
 

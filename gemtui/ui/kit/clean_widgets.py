@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.filter import LineFilter
 from textual.suggester import Suggester
 from textual.widget import Widget
-from textual.widgets import option_list
+from textual.widgets import Checkbox, option_list
 from textual.widgets.button import ButtonVariant
 
 from gemtui.text import Clean, visible_line
@@ -214,3 +214,17 @@ def _first(found: re.Match[str]) -> str:
 def _mark(found: re.Match[str]) -> str:
     code = ord(found[0])
     return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+
+
+class Tick(Checkbox):
+    """A checkbox that shows its state by a character, not only by colour."""
+
+    BUTTON_LEFT = "["
+    BUTTON_RIGHT = "]"
+
+    def __init__(self, words: Clean, ticked: bool = False, *, id: str) -> None:
+        super().__init__(Content(words), ticked, id=id, compact=True)
+
+    @property
+    def _button(self) -> Content:
+        return Content(f"[{'x' if self.value else ' '}]")

@@ -21,11 +21,10 @@ from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import EMPTY, own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import ConfirmScreen, FormScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.tick import Tick
 from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
 

@@ -24,11 +24,10 @@ from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static, Words
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static, Tick, Words
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.tick import Tick
 from gemtui.ui.rules.form import NameSuggester, tool_hint
 from gemtui.ui.run.option_fields import options_of, texts_of
 

@@ -19,11 +19,10 @@ from gemtui.paths import current_folder
 from gemtui.redact.redactor import Replaced
 from gemtui.text import Clean, clean_line, counted, short_path, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.new_file import free_name, place_of, problem_of
-from gemtui.ui.kit.tick import Tick
 
 
 class Export(NamedTuple):

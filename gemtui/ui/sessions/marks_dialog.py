@@ -17,11 +17,10 @@ from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_text_area import TextArea
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.tick import Tick
 from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
 
 _TITLE, _TAGS = 72, 64

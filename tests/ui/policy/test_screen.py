@@ -15,8 +15,8 @@ from gemtui.config import Config
 from gemtui.policy.edit.store import policies_dir
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.runs.listing import runs_dir
+from gemtui.ui.kit.clean_widgets import Tick
 from gemtui.ui.kit.messages import AllowCallRequested
-from gemtui.ui.kit.tick import Tick
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli
