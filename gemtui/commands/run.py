@@ -15,7 +15,6 @@ from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.tail import tail
 from gemtui.commands.output import note
-from gemtui.commands.run_again import wait_until
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import forked, options_of, prompt_of
@@ -28,7 +27,7 @@ from gemtui.runs.before_run import told_before
 from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
-from gemtui.runs.quota import until_words
+from gemtui.runs.quota import until_words, wait_until
 from gemtui.runs.user_commands import take_untold
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -5,9 +5,10 @@ See assets/gemini-cli.md#quota.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 MARGIN = timedelta(seconds=5)
@@ -60,3 +61,19 @@ def until_words(until: datetime, now: datetime) -> str:
     """Return a time as people here read it: `09:00`, with the date unless that is today's."""
     here = until.astimezone()
     return f"{here:%H:%M}" if here.date() == now.astimezone().date() else f"{here:%Y-%m-%d %H:%M}"
+
+
+_STEP = 30.0
+"""Seconds between two looks at the clock: a machine that sleeps meanwhile is not late."""
+
+
+async def wait_until(when: datetime, stopped: asyncio.Event) -> bool:
+    """Wait until a while after this time; return False at once if it is stopped meanwhile."""
+    while (left := (when + MARGIN - datetime.now(UTC)).total_seconds()) > 0:
+        try:
+            async with asyncio.timeout(min(left, _STEP)):
+                await stopped.wait()
+        except TimeoutError:
+            continue
+        return False
+    return not stopped.is_set()
