@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from gemtui.commands.files import file_entry, fitting
 from gemtui.commands.pick_session import index_of_user
-from gemtui.commands.search import Question, find, hit_entry
+from gemtui.commands.search import SearchOptions, find, hit_entry
 from gemtui.jsonout import encode
 from gemtui.mcp_server import Tool, ToolError
 from gemtui.paths import cache_dir, gemini_home
@@ -152,7 +152,7 @@ class SessionTools:
         query = parse(given.query, now=datetime.now().astimezone())
         folder = index_folder(cache_dir(), gemini_home())
         with index_of_user() as index, closing(Search(folder)) as search:
-            asked = Question(query, self._project, self._project is None, False, limit)
+            asked = SearchOptions(query, self._project, self._project is None, False, limit)
             results = find(asked, index, search).results
             found = results.hits
             hits = [

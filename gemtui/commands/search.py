@@ -17,7 +17,7 @@ from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import Field, Query, parse
-from gemtui.search.results import Group, Hit, Results
+from gemtui.search.results import Hit, Results, SessionHits
 from gemtui.search.scope import OF_SESSIONS
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
@@ -54,7 +54,7 @@ def run(
     if update_index:
         _update(folder)
     with index_of_user() as index, closing(Search(folder)) as search:
-        asked = Question(query, project, everywhere, dropped, limit)
+        asked = SearchOptions(query, project, everywhere, dropped, limit)
         answer = find(asked, index, search)
         results = answer.results
         if as_json:
@@ -91,7 +91,7 @@ def _update(folder: Path) -> None:
         note(f"the search index can't be written: {error}")
 
 
-class Question(NamedTuple):
+class SearchOptions(NamedTuple):
     """As for `run`."""
 
     query: Query
@@ -101,7 +101,7 @@ class Question(NamedTuple):
     limit: int
 
 
-class Answer(NamedTuple):
+class SearchAnswer(NamedTuple):
     """What was found, in the project `where` (None = in all); `ids`: those of all sessions."""
 
     results: Results
@@ -109,7 +109,7 @@ class Answer(NamedTuple):
     ids: Collection[str]
 
 
-def find(asked: Question, index: Index, search: Search) -> Answer:
+def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Return what is found. Raises StoreUnreadable, MarksUnreadable."""
     try:
         return _from_index(asked, index, search)
@@ -117,7 +117,7 @@ def find(asked: Question, index: Index, search: Search) -> Answer:
         return _from_all(asked, index, search)
 
 
-def _from_index(asked: Question, index: Index, search: Search) -> Answer:
+def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Search with the summaries of what is found alone. Raises Unsure where that can't be."""
     if any(each.field in OF_SESSIONS for each in asked.query.fields):
         raise Unsure
@@ -125,7 +125,7 @@ def _from_index(asked: Question, index: Index, search: Search) -> Answer:
     scope = search.scope(index, where)
     found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped)
     *_, results = found
-    return Answer(results, where, scope.ids)
+    return SearchAnswer(results, where, scope.ids)
 
 
 def _project_here(index: Index) -> Path | None:
@@ -136,7 +136,7 @@ def _project_here(index: Index) -> Path | None:
     return here if any(shown) else None
 
 
-def _from_all(asked: Question, index: Index, search: Search) -> Answer:
+def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Search with the summaries of all sessions."""
     snapshot = read_store(index, project=asked.project)
     where = None if asked.everywhere else scope(snapshot, asked.project, hidden=False)
@@ -148,7 +148,7 @@ def _from_all(asked: Question, index: Index, search: Search) -> Answer:
         dropped=asked.dropped,
         marks=Marks().all() if asks_for_marks else {},
     )
-    return Answer(results, where, {each.id for each in snapshot.sessions})
+    return SearchAnswer(results, where, {each.id for each in snapshot.sessions})
 
 
 def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
@@ -209,7 +209,7 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[C
             yield Clean(f"  {who:<{_WHO}}  {line.text if width is None else _marked(line)}")
 
 
-def _head(group: Group, name: str | None, ids: dict[str, str], now: datetime) -> Clean:
+def _head(group: SessionHits, name: str | None, ids: dict[str, str], now: datetime) -> Clean:
     session = group.session
     project = Path(session.project).name if session.project else session.project_key
     title = name or session.title

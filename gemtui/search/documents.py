@@ -42,7 +42,7 @@ _BLOCKS = 10
 """Bits of an order that number the blocks of a message."""
 
 
-class Kind(IntEnum):
+class DocumentKind(IntEnum):
     """Who says a document; its number is what the index holds."""
 
     USER = 0
@@ -58,7 +58,7 @@ class Kind(IntEnum):
         return self.name.lower()
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class SearchDocument(Struct, frozen=True, kw_only=True):
     """One block of a message.
 
     `message`, `block`: the message's id in the transcript and the block's index in it. `order`:
@@ -72,7 +72,7 @@ class Document(Struct, frozen=True, kw_only=True):
     message: str
     block: int
     order: int
-    kind: Kind
+    kind: DocumentKind
     text: str
     time: datetime | None = None
     tool: str = ""
@@ -88,14 +88,16 @@ class Document(Struct, frozen=True, kw_only=True):
         return f"{self.tool} {kind_of(self.tool).value}" if self.tool else ""
 
 
-class Contents(NamedTuple):
+class FileDocuments(NamedTuple):
     """What the index takes of a file; `session`: that in it, as `file_list.session_of`."""
 
     session: str = ""
-    documents: Iterable[Document] = ()
+    documents: Iterable[SearchDocument] = ()
 
 
-def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) -> Iterator[Document]:
+def documents_of(
+    log: SessionLog, *, start: int = 0, stop: int | None = None
+) -> Iterator[SearchDocument]:
     """Yield the documents of a session as far as it was read, dropped messages included.
 
     `start`, `stop`: of these messages alone, as `placed_messages` counts them.
@@ -113,9 +115,9 @@ def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) ->
 
 def _document(
     message: Message, number: int, order: int, block: Block, text: str, line: tuple[int, int] | None
-) -> Document:
+) -> SearchDocument:
     call = block if isinstance(block, ToolCall) else None
-    return Document(
+    return SearchDocument(
         message=message.id,
         block=number,
         order=order,
@@ -131,16 +133,16 @@ def _document(
     )
 
 
-def _kind(block: Block, author: Author) -> Kind:
+def _kind(block: Block, author: Author) -> DocumentKind:
     match block:
         case ToolCall():
-            return Kind.TOOL
+            return DocumentKind.TOOL
         case Thought():
-            return Kind.THOUGHT
+            return DocumentKind.THOUGHT
         case Notice():
-            return Kind.NOTICE
+            return DocumentKind.NOTICE
         case Text() | Image() | Attachment():
-            return Kind.MODEL if author is Author.MODEL else Kind.USER
+            return DocumentKind.MODEL if author is Author.MODEL else DocumentKind.USER
 
 
 def _paths(block: Block) -> tuple[str, ...]:

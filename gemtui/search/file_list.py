@@ -58,7 +58,7 @@ class NoIndex(Exception):
         self.damaged = damaged
 
 
-class Row(Struct, frozen=True, array_like=True, gc=False):
+class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
     """A file in the index.
 
     `numbers`: those of its documents. `stamp`: `ChatFile.stamp` of the version that was read.
@@ -79,7 +79,7 @@ def session_of(kind: SessionKind, id: str) -> str:
 
 
 class Indexed(NamedTuple):
-    """A file as it was indexed: as `Row.numbers` and `Row.session`."""
+    """A file as it was indexed: as `IndexedFile.numbers` and `IndexedFile.session`."""
 
     numbers: tuple[int, ...]
     session: str
@@ -138,10 +138,10 @@ class FileList:
         """Another number whenever another program has changed the list."""
         return self._number("data_version")
 
-    def rows(self) -> dict[str, Row]:
+    def rows(self) -> dict[str, IndexedFile]:
         """Return all files in the index, by path. Raises Damaged, sqlite3.Error."""
-        found: dict[str, Row] = {}
-        decode = msgspec.msgpack.Decoder(Row).decode
+        found: dict[str, IndexedFile] = {}
+        decode = msgspec.msgpack.Decoder(IndexedFile).decode
         for path, data, kept in self._database.execute("select path, data, checksum from file"):
             if kept != crc32(data, crc32(path)):
                 raise Damaged("a row is not as it was written")
@@ -183,5 +183,5 @@ class FileList:
 
 def _values(place: ChatFile, file: Indexed) -> tuple[bytes, bytes, int]:
     path, modified = os.fsencode(place.name), place.modified.timestamp()
-    data = _encode(Row(file.numbers, place.stamp, place.size, modified, file.session))
+    data = _encode(IndexedFile(file.numbers, place.stamp, place.size, modified, file.session))
     return path, data, crc32(data, crc32(path))

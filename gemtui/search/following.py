@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 
-from gemtui.search.documents import UNREADABLE, Contents
+from gemtui.search.documents import UNREADABLE, FileDocuments
 from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex
 from gemtui.search.read_documents import readable_documents
@@ -60,7 +60,7 @@ class Following:
             growing.log.refresh()
         except UNREADABLE:
             growing.log.close()
-            self._index.add(place, Contents())
+            self._index.add(place, FileDocuments())
             return
         growing.add(self._index, place)
         self._logs[place.name] = growing
@@ -93,4 +93,4 @@ class _Growing:
     def _add(self, index: WriteIndex, place: ChatFile, start: int, stop: int | None) -> int:
         session = session_of(*kind_and_id(self.log, place))
         documents = readable_documents(self.log, start=start, stop=stop)
-        return index.add(place, Contents(session, documents), keep=self._settled)
+        return index.add(place, FileDocuments(session, documents), keep=self._settled)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from gemtui.files import close_folder, locked, open_regular, write_whole
 from gemtui.own_folders import make_own_folder
-from gemtui.search.documents import Contents
-from gemtui.search.file_list import FileList, Indexed, NoIndex, Row, list_file
+from gemtui.search.documents import FileDocuments
+from gemtui.search.file_list import FileList, Indexed, IndexedFile, NoIndex, list_file
 from gemtui.search.text_index import CHECKED, TextIndex, minor_version
 from gemtui.sessions.store import ChatFile
 
@@ -45,7 +45,7 @@ class ReadIndex:
         self._folder = folder
         self._list, self._text = _opened(folder)
         self._revision = -1
-        self.rows: Mapping[str, Row] = {}
+        self.rows: Mapping[str, IndexedFile] = {}
         self.refresh()
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class WriteIndex:
         row = self.rows.get(place.name)
         return row is not None and row.stamp == place.stamp
 
-    def add(self, place: ChatFile, contents: Contents, *, keep: tuple[int, ...] = ()) -> int:
+    def add(self, place: ChatFile, contents: FileDocuments, *, keep: tuple[int, ...] = ()) -> int:
         """Add what stands in a file in its present version; return its number.
 
         `keep`: numbers under which the file's other documents were added; all others of it are

@@ -48,7 +48,7 @@ _PATIENCE = 5.0
 """Seconds that a process gets to end by itself."""
 
 
-class State(StrEnum):
+class IndexerState(StrEnum):
     """What an indexer does."""
 
     INDEXING = "indexing"
@@ -57,18 +57,18 @@ class State(StrEnum):
     WAITING = "waiting"
     """Another gemtui keeps the index up to date."""
     FAILED = "failed"
-    """The index can't be written; `Progress.note` says why. It tries again."""
+    """The index can't be written; `IndexProgress.note` says why. It tries again."""
     ENDED = "ended"
     """The process is gone."""
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class IndexProgress(Struct, frozen=True, kw_only=True):
     """How far an index is.
 
     `done`, `total`: files of the store. `note`: why it failed, or was made anew; None = nothing.
     """
 
-    state: State
+    state: IndexerState
     done: int = 0
     total: int = 0
     note: str | None = None
@@ -164,11 +164,11 @@ class _Program:
                     if mine:
                         self._write()
                     else:
-                        self._tell(Progress(state=State.WAITING))
+                        self._tell(IndexProgress(state=IndexerState.WAITING))
                         self._ended.wait(_TURN)
             except (OSError, ValueError, sqlite3.Error) as error:
                 words = getattr(error, "strerror", None) or str(error)
-                self._tell(Progress(state=State.FAILED, note=words))
+                self._tell(IndexProgress(state=IndexerState.FAILED, note=words))
                 self._ended.wait(_AGAIN)
 
     def run_once(self) -> None:
@@ -194,7 +194,9 @@ class _Program:
                 update(index, self._home, following=following, told=told, cancelled=ended)
                 count = len(index.rows)
                 note = index.renewed
-                self._tell(Progress(state=State.DONE, done=count, total=count, note=note))
+                self._tell(
+                    IndexProgress(state=IndexerState.DONE, done=count, total=count, note=note)
+                )
                 self._ended.wait(min(_REST, 3 * (time.monotonic() - began)))
                 while not self._changed.wait(_TURN) and index.is_there:
                     pass
@@ -202,9 +204,11 @@ class _Program:
     def _indexing(self, note: str | None, done: int, total: int) -> None:
         if done < total and time.monotonic() - self._said > _TOLD:
             self._said = time.monotonic()
-            self._tell(Progress(state=State.INDEXING, done=done, total=total, note=note))
+            self._tell(
+                IndexProgress(state=IndexerState.INDEXING, done=done, total=total, note=note)
+            )
 
-    def _tell(self, progress: Progress) -> None:
+    def _tell(self, progress: IndexProgress) -> None:
         with suppress(OSError):
             self._out.write(msgspec.json.encode(progress) + b"\n")
             self._out.flush()
@@ -234,14 +238,14 @@ class Indexer:
     the process can't be started, it is told that it has ended, as when it ends.
     """
 
-    def __init__(self, home: Path, folder: Path, told: Callable[[Progress], None]) -> None:
+    def __init__(self, home: Path, folder: Path, told: Callable[[IndexProgress], None]) -> None:
         self._told = told
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = helper("-m", __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         except OSError as error:
-            told(Progress(state=State.ENDED, note=error.strerror))
+            told(IndexProgress(state=IndexerState.ENDED, note=error.strerror))
             return
         self._say(pickle.dumps((home, folder, False)))
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
@@ -274,8 +278,8 @@ class Indexer:
         with suppress(OSError, ValueError):
             for line in process.stdout:
                 with suppress(msgspec.MsgspecError):  # other code may print
-                    self._told(msgspec.json.decode(line, type=Progress))
-        self._told(Progress(state=State.ENDED))
+                    self._told(msgspec.json.decode(line, type=IndexProgress))
+        self._told(IndexProgress(state=IndexerState.ENDED))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from enum import IntEnum
 from tantivy import FieldType, Occur
 from tantivy import Query as Engine
 
-from gemtui.search.documents import Kind
+from gemtui.search.documents import DocumentKind
 from gemtui.search.query import MARKED, Field, Narrowed, Query, Term
 from gemtui.search.similar import typos
 from gemtui.search.text_index import LATEST, schema, seconds
@@ -28,7 +28,12 @@ class Likeness(IntEnum):
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
 """Bytes of words that are looked for inside of others."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
-_KINDS = {"prompt": Kind.USER, "answer": Kind.MODEL, "thought": Kind.THOUGHT, "tool": Kind.TOOL}
+_KINDS = {
+    "prompt": DocumentKind.USER,
+    "answer": DocumentKind.MODEL,
+    "thought": DocumentKind.THOUGHT,
+    "tool": DocumentKind.TOOL,
+}
 
 _Clause = tuple[Occur, Engine]
 

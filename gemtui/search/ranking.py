@@ -14,12 +14,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from tantivy import Query as Engine
 
-from gemtui.search.documents import Kind
+from gemtui.search.documents import DocumentKind
 from gemtui.search.matching import Likeness, engine_query
 from gemtui.search.query import Query, Term
-from gemtui.search.results import Group, Hit, Results
-from gemtui.search.scope import Scope
-from gemtui.search.text_index import Found, TextReader, TooMuch
+from gemtui.search.results import Hit, Results, SessionHits
+from gemtui.search.scope import SearchScope
+from gemtui.search.text_index import FoundDocument, TextReader, TooMuch
 from gemtui.text import clean_line, listed
 
 _RANKED = 2000
@@ -27,10 +27,16 @@ _RANKED = 2000
 _BRIEF = 50
 """Words of a text that is brief."""
 _MONTH = 30 * 24 * 3600
-_WEIGHTS = {Kind.USER: 1.5, Kind.MODEL: 1.2, Kind.THOUGHT: 0.9, Kind.TOOL: 0.8, Kind.NOTICE: 0.8}
+_WEIGHTS = {
+    DocumentKind.USER: 1.5,
+    DocumentKind.MODEL: 1.2,
+    DocumentKind.THOUGHT: 0.9,
+    DocumentKind.TOOL: 0.8,
+    DocumentKind.NOTICE: 0.8,
+}
 
 
-class Source(NamedTuple):
+class SearchedIndex(NamedTuple):
     """Words to search in, the name of the file of each number, and how many there are in all."""
 
     words: TextReader
@@ -38,7 +44,7 @@ class Source(NamedTuple):
     total: int
 
 
-class Asked(NamedTuple):
+class SearchRequest(NamedTuple):
     """What is searched; `dropped`: in messages that were dropped. `limit`: hits to show at most."""
 
     query: Query
@@ -53,8 +59,8 @@ class Asked(NamedTuple):
 
 class _Match(NamedTuple):
     score: float
-    found: Found
-    source: Source
+    found: FoundDocument
+    source: SearchedIndex
 
 
 _NEARLY = 0.9
@@ -75,15 +81,15 @@ class Matches:
         self.counts: dict[str, int] = {}
         self.count = 0
         """The number of matches; with those that were not fetched, once they are counted."""
-        self._uncounted: list[tuple[Source, Engine, Mapping[int, int]]] = []
+        self._uncounted: list[tuple[SearchedIndex, Engine, Mapping[int, int]]] = []
 
-    def add(self, source: Source, ask: Asked) -> None:
+    def add(self, source: SearchedIndex, ask: SearchRequest) -> None:
         """Search in one more source."""
         whole = len(source.files) >= _NEARLY * source.total
         if not (whole and self._add(source, ask, None)):
             self._add(source, ask, source.files)
 
-    def _add(self, source: Source, ask: Asked, files: Iterable[int] | None) -> bool:
+    def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """The matches in these files; False if so many others match that some may be missing."""
         known = source.files
         ask_engine = partial(
@@ -135,7 +141,7 @@ class Matches:
             self._add_counts(source.files, more)
 
 
-def _score(found: Found, now: float) -> float:
+def _score(found: FoundDocument, now: float) -> float:
     """How well it fits, who says it, in how many words, and how long ago.
 
     Half of it fades within months; of long texts more than half.
@@ -152,7 +158,7 @@ def _rank(match: _Match) -> tuple[float, int, str, int]:
 
 
 def results_of(
-    found: Matches, *, scope: Scope, query: Query, limit: int, complete: bool, unindexed: int
+    found: Matches, *, scope: SearchScope, query: Query, limit: int, complete: bool, unindexed: int
 ) -> Results:
     """Return the best of what was found, by session; hits of sub-agents count for who called them.
 
@@ -167,7 +173,7 @@ def results_of(
     return Results(
         query=query,
         groups=tuple(
-            Group(session=group[0].session, hits=tuple(group), count=counts[name])
+            SessionHits(session=group[0].session, hits=tuple(group), count=counts[name])
             for name, group in hits.items()
         ),
         total_sessions=len(counts),
@@ -178,7 +184,7 @@ def results_of(
     )
 
 
-def recounted(results: Results, found: Matches, *, scope: Scope, complete: bool) -> Results:
+def recounted(results: Results, found: Matches, *, scope: SearchScope, complete: bool) -> Results:
     """Return results with how many there are of what was found, now that all are counted."""
     counts = _by_session(found, scope)
     return replace(
@@ -190,7 +196,7 @@ def recounted(results: Results, found: Matches, *, scope: Scope, complete: bool)
     )
 
 
-def _by_session(found: Matches, scope: Scope) -> Mapping[str, int]:
+def _by_session(found: Matches, scope: SearchScope) -> Mapping[str, int]:
     """How many matches each session has."""
     counts = Counter(found.counts)
     for name in scope.askers.keys() & counts.keys():
@@ -198,7 +204,7 @@ def _by_session(found: Matches, scope: Scope) -> Mapping[str, int]:
     return counts
 
 
-def _hit(match: _Match, scope: Scope, rank: int) -> Hit:
+def _hit(match: _Match, scope: SearchScope, rank: int) -> Hit:
     place = match.source.words.place(match.found)
     name = match.source.files[match.found.file]
     said = match.found.time

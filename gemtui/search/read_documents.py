@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from gemtui.search.documents import UNREADABLE, Contents, Document, documents_of
+from gemtui.search.documents import UNREADABLE, FileDocuments, SearchDocument, documents_of
 from gemtui.search.file_list import session_of
 from gemtui.sessions.readers import Readers, serve
 from gemtui.sessions.records import SessionLog
@@ -25,7 +25,7 @@ _KEPT = 8 * 1024 * 1024
 
 def read_documents(
     places: Sequence[ChatFile], *, cancelled: Callable[[], bool]
-) -> Iterator[tuple[ChatFile, Contents]]:
+) -> Iterator[tuple[ChatFile, FileDocuments]]:
     """Yield each file with its documents, roughly in the given order, until `cancelled`.
 
     They are to be taken before the next file is. One that is no session, or can't be read, has
@@ -34,7 +34,7 @@ def read_documents(
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
     if sum(place.size for place in small) >= MUCH:
-        for place, contents in Readers[Contents](__name__, small).read(cancelled):
+        for place, contents in Readers[FileDocuments](__name__, small).read(cancelled):
             del left[place]
             yield place, contents
     for place in left:
@@ -44,23 +44,23 @@ def read_documents(
             yield place, _contents(log, place)
 
 
-def _contents(log: SessionLog, place: ChatFile) -> Contents:
+def _contents(log: SessionLog, place: ChatFile) -> FileDocuments:
     try:
         log.refresh()
     except UNREADABLE:
-        return Contents()
-    return Contents(session_of(*kind_and_id(log, place)), readable_documents(log))
+        return FileDocuments()
+    return FileDocuments(session_of(*kind_and_id(log, place)), readable_documents(log))
 
 
 def readable_documents(
     log: SessionLog, *, start: int = 0, stop: int | None = None
-) -> Iterator[Document]:
+) -> Iterator[SearchDocument]:
     """Yield as `documents_of`, as far as they can be read."""
     with suppress(*UNREADABLE):
         yield from documents_of(log, start=start, stop=stop)
 
 
-def _read(place: ChatFile) -> Contents:
+def _read(place: ChatFile) -> FileDocuments:
     with SessionLog(place.path, keep=_KEPT) as log:
         contents = _contents(log, place)
         return contents._replace(documents=list(contents.documents))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from gemtui.search.documents import Kind
+from gemtui.search.documents import DocumentKind
 from gemtui.search.query import Query
 from gemtui.sessions.summary import Summary
 
@@ -24,7 +24,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     file: Summary
     message: str
     block: int
-    kind: Kind
+    kind: DocumentKind
     tool: str
     time: datetime | None
     score: float
@@ -32,7 +32,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     line: tuple[int, int] | None = None
 
 
-class Group(Struct, frozen=True, kw_only=True):
+class SessionHits(Struct, frozen=True, kw_only=True):
     """The hits of one session, the best first; `count`: of all there are, those left out too."""
 
     session: Summary
@@ -50,7 +50,7 @@ class Results(Struct, frozen=True, kw_only=True):
     """
 
     query: Query
-    groups: tuple[Group, ...] = ()
+    groups: tuple[SessionHits, ...] = ()
     total_sessions: int = 0
     total_hits: int = 0
     complete: bool = True

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.marks import Mark
-from gemtui.search.file_list import Row, session_of
+from gemtui.search.file_list import IndexedFile, session_of
 from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
@@ -46,10 +46,10 @@ class File(Protocol):
         """The time of the last change."""
 
 
-class Scope(Protocol):
+class SearchScope(Protocol):
     """The files to look in."""
 
-    def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], Sequence[File]]:
+    def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], Sequence[File]]:
         """Return the names of files that an index holds as they are, by number, and the others.
 
         Those that changed last come first.
@@ -92,8 +92,8 @@ class SnapshotScope:
         """Whether it was made of these."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
-    def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], list[Summary]]:
-        """See `Scope`."""
+    def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
+        """See `SearchScope`."""
         known: dict[int, str] = {}
         unread: list[Summary] = []
         for name, file in self._files.items():
@@ -105,16 +105,16 @@ class SnapshotScope:
         return known, unread
 
     def file(self, name: str) -> Summary:
-        """See `Scope`."""
+        """See `SearchScope`."""
         return self._files[name]
 
     def session(self, name: str) -> Summary:
-        """See `Scope`."""
+        """See `SearchScope`."""
         return self._sessions[name]
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """See `Scope`."""
+        """See `SearchScope`."""
         sessions = self._sessions.items()
         return {name: session.name for name, session in sessions if session.name != name}
 
@@ -166,7 +166,7 @@ class StoreScope:
     all. Every method may raise Unsure.
     """
 
-    def __init__(self, index: Index, rows: Mapping[str, Row], project: Path | None) -> None:
+    def __init__(self, index: Index, rows: Mapping[str, IndexedFile], project: Path | None) -> None:
         self._index = index
         self._places = {
             file.name: file for file in index.files() if file.kind is not SessionKind.CHECKPOINT
@@ -188,8 +188,8 @@ class StoreScope:
         """The ids of all sessions."""
         return {session.partition(" ")[2] for session in self._sessions.values()}
 
-    def divided(self, rows: Mapping[str, Row]) -> tuple[dict[int, str], list[ChatFile]]:
-        """See `Scope`."""
+    def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[ChatFile]]:
+        """See `SearchScope`."""
         lost = [each for name, each in self._places.items() if name not in rows]
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
@@ -197,7 +197,7 @@ class StoreScope:
         return {number: name for name in known for number in rows[name].numbers}, unread
 
     def file(self, name: str) -> Summary:
-        """See `Scope`."""
+        """See `SearchScope`."""
         if name not in self._read:
             self._take([self._places[name]])
         if name not in self._read or self._read[name].project is None:
@@ -205,14 +205,14 @@ class StoreScope:
         return self._read[name]
 
     def session(self, name: str) -> Summary:
-        """See `Scope`."""
+        """See `SearchScope`."""
         file, mains = self._places[name], [self.file(main) for main in self._askers(name)]
         asker = _asker(file.project_key, file.parent, _by_id(newest_first(mains)))
         return asker or self.file(name)
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """See `Scope`."""
+        """See `SearchScope`."""
         return {name: self._asker_of(name) for name in self._wanted if self._askers(name)}
 
     def _asker_of(self, name: str) -> str:

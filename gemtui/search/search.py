@@ -28,15 +28,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gemtui.marks import Mark
-from gemtui.search.file_list import NoIndex, Row
+from gemtui.search.file_list import IndexedFile, NoIndex
 from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.integrity import IndexDamaged
 from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
 from gemtui.search.query import Query, Term
-from gemtui.search.ranking import Asked, Matches, Source, recounted, results_of
+from gemtui.search.ranking import Matches, SearchedIndex, SearchRequest, recounted, results_of
 from gemtui.search.results import Hit, Results
-from gemtui.search.scope import OF_SESSIONS, File, Scope, SnapshotScope, StoreScope
+from gemtui.search.scope import OF_SESSIONS, File, SearchScope, SnapshotScope, StoreScope
 from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.unindexed import AT_ONCE, chunks, may_match, words_of
@@ -60,8 +60,10 @@ class Search:
         self._index: ReadIndex | None = None
         self._lock = threading.RLock()
         self._scope: SnapshotScope | None = None
-        self._split: tuple[Scope, Mapping[str, Row], Source, Sequence[File]] | None = None
-        self._fresh: tuple[Sequence[File], Source] | None = None
+        self._split: (
+            tuple[SearchScope, Mapping[str, IndexedFile], SearchedIndex, Sequence[File]] | None
+        ) = None
+        self._fresh: tuple[Sequence[File], SearchedIndex] | None = None
         self._texts = HitTexts()
         self._reading = threading.Lock()
         self.damage: str | None = None
@@ -106,7 +108,7 @@ class Search:
     def find_in(
         self,
         query: Query,
-        scope: Scope,
+        scope: SearchScope,
         *,
         limit: int = 200,
         dropped: bool = False,
@@ -129,7 +131,7 @@ class Search:
     def _find(
         self,
         query: Query,
-        scope: Scope,
+        scope: SearchScope,
         limit: int,
         dropped: bool,
         cancelled: Callable[[], bool],
@@ -138,7 +140,7 @@ class Search:
     ) -> Iterator[Results]:
         with self._lock:
             sources, unread = self._sources(scope) if indexed else ([], scope.divided({})[1])
-        ask = Asked(query, dropped, limit)
+        ask = SearchRequest(query, dropped, limit)
         results = partial(results_of, scope=scope, query=query, limit=limit, unindexed=len(unread))
         if unread and sum(file.size for file in unread) <= AT_ONCE:
             if sources and not self._has_fresh(unread):
@@ -178,7 +180,7 @@ class Search:
             self._scope = SnapshotScope(*key)
         return self._scope
 
-    def _sources(self, scope: Scope) -> tuple[list[Source], Sequence[File]]:
+    def _sources(self, scope: SearchScope) -> tuple[list[SearchedIndex], Sequence[File]]:
         """What the index holds of the files as they are, and those of which it holds nothing."""
         index = self._current_index()
         if index is None:
@@ -186,7 +188,7 @@ class Search:
         split = self._split
         if split is None or split[0] is not scope or split[1] is not index.rows:
             known, unread = scope.divided(index.rows)
-            split = scope, index.rows, Source(index.words, known, len(index.rows)), unread
+            split = scope, index.rows, SearchedIndex(index.words, known, len(index.rows)), unread
             self._split = split
         return [split[2]], split[3]
 
@@ -213,7 +215,7 @@ class Search:
         self._close_index()
         self._split = None
 
-    def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> Source:
+    def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> SearchedIndex:
         """Words of a few files that the index lacks, kept as long as they are the same ones."""
         fresh = self._fresh
         if fresh is None or fresh[0] != files:
@@ -225,7 +227,7 @@ class Search:
     def _has_fresh(self, files: Sequence[File]) -> bool:
         return self._fresh is not None and self._fresh[0] == files
 
-    def _loosely(self, sources: Sequence[Source], ask: Asked) -> Matches:
+    def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
         """What matches; where nothing does, with words similar to those that nobody wrote."""
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)
@@ -258,8 +260,8 @@ class Search:
 
 
 def _matches(
-    sources: Iterable[Source],
-    ask: Asked,
+    sources: Iterable[SearchedIndex],
+    ask: SearchRequest,
     likeness: Likeness = Likeness.SAME,
     missing: Sequence[Term] = (),
 ) -> Matches:
@@ -269,7 +271,7 @@ def _matches(
     return found
 
 
-def _missing(sources: Sequence[Source], ask: Asked) -> list[Term]:
+def _missing(sources: Sequence[SearchedIndex], ask: SearchRequest) -> list[Term]:
     """The terms that must occur and are nowhere, as far as they may be looked for loosely."""
 
     def occurs(term: Term) -> bool:

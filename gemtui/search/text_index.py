@@ -16,7 +16,7 @@ from typing import NamedTuple
 import orjson
 import tantivy
 
-from gemtui.search.documents import Document, Kind
+from gemtui.search.documents import DocumentKind, SearchDocument
 from gemtui.search.integrity import IndexDamaged, Integrity
 from gemtui.search.words import analyzer
 
@@ -26,7 +26,7 @@ CHECKED = "checked"
 """The file beside the words that says which of them are known to be whole."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
-_KINDS = tuple(Kind)
+_KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
 """Words of a text; a longer one counts as if it had so many."""
@@ -55,24 +55,24 @@ def _engine() -> Iterator[None]:
         raise
 
 
-class Found(NamedTuple):
+class FoundDocument(NamedTuple):
     """A document that matches.
 
-    `file`: the number of its file; `time`: seconds, 0 = unknown; `order`: as `Document.order`;
+    `file`: the number of its file; `time`: seconds, 0 = unknown; `order`: as in `SearchDocument`;
     `length`: number of words, up to a limit.
     """
 
     score: float
     file: int
-    kind: Kind
+    kind: DocumentKind
     time: int
     order: int
     length: int
     at: tantivy.DocAddress
 
 
-class Place(NamedTuple):
-    """Where a document stands, as `Document` says it, and the tool."""
+class DocumentPlace(NamedTuple):
+    """Where a document stands, as `SearchDocument` says it, and the tool."""
 
     message: str
     block: int
@@ -125,7 +125,7 @@ class TextIndex:
 
     # --- writing -----------------------------------------------------------------------------
 
-    def add(self, file: int, documents: Iterable[Document]) -> None:
+    def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
         """Add the documents of a file under a number."""
         writer = self._written()
         for each in documents:
@@ -175,7 +175,7 @@ class TextReader:
         """The number of documents."""
         return self._searcher.num_docs
 
-    def search(self, query: tantivy.Query, most: int) -> list[Found]:
+    def search(self, query: tantivy.Query, most: int) -> list[FoundDocument]:
         """Return the documents that match, or about `most` of them: then the newest.
 
         Raises TooMuch.
@@ -188,7 +188,7 @@ class TextReader:
             at = [address for _, address in hits]
             columns = [self._column(name, at) for name in _COLUMNS]
             return [
-                Found(score, file, _KINDS[kind], time, order, length, address)
+                FoundDocument(score, file, _KINDS[kind], time, order, length, address)
                 for (score, address), file, kind, time, order, length in zip(
                     hits, *columns, strict=True
                 )
@@ -224,14 +224,14 @@ class TextReader:
         """Return the numbers of all files that have documents."""
         return list(self.files(tantivy.Query.all_query()))
 
-    def place(self, found: Found) -> Place:
+    def place(self, found: FoundDocument) -> DocumentPlace:
         """Return where a document stands."""
         with _engine():
             message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
-        return Place(message, block, tool, None if line is None else tuple(line))
+        return DocumentPlace(message, block, tool, None if line is None else tuple(line))
 
 
-def _stored(file: int, each: Document) -> tantivy.Document:
+def _stored(file: int, each: SearchDocument) -> tantivy.Document:
     made = tantivy.Document()
     made.add_text("text", each.text)
     if each.parts:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gemtui.files import open_regular
 from gemtui.search.documents import UNREADABLE, documents_of
 from gemtui.search.query import Query
-from gemtui.search.ranking import Source
+from gemtui.search.ranking import SearchedIndex
 from gemtui.search.scope import File
 from gemtui.search.text_index import TextIndex
 from gemtui.search.words import words
@@ -42,7 +42,7 @@ def words_of(
     cancelled: Callable[[], bool],
     *,
     only: Callable[[Path], bool] = lambda _: True,
-) -> Source:
+) -> SearchedIndex:
     """Return the words of files; of `only` those that may match."""
     from gemtui.sessions.records import SessionLog
 
@@ -56,7 +56,9 @@ def words_of(
                     log.refresh(cancelled=cancelled)
                     text.add(number, documents_of(log))
     text.commit()
-    return Source(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
+    return SearchedIndex(
+        text.reader(), {at: file.name for at, file in enumerate(files)}, len(files)
+    )
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")

@@ -19,7 +19,7 @@ import psutil
 
 from gemtui.search.file_list import index_folder
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
-from gemtui.search.indexer import Indexer, Progress, State, update
+from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.matching import engine_query
 from gemtui.search.query import parse
 from gemtui.search.results import Results
@@ -150,7 +150,7 @@ def _following(home: Path, store: Index, path: Path, name: str, repeat: int) -> 
 
     The first time is not counted: an indexer that has just started reads all of the session.
     """
-    told: Queue[Progress] = Queue()
+    told: Queue[IndexProgress] = Queue()
     indexer = Indexer(home / ".gemini", _folder(home), told.put)
     times = []
     with closing(Search(_folder(home))) as search:
@@ -171,8 +171,8 @@ def _following(home: Path, store: Index, path: Path, name: str, repeat: int) -> 
     return Row(what=what, cost=cost, floor="replay of the session", least=floor.seconds)
 
 
-def _wait(told: Queue[Progress]) -> None:
-    while told.get(timeout=600).state is not State.DONE:
+def _wait(told: Queue[IndexProgress]) -> None:
+    while told.get(timeout=600).state is not IndexerState.DONE:
         pass
 
 

@@ -24,7 +24,7 @@ from gemtui.search import read_documents, unindexed
 from gemtui.search import search as search_module
 from gemtui.search.file_list import FileList
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
-from gemtui.search.indexer import Indexer, Progress, State, update
+from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.query import parse
 from gemtui.search.search import Search
 from gemtui.sessions import records
@@ -38,10 +38,10 @@ class Watched:
     """An indexer, and what it has told."""
 
     def __init__(self, home: Path, folder: Path) -> None:
-        self.told: Queue[Progress] = Queue()
+        self.told: Queue[IndexProgress] = Queue()
         self.indexer = Indexer(home, folder, self.told.put)
 
-    def wait(self, state: State) -> Progress:
+    def wait(self, state: IndexerState) -> IndexProgress:
         """The next word of this state."""
         while (progress := self.told.get(timeout=PATIENCE)).state is not state:
             pass
@@ -101,12 +101,14 @@ ALL = {stores.uuid(number) for number in range(12)}
 
 def test_a_store_is_indexed_and_followed(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
-        assert watched.wait(State.DONE) == Progress(state=State.DONE, done=12, total=12)
+        assert watched.wait(IndexerState.DONE) == IndexProgress(
+            state=IndexerState.DONE, done=12, total=12
+        )
         assert found(store, folder, "common") == (ALL, 0, None)
         say(store, 3, "another thing")
         say(store, 12, "a new thing")
         watched.indexer.look()
-        assert watched.wait(State.DONE).total == 13
+        assert watched.wait(IndexerState.DONE).total == 13
     assert found(store, folder, "thing") == ({stores.uuid(3), stores.uuid(12)}, 0, None)
     assert found(store, folder, "word3") == (set(), 0, None)
 
@@ -178,24 +180,24 @@ def test_sessions_that_are_gone_are_forgotten(store: Path, folder: Path) -> None
 
 def test_one_writes_and_the_next_one_takes_over(store: Path, folder: Path) -> None:
     with indexer(store, folder) as first:
-        first.wait(State.DONE)
+        first.wait(IndexerState.DONE)
         with indexer(store, folder) as second:
-            second.wait(State.WAITING)
+            second.wait(IndexerState.WAITING)
             say(store, 12, "a new thing")
             first.indexer.stop()
-            assert second.wait(State.DONE).total == 13
+            assert second.wait(IndexerState.DONE).total == 13
             assert found(store, folder, "thing") == ({stores.uuid(12)}, 0, None)
 
 
 def test_an_indexer_ends_with_its_parent(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
-        watched.wait(State.DONE)
+        watched.wait(IndexerState.DONE)
         process = watched.process
         assert watched.indexer._process is not None
         assert watched.indexer._process.stdin is not None
         watched.indexer._process.stdin.close()
         assert process.wait(PATIENCE) == 0
-        watched.wait(State.ENDED)
+        watched.wait(IndexerState.ENDED)
 
 
 def test_a_store_that_changes_meanwhile_is_right_in_the_end(store: Path, folder: Path) -> None:
@@ -206,7 +208,7 @@ def test_a_store_that_changes_meanwhile_is_right_in_the_end(store: Path, folder:
             latest = found(store, folder, f"round{number}")[0]
             assert latest == {stores.uuid(number % 15)}
         while found(store, folder, "common")[1]:
-            watched.wait(State.DONE)
+            watched.wait(IndexerState.DONE)
     expected = {stores.uuid(number) for number in range(15)}
     assert found(store, folder, "common") == (expected, 0, None)
 
@@ -222,7 +224,7 @@ def test_killed_at_any_point_the_next_search_is_right(store: Path, folder: Path)
             while watched.told.empty() and bytes_in(folder) < enough:
                 pass
             process.kill()
-            watched.wait(State.ENDED)
+            watched.wait(IndexerState.ENDED)
         assert found(store, folder, "common")[0] == expected
         say(store, attempt, f"attempt{attempt} common")
         assert found(store, folder, f"attempt{attempt}")[0] == {stores.uuid(attempt)}
@@ -236,15 +238,15 @@ def test_killed_while_a_log_grows_the_next_search_is_right(store: Path, folder: 
     words = []
     for attempt in range(5):
         with indexer(store, folder) as watched:
-            watched.wait(State.DONE)
+            watched.wait(IndexerState.DONE)
             for number in range(chosen.randrange(1, 20)):
                 words.append(f"grown{attempt}x{number}")
                 stores.append(path, logs.user(words[-1], words[-1]))
                 watched.indexer.look()
                 if chosen.random() < 0.3:
-                    watched.wait(State.DONE)
+                    watched.wait(IndexerState.DONE)
             watched.process.kill()
-            watched.wait(State.ENDED)
+            watched.wait(IndexerState.ENDED)
         assert {word for word in words if hits(store, folder, word) != 1} == set()
         assert found(store, folder, "common")[0] == ALL
     indexed(store, folder)
@@ -264,13 +266,13 @@ def test_indexes_of_stores_that_are_gone_are_removed(store: Path, home: Path, fo
     for each, at in folders.items():
         say(each, 1, "common")
         with indexer(each, at) as watched:
-            watched.wait(State.DONE)
+            watched.wait(IndexerState.DONE)
     shutil.rmtree(gone)
     shutil.rmtree(kept)
     (folder.parent / "no index").mkdir()
     with only_writer(folders[kept]) as mine, indexer(store, folder) as watched:
         assert mine
-        watched.wait(State.DONE)
+        watched.wait(IndexerState.DONE)
     assert {each.name for each in folder.parent.iterdir()} == {"x", "there", "kept", "no index"}
 
 
@@ -397,14 +399,14 @@ def test_what_is_in_the_place_of_a_file_of_the_index_makes_way(
     store: Path, folder: Path, other: Callable[[Path], None]
 ) -> None:
     with indexer(store, folder) as watched:
-        watched.wait(State.DONE)
+        watched.wait(IndexerState.DONE)
     names = [path.name for path in folder.iterdir() if path.is_file()]
     assert {"lock", "home", "files.sqlite3"} <= {*names}
     for name in (*names, "checked", "files.sqlite3-journal"):
         (folder / name).unlink(missing_ok=True)
         other(folder / name)
         with indexer(store, folder) as watched:
-            watched.wait(State.DONE)
+            watched.wait(IndexerState.DONE)
         assert found(store, folder, "common") == (ALL, 0, None), name
 
 
@@ -437,13 +439,13 @@ def numbers(folder: Path) -> tuple[set[int], set[int]]:
 
 def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched, closing(Search(folder)) as search:
-        watched.wait(State.DONE)
+        watched.wait(IndexerState.DONE)
         sessions = stores.read(store).sessions
         query = parse("common ", now=NOW)
         *_, before = search.find(query, sessions)
         no_words(folder)
         *_, without = search.find(query, sessions)
-        watched.wait(State.DONE)
+        watched.wait(IndexerState.DONE)
         *_, after = search.find(query, sessions)
     assert [each.unindexed for each in (before, without, after)] == [0, 12, 0]
     assert {each.total_sessions for each in (before, without, after)} == {12}
@@ -453,10 +455,10 @@ def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(
     store: Path, folder: Path
 ) -> None:
     with indexer(store, folder) as watched:
-        watched.wait(State.DONE)
+        watched.wait(IndexerState.DONE)
         missing_segment(folder)
         assert found(store, folder, "common")[:2] == (ALL, 12)
-        assert "rebuilt: it is damaged" in (watched.wait(State.DONE).note or "")
+        assert "rebuilt: it is damaged" in (watched.wait(IndexerState.DONE).note or "")
         assert found(store, folder, "common") == (ALL, 0, None)
 
 
@@ -477,7 +479,7 @@ def test_a_full_disk_is_said_and_done_without(store: Path, tmp_path: Path) -> No
     try:
         folder = disk / "search" / "x"
         with indexer(store, folder) as watched:
-            assert "space" in (watched.wait(State.FAILED).note or "")
+            assert "space" in (watched.wait(IndexerState.FAILED).note or "")
         assert found(store, folder, "common")[0] == ALL
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
@@ -497,5 +499,5 @@ def test_a_folder_that_is_read_only_is_said_and_done_without(store: Path, tmp_pa
     if os.geteuid() == 0:
         folder = Path("/proc/nothing/x")
     with indexer(store, folder) as watched:
-        assert watched.wait(State.FAILED).note
+        assert watched.wait(IndexerState.FAILED).note
     assert found(store, folder, "common")[:2] == (ALL, 12)

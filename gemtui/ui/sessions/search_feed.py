@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gemtui.search.indexer import Indexer, Progress
+    from gemtui.search.indexer import Indexer, IndexProgress
     from gemtui.search.search import Search
 
 
@@ -22,7 +22,7 @@ class SearchFeed:
     """
 
     def __init__(self, home: Path, cache: Path | None, show: Callable[[], None]) -> None:
-        self.progress: Progress | None = None
+        self.progress: IndexProgress | None = None
         self._home, self._cache, self._show = home, cache, show
         self._search: Search | None = None
         self._indexer: Indexer | None = None
@@ -45,13 +45,13 @@ class SearchFeed:
         self._begun = True
         loop = asyncio.get_running_loop()
 
-        def told(progress: Progress) -> None:
+        def told(progress: IndexProgress) -> None:
             with suppress(RuntimeError):  # the app has ended
                 loop.call_soon_threadsafe(self._take, progress)
 
         loop.run_in_executor(None, self._begin, self._cache, told)
 
-    def _begin(self, cache: Path, told: Callable[[Progress], None]) -> None:
+    def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
         """In a thread: the store may be forgotten meanwhile."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.indexer import Indexer
@@ -60,7 +60,7 @@ class SearchFeed:
         if self._closed:
             self._indexer.stop()
 
-    def _take(self, progress: Progress) -> None:
+    def _take(self, progress: IndexProgress) -> None:
         if not self._closed:
             self.progress = progress
             self._show()

@@ -19,10 +19,10 @@ from textual.content import Content
 from textual.suggester import Suggester
 
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.search.documents import Kind
-from gemtui.search.indexer import Progress, State
+from gemtui.search.documents import DocumentKind
+from gemtui.search.indexer import IndexerState, IndexProgress
 from gemtui.search.query import Field, Query, completions, parse
-from gemtui.search.results import Group, Hit, Results
+from gemtui.search.results import Hit, Results, SessionHits
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.scope import listed
@@ -54,11 +54,11 @@ _LINE = 300
 """Characters of a hit's line at most."""
 _HELP = own('words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt')
 _NAMES = {
-    Kind.USER: "you",
-    Kind.MODEL: "model",
-    Kind.THOUGHT: "thought",
-    Kind.TOOL: "tool",
-    Kind.NOTICE: "notice",
+    DocumentKind.USER: "you",
+    DocumentKind.MODEL: "model",
+    DocumentKind.THOUGHT: "thought",
+    DocumentKind.TOOL: "tool",
+    DocumentKind.NOTICE: "notice",
 }
 
 
@@ -83,7 +83,7 @@ class Searching:
 class _Row(NamedTuple):
     """A session, or one of its hits."""
 
-    group: Group
+    group: SessionHits
     hit: Hit | None = None
     line: Snippet | None = None
 
@@ -104,7 +104,7 @@ class SearchScreen(TypedSearch[Place]):
         project: Path | None,
         searching: Searching,
         *,
-        indexing: Progress | None = None,
+        indexing: IndexProgress | None = None,
         marks: Mapping[str, Mark] = NO_MARKS,
     ) -> None:
         super().__init__(id="search")
@@ -164,11 +164,11 @@ class SearchScreen(TypedSearch[Place]):
             self.query_one(Input).suggester = _Fields(self._values())
             self._find()
 
-    def indexing(self, progress: Progress) -> None:
+    def indexing(self, progress: IndexProgress) -> None:
         """Say how far the index is; what was searched without it is searched again."""
         before, self._indexing = self._indexing, progress
-        was_done = before is not None and before.state is State.DONE
-        if self.query("#status") and progress.state is State.DONE and not was_done:
+        was_done = before is not None and before.state is IndexerState.DONE
+        if self.query("#status") and progress.state is IndexerState.DONE and not was_done:
             self._find()
         elif self.query("#status"):
             self._update_status()
@@ -343,16 +343,16 @@ class _Fields(Suggester):
         return next(iter(completions(value, self._values)), None)
 
 
-def _words_of(progress: Progress | None) -> Clean:
+def _words_of(progress: IndexProgress | None) -> Clean:
     """How far the index is, where that is worth a word."""
-    if progress is None or progress.state in (State.DONE, State.WAITING):
+    if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
         return own("")
-    if progress.state is State.INDEXING:
+    if progress.state is IndexerState.INDEXING:
         return own(f"index: {progress.done:,} of {progress.total:,}")
     return clean_line(f"no index: {progress.note or 'the process that makes it has ended'}")
 
 
-def _rows(groups: Sequence[Group], lines: Mapping[Hit, Snippet]) -> Iterator[_Row]:
+def _rows(groups: Sequence[SessionHits], lines: Mapping[Hit, Snippet]) -> Iterator[_Row]:
     for group in groups:
         yield _Row(group)
         for hit in group.hits:
@@ -366,7 +366,7 @@ def _key(row: _Row) -> object:
     return row.group.session.name, hit.file.name, hit.message, hit.block
 
 
-def _draw_session(group: Group, marks: Mapping[str, Mark], look: Look) -> Pieces:
+def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> Pieces:
     session, muted = named(group.session, marks), look[Role.MUTED]
     mark = marks.get(session.id)
     project = clean_line(Path(session.project).name if session.project else session.project_key)
@@ -384,7 +384,9 @@ def _draw_session(group: Group, marks: Mapping[str, Mark], look: Look) -> Pieces
 def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
     """Who says it, and the line with the words marked."""
     who = clean_line(hit.tool or _NAMES[hit.kind])
-    role = {Kind.USER: Role.ACCENT, Kind.MODEL: Role.MODEL}.get(hit.kind, Role.MUTED)
+    role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(
+        hit.kind, Role.MUTED
+    )
     room = _WHO if look.width >= _WIDE else _WHO_NARROW
     name = fit((Piece(own(f"  {who}"), look[role]),), room, own(look.glyphs.ellipsis))
     gap = Piece(own(" " * (room + 2 - width_of(name))), look[Role.MUTED])
