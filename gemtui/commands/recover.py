@@ -16,7 +16,7 @@ from gemtui.commands.sessions import short_ids
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder, gemini_home, typed_path
 from gemtui.recover.history import Recovered, recover
-from gemtui.recover.rebuilt import Rebuilt, Span
+from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.summary import iso
 from gemtui.text import clean, counted, relative, short_path
@@ -75,7 +75,7 @@ def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
         note(words)
 
 
-def _about(span: Span, short: dict[str, str], now: datetime) -> str:
+def _about(span: LineRange, short: dict[str, str], now: datetime) -> str:
     where = f"line {span.first}" if span.first == span.last else f"lines {span.first}-{span.last}"
     if span.source is None:
         return f"{where}: missing, empty lines are in their place"
@@ -109,7 +109,7 @@ def _report(found: Recovered) -> dict[str, Any]:
     }
 
 
-def _span(span: Span) -> dict[str, Any]:
+def _span(span: LineRange) -> dict[str, Any]:
     source = span.source
     return {
         "first": span.first,

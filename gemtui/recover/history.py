@@ -12,7 +12,17 @@ from pathlib import Path, PurePath
 
 from gemtui.calls import paths
 from gemtui.files import is_folder, open_regular
-from gemtui.recover.rebuilt import Diff, Edit, Part, Rebuilt, Record, Shown, Source, Whole, rebuild
+from gemtui.recover.rebuilt import (
+    Diff,
+    LineSource,
+    Rebuilt,
+    Record,
+    RecordedEdit,
+    RecordedLines,
+    Shown,
+    Whole,
+    rebuild,
+)
 from gemtui.recover.shell_reads import shown_by
 from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
@@ -192,7 +202,7 @@ def _record(
     call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime
 ) -> Record:
     time = call.time or message.time or fallback
-    source = Source(session=session, time=time, call=call.id, tool=call.name)
+    source = LineSource(session=session, time=time, call=call.id, tool=call.name)
     return Record(
         source=source,
         begun=min(time, message.time or time),
@@ -236,7 +246,7 @@ def _of_write(call: ToolCall, kind: ToolKind, names: Callable[[str], bool]) -> _
     old, new = call.args.get("old_string"), call.args.get("new_string")
     if kind is ToolKind.EDIT and isinstance(old, str) and isinstance(new, str):
         several = bool(call.args.get("allow_multiple") or call.args.get("expected_replacements"))
-        shown: Shown = Edit(old=old, new=new, several=several) if old else Whole(text=new)
+        shown: Shown = RecordedEdit(old=old, new=new, several=several) if old else Whole(text=new)
         return _Seen(shown=shown, writes=True, certain=False)
     return None
 
@@ -255,7 +265,9 @@ def _of_read(call: ToolCall, output: str, names: Callable[[str], bool]) -> _Seen
     lines = tuple(part.text.split("\n"))
     if part.first == 1 and part.total == len(lines):
         return _Seen(shown=Whole(text=part.text), certain=part.certain)
-    return _Seen(shown=Part(first=part.first, lines=lines, total=part.total), certain=part.certain)
+    return _Seen(
+        shown=RecordedLines(first=part.first, lines=lines, total=part.total), certain=part.certain
+    )
 
 
 def _of_command(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:

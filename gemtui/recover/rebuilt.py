@@ -17,7 +17,7 @@ from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class LineSource:
     """Where lines come from: a tool call of a session. `time`: when its result was recorded."""
 
     session: str
@@ -35,7 +35,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RecordedLines:
     """Some lines, from line `first`, 1 = the first; 0 = they are the last ones.
 
     `total`: lines of the file, where the end of a text behind its last line feed counts as one;
@@ -55,7 +55,7 @@ class Diff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class RecordedEdit:
     """A text that replaces another one, somewhere. `several`: at each place."""
 
     old: str
@@ -63,7 +63,7 @@ class Edit:
     several: bool
 
 
-Shown = Whole | Part | Diff | Edit
+Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Record:
     shows the file to the letter, line ends aside.
     """
 
-    source: Source
+    source: LineSource
     begun: datetime
     shown: Shown
     writes: bool = False
@@ -82,27 +82,27 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RebuiltLine:
     """One line without its line feed. `text`: None = a gap. `source`: None likewise."""
 
     text: str | None = None
     known: bool = False
-    source: Source | None = None
+    source: LineSource | None = None
 
 
-GAP = Line()
+GAP = RebuiltLine()
 _LONGEST = 20_000
 """Lines that are compared with each other: that takes time which grows fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class LineRange:
     """Lines `first` to `last`, 1 = the first, that are alike. `source`: None = gaps."""
 
     first: int
     last: int
     known: bool
-    source: Source | None
+    source: LineSource | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +114,8 @@ class Rebuilt:
     know, a clause each.
     """
 
-    lines: tuple[Line, ...]
-    newest: Source
+    lines: tuple[RebuiltLine, ...]
+    newest: LineSource
     crlf: bool = False
     notes: tuple[str, ...] = ()
 
@@ -126,7 +126,7 @@ class Rebuilt:
         return end.join((line.text or "").removesuffix("\r") for line in self.lines)
 
     @property
-    def listed(self) -> tuple[Line, ...]:
+    def listed(self) -> tuple[RebuiltLine, ...]:
         """The lines that a person counts."""
         last = self.lines[-1] if self.lines else GAP
         return self.lines[:-1] if last.text == "" else self.lines
@@ -147,12 +147,12 @@ class Rebuilt:
         return len(self.listed) - self.known - self.gaps
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[LineRange, ...]:
         """The lines, put together where they have one source."""
         found, at = [], 1
         for (known, source), lines in groupby(self.listed, lambda line: (line.known, line.source)):
             last = at + len(list(lines)) - 1
-            found.append(Span(first=at, last=last, known=known, source=source))
+            found.append(LineRange(first=at, last=last, known=known, source=source))
             at = last + 1
         return tuple(found)
 
@@ -173,8 +173,8 @@ def rebuild(records: Iterable[Record]) -> Rebuilt | None:
 class _State:
     """What is known after the records so far, in the order of their times."""
 
-    lines: list[Line] = field(default_factory=list)
-    newest: Source | None = None
+    lines: list[RebuiltLine] = field(default_factory=list)
+    newest: LineSource | None = None
     crlf: bool = False
     notes: list[str] = field(default_factory=list)
     _last: Record | None = None
@@ -188,11 +188,11 @@ class _State:
         match record.shown:
             case Whole() as shown:
                 self._whole(shown, record)
-            case Part() as shown:
+            case RecordedLines() as shown:
                 self._part(shown, record)
             case Diff() as shown:
                 self._diff(shown, record)
-            case Edit() as shown:
+            case RecordedEdit() as shown:
                 self._edit(shown, record)
         self._last = record
 
@@ -217,9 +217,11 @@ class _State:
             self.crlf = "\r\n" in (shown.text + (shown.before or ""))
         self._set(self._shown(lines, self.lines, record), record)
 
-    def _shown(self, texts: Sequence[str], old: Sequence[Line], record: Record) -> list[Line]:
+    def _shown(
+        self, texts: Sequence[str], old: Sequence[RebuiltLine], record: Record
+    ) -> list[RebuiltLine]:
         """The lines that a record shows; one that differs in blanks alone stays as it was."""
-        new = [Line(text, record.certain, record.source) for text in texts]
+        new = [RebuiltLine(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
             return new
         were = _bare([line.text for line in old])
@@ -228,7 +230,7 @@ class _State:
             new[there : there + many] = kept
         return new
 
-    def _part(self, shown: Part, record: Record) -> None:
+    def _part(self, shown: RecordedLines, record: Record) -> None:
         texts = [line.removesuffix("\r") for line in shown.lines]
         many, total = len(texts), shown.total
         first = shown.first or max(1, len(self.lines) - many + 1)
@@ -260,7 +262,7 @@ class _State:
         for hunk in hunks:
             lines = tuple(line.removesuffix("\n") for line in hunk.added)
             if lines:
-                part = Part(first=max(1, hunk.new_first), lines=lines)
+                part = RecordedLines(first=max(1, hunk.new_first), lines=lines)
                 known = [line.known for line in self.lines]
                 self._part(part, record)
                 self._know_again(known, record)
@@ -282,16 +284,16 @@ class _State:
         return True
 
     def _apply(self, hunks: Sequence[Hunk], record: Record) -> None:
-        old, new, at = [replace(line, known=False) for line in self.lines], list[Line](), 0
+        old, new, at = [replace(line, known=False) for line in self.lines], list[RebuiltLine](), 0
         for hunk in hunks:
             first = hunk.old_first - (len(hunk.removed) > 0)
             new += old[at:first]
             texts = [line.removesuffix("\n").removesuffix("\r") for line in hunk.added]
-            new += [Line(text, record.certain, record.source) for text in texts]
+            new += [RebuiltLine(text, record.certain, record.source) for text in texts]
             at = first + len(hunk.removed)
         self._set([*new, *old[at:]], record)
 
-    def _edit(self, shown: Edit, record: Record) -> None:
+    def _edit(self, shown: RecordedEdit, record: Record) -> None:
         texts = self._texts()
         found = None
         if texts and None not in texts:
@@ -304,10 +306,10 @@ class _State:
         same = _same_ends(texts, lines)
         old = [replace(line, known=False) for line in self.lines]
         middle = lines[same[0] : len(lines) - same[1]]
-        new = [Line(text, False, record.source) for text in middle]
+        new = [RebuiltLine(text, False, record.source) for text in middle]
         self._set([*old[: same[0]], *new, *old[len(old) - same[1] :]], record)
 
-    def _set(self, lines: list[Line], record: Record) -> None:
+    def _set(self, lines: list[RebuiltLine], record: Record) -> None:
         self.lines, self.newest = lines, record.source
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from gemtui.calls.shell.plain_words import Unclear, plain_commands
-from gemtui.recover.rebuilt import Diff, Part, Shown, Whole
+from gemtui.recover.rebuilt import Diff, RecordedLines, Shown, Whole
 
 _LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n)?(\d{1,9})|--lines=(\d{1,9})")
@@ -42,14 +42,16 @@ def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown |
         case "head" if (many := _count(options)) is not None:
             if len(lines) < many:
                 return Whole(text="\n".join((*lines, "")))
-            return Part(first=1, lines=lines)
+            return RecordedLines(first=1, lines=lines)
         case "tail" if (many := _count(options)) is not None:
             if len(lines) < many:
                 return Whole(text="\n".join((*lines, "")))
-            return Part(first=0, lines=(*lines, ""))
+            return RecordedLines(first=0, lines=(*lines, ""))
         case "sed" if len(options) == 2 and options[0] == "-n":
             found = _LINES.fullmatch(options[1])
-            return None if found is None else Part(first=max(1, int(found[1])), lines=lines)
+            return (
+                None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
+            )
     return None
 
 

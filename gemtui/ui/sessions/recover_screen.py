@@ -18,8 +18,8 @@ from textual.content import Content
 from gemtui.errors import GemtuiError
 from gemtui.files import is_there, resolved, write_new
 from gemtui.recover.history import Recovered, recover
-from gemtui.recover.rebuilt import Line as FileLine
-from gemtui.recover.rebuilt import Rebuilt, Span
+from gemtui.recover.rebuilt import LineRange, Rebuilt
+from gemtui.recover.rebuilt import RebuiltLine as FileLine
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean, clean_line, counted, file_name, relative, short_path, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, wrap
@@ -184,13 +184,13 @@ def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
             yield from _line(number, listed[number - 1], mark, role, look)
 
 
-def _mark(span: Span, look: Look) -> tuple[str, Role]:
+def _mark(span: LineRange, look: Look) -> tuple[str, Role]:
     if span.source is None:
         return look.glyphs.failed, Role.ERROR
     return (look.glyphs.ok, Role.SUCCESS) if span.known else (look.glyphs.ask, Role.WARNING)
 
 
-def _source(span: Span, look: Look, now: datetime, role: Role) -> Pieces:
+def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
     where = f"line {span.first}" if span.first == span.last else f"lines {span.first}-{span.last}"
     mark, _ = _mark(span, look)
     if span.source is None:
