@@ -7,7 +7,7 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from msgspec import Struct
 
 
-class Span(Struct, frozen=True):
+class DaySpan(Struct, frozen=True):
     """One day, or the days of a month that have no heading of their own: [start, end).
 
     `end` None: all that comes after `start`.
@@ -32,21 +32,21 @@ class Days:
         self.tz = tz
         self.today = now.astimezone(tz).date()
 
-    def span_of(self, when: datetime) -> Span:
+    def span_of(self, when: datetime) -> DaySpan:
         """The heading below which a time stands; today for one to come, of a clock that is off."""
         day = when.astimezone(self.tz).date()
         ago = (self.today - day).days
         if ago <= 0:
-            return Span("Today", self._start(self.today), None)
+            return DaySpan("Today", self._start(self.today), None)
         if ago <= _NAMED:
             name = "Yesterday" if ago == 1 else f"{day:%A}"
-            return Span(name, self._start(day), self._start(day + _DAY))
+            return DaySpan(name, self._start(day), self._start(day + _DAY))
         first = day.replace(day=1)
         following = (first + 31 * _DAY).replace(day=1)
         this_month = following > self.today
         end = min(following, self.today - _NAMED * _DAY)
         name = "Earlier this month" if this_month else f"{day:%B %Y}"
-        return Span(name, self._start(first), self._start(end))
+        return DaySpan(name, self._start(first), self._start(end))
 
     def moment(self, when: datetime) -> str:
         """What its heading leaves unsaid of an earlier day: `23:11`, or `Sat 14` in a month."""

@@ -89,7 +89,7 @@ class TodosDisplay(Struct, frozen=True, kw_only=True):
     items: tuple[Todo, ...]
 
 
-class Span(Struct, frozen=True, kw_only=True):
+class StyledSpan(Struct, frozen=True, kw_only=True):
     """A piece of terminal text in one style; `fg`, `bg`: "#rrggbb", or "" for the default."""
 
     text: str
@@ -105,7 +105,7 @@ class Span(Struct, frozen=True, kw_only=True):
 class ScreenDisplay(Struct, frozen=True, kw_only=True):
     """A terminal screen, as stored for interactive shells, without trailing blanks."""
 
-    lines: tuple[tuple[Span, ...], ...]
+    lines: tuple[tuple[StyledSpan, ...], ...]
 
 
 class TableDisplay(Struct, frozen=True, kw_only=True):

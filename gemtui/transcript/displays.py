@@ -22,7 +22,7 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    Span,
+    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -179,7 +179,7 @@ def _todo(item: Part) -> Todo:
 
 def _screen(lines: list[object]) -> ScreenDisplay | None:
     """A terminal screen without the blanks that pad it to full size; None for other lists."""
-    drawn: list[tuple[Span, ...]] = []
+    drawn: list[tuple[StyledSpan, ...]] = []
     for line in lines:
         if not isinstance(line, list) or not all(_is_span(token) for token in line):
             return None
@@ -193,8 +193,8 @@ def _is_span(token: object) -> bool:
     return isinstance(token, Mapping) and isinstance(token.get("text"), str)
 
 
-def _span(token: Part) -> Span:
-    return Span(
+def _span(token: Part) -> StyledSpan:
+    return StyledSpan(
         text=string(token.get("text")),
         bold=token.get("bold") is True,
         italic=token.get("italic") is True,
@@ -206,7 +206,7 @@ def _span(token: Part) -> Span:
     )
 
 
-def _without_padding(spans: list[Span]) -> tuple[Span, ...]:
+def _without_padding(spans: list[StyledSpan]) -> tuple[StyledSpan, ...]:
     while spans:
         last = spans.pop()
         if text := last.text.rstrip(" "):

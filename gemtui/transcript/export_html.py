@@ -21,7 +21,7 @@ from gemtui.transcript.display_model import (
     DiffDisplay,
     Display,
     ScreenDisplay,
-    Span,
+    StyledSpan,
     TableDisplay,
     TextDisplay,
     TodosDisplay,
@@ -235,7 +235,7 @@ def _row(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(clean(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
-def _span(span: Span) -> str:
+def _span(span: StyledSpan) -> str:
     text = escape(clean_line(span.text) if "\n" in span.text else clean(span.text))
     tags = [tag for tag in ("b", "i", "u") if getattr(span, _STYLES[tag])]
     if span.fg in BASIC and not span.bg:

@@ -17,7 +17,7 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    Span,
+    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -169,9 +169,9 @@ def test_screens_lose_their_padding() -> None:
     ]
     assert display_of(value) == ScreenDisplay(
         lines=(
-            (Span(text="green", fg="#008000", bold=True), Span(text=" plain")),
+            (StyledSpan(text="green", fg="#008000", bold=True), StyledSpan(text=" plain")),
             (),
-            (Span(text="end"),),
+            (StyledSpan(text="end"),),
         )
     )
 

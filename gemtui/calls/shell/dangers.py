@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from gemtui.calls.env_files import hook_variables, is_risky
 from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import Judgement, judge
-from gemtui.calls.shell.parser import Span, spans
+from gemtui.calls.shell.parser import CommandSpan, spans
 from gemtui.calls.shell.quote import words
 from gemtui.calls.shell.targets import LEAVES, Reach
 from gemtui.text import holds_controls
@@ -107,7 +107,7 @@ def dangers(
     return tuple(seen)
 
 
-def _why(span: Span, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
+def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
     """Return why a piece of a command is dangerous, and where what follows it runs."""
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:

@@ -108,7 +108,7 @@ def parse_command(text: str) -> ParsedCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class CommandSpan:
     """A piece of a command line from character `start` to `end`.
 
     `kind`: what the grammar calls it, such as `command`; `name`: of a command, without quotes.
@@ -120,7 +120,7 @@ class Span:
     end: int
 
 
-def spans(text: str) -> tuple[Span, ...] | None:
+def spans(text: str) -> tuple[CommandSpan, ...] | None:
     """Return where commands, redirections and substitutions stand, in order, inner ones too.
 
     None if the command line can't be taken apart.
@@ -129,14 +129,14 @@ def spans(text: str) -> tuple[Span, ...] | None:
     tree = source.tree() if text.strip(BLANKS) else None
     if tree is None or tree.root_node.has_error:
         return None
-    found: list[Span] = []
+    found: list[CommandSpan] = []
     stack = [tree.root_node]
     while stack:
         node = stack.pop()
         name = _name(node, node.type, source.slice)
         if name:
             start, end = source.place(node)
-            found.append(Span(kind=node.type, name=name, start=start, end=end))
+            found.append(CommandSpan(kind=node.type, name=name, start=start, end=end))
         stack.extend(reversed(node.children))
     return tuple(found)
 

@@ -19,14 +19,19 @@ from gemtui.ui.kit.bars import GAP, LEAST
 from gemtui.ui.kit.keys import BY_ID
 
 
-class Span(NamedTuple):
+class Period(NamedTuple):
     """A time until now; None = all there is."""
 
     words: str
     days: int | None
 
 
-SPANS = (Span("all time", None), Span("30 days", 30), Span("7 days", 7), Span("24 hours", 1))
+SPANS = (
+    Period("all time", None),
+    Period("30 days", 30),
+    Period("7 days", 7),
+    Period("24 hours", 1),
+)
 
 
 def since(span: int, now: datetime) -> datetime | None:

@@ -18,7 +18,7 @@ from gemtui.transcript.display_model import (
     JsonDisplay,
     MatchesDisplay,
     ScreenDisplay,
-    Span,
+    StyledSpan,
     TableDisplay,
     TextDisplay,
     TodosDisplay,
@@ -184,12 +184,12 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
     return Body(lines=(*whole(before, look), *gap, *whole(after, look), *cut), facts=facts)
 
 
-def _size(line: Sequence[Span]) -> int:
+def _size(line: Sequence[StyledSpan]) -> int:
     """What drawing a line of a screen costs, in characters."""
     return sum(len(span.text) + _SPAN for span in line)
 
 
-def _spans(line: Sequence[Span], look: Look) -> Pieces:
+def _spans(line: Sequence[StyledSpan], look: Look) -> Pieces:
     """The pieces of a line, without the end of a very long one."""
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))

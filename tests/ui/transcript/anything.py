@@ -16,7 +16,7 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    Span,
+    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -84,7 +84,7 @@ values = st.recursive(
 )
 
 _spans = st.builds(
-    Span,
+    StyledSpan,
     text=text,
     bold=st.booleans(),
     inverse=st.booleans(),

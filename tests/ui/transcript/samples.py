@@ -16,7 +16,7 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    Span,
+    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -168,8 +168,8 @@ _FILES = FilesDisplay(
 )
 _SCREEN = ScreenDisplay(
     lines=(
-        (Span(text="green", fg="#008000"), Span(text=" plain")),
-        (Span(text="bold", bold=True), Span(text=" inverse", inverse=True)),
+        (StyledSpan(text="green", fg="#008000"), StyledSpan(text=" plain")),
+        (StyledSpan(text="bold", bold=True), StyledSpan(text=" inverse", inverse=True)),
     )
 )
 _TABLE = TableDisplay(
