@@ -17,7 +17,7 @@ from typing import Any
 from gemtui.agent.detect import detect_cli
 from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.stderr import stderr_end, told
 from gemtui.errors import GemtuiError, OptionError, ProviderError
@@ -67,7 +67,7 @@ class GeminiCliProvider:
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         self.config = dict(config or {})
         _check(self.config)
-        self._adapter = GeminiAdapter()
+        self._adapter = UnguardedAdapter()
 
     @classmethod
     def get_metadata(cls) -> dict[str, Any]:

@@ -250,7 +250,7 @@ def owner_lives(owner: Owner | None) -> bool:
     return bool(process_tree.living((ProcessId(pid=owner.pid, began=owner.began),)))
 
 
-class GeminiAdapter:
+class UnguardedAdapter:
     """Runs Gemini CLI, each run in a process tree and a folder of its own.
 
     `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
@@ -498,7 +498,7 @@ def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, 
 
 
 def planned_machine(
-    adapter: GeminiAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
+    adapter: UnguardedAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
     """Return what commands in `cwd` depend on, and a remark if there is no CLI that can run.
 

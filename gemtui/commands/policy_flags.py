@@ -6,7 +6,7 @@ import uuid
 from dataclasses import replace
 
 from gemtui.agent.command import command_of
-from gemtui.agent.gemini import GeminiAdapter, planned_machine
+from gemtui.agent.gemini import UnguardedAdapter, planned_machine
 from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_dry import report
@@ -22,7 +22,7 @@ def flags(name: str, words: RunArguments) -> int:
     """
     policies = (name, *words.options.get("policies", ()))
     options = options_of({**words.options, "policies": policies})
-    adapter = GeminiAdapter()
+    adapter = UnguardedAdapter()
     machine, missing = planned_machine(adapter, options.cwd)
     folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()
     command = command_of("", options, machine, folder=folder, session_id=None)

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from gemtui.agent.command import Command
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.jsonout import encode
@@ -15,7 +15,7 @@ from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
 
 
-def show(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
+def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
     """Print what `adapter` would run. Raises CliNotFound, OptionError."""
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)

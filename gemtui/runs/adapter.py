@@ -25,7 +25,7 @@ from gemtui.runs.user_commands import (
 )
 
 
-class GeminiAdapter(gemini.GeminiAdapter):
+class GeminiAdapter(gemini.UnguardedAdapter):
     """Runs Gemini CLI; a session is copied before a run resumes it, and watched meanwhile.
 
     Where the options say so, a person is asked before tool calls.

@@ -15,7 +15,7 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.ending import RunState
@@ -24,7 +24,7 @@ from gemtui.runs.outcome import RunOutcome, RunProgress
 from tests.fake_cli import CHILD, HELP, INIT
 from tests.patience import PATIENCE
 
-Fake = Callable[..., GeminiAdapter]
+Fake = Callable[..., UnguardedAdapter]
 SMALL = 400_000
 """Bytes of the disk."""
 
@@ -49,7 +49,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def fake(disk: Path, tmp_path: Path) -> Fake:
     """An adapter with its runs on the small disk, whose CLI does these steps."""
 
-    def adapter(*steps: str) -> GeminiAdapter:
+    def adapter(*steps: str) -> UnguardedAdapter:
         (tmp_path / "help.txt").write_text(HELP)
         program = tmp_path / "gemini"
         program.write_text(
@@ -58,7 +58,7 @@ def fake(disk: Path, tmp_path: Path) -> Fake:
             f"exec {shlex.join([sys.executable, str(CHILD), *steps])}\n"
         )
         program.chmod(0o755)
-        return GeminiAdapter(cli=program, runs=disk / "runs", environ=dict(os.environ))
+        return UnguardedAdapter(cli=program, runs=disk / "runs", environ=dict(os.environ))
 
     return adapter
 

@@ -18,7 +18,7 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, TextDelta, ToolResult
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.settings import settings_unread
@@ -40,7 +40,7 @@ HELP = """Options:
 INIT = '{"type":"init","session_id":"s1","model":"auto"}'
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 OK = '{"type":"result","status":"success"}'
-Fake = Callable[..., GeminiAdapter]
+Fake = Callable[..., UnguardedAdapter]
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     monkeypatch.setenv("HOME", str(tmp_path))
     runs = tmp_path / "runs"
 
-    def adapter(*steps: str) -> GeminiAdapter:
+    def adapter(*steps: str) -> UnguardedAdapter:
         (tmp_path / "help.txt").write_text(HELP)
         version = "0.61.0"
         if steps and steps[0].startswith("version:"):
@@ -63,7 +63,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
             f"exec {words}\n"
         )
         program.chmod(0o755)
-        return GeminiAdapter(cli=program, runs=runs, environ=dict(os.environ))
+        return UnguardedAdapter(cli=program, runs=runs, environ=dict(os.environ))
 
     yield adapter
     for folder in runs.glob("*"):
@@ -108,7 +108,7 @@ async def test_what_is_known_of_the_cli_is_told_first(fake: Fake, tmp_path: Path
     assert init.capabilities["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
 
 
-async def starting(adapter: GeminiAdapter, folder: Path) -> tuple[asyncio.Task[object], Path]:
+async def starting(adapter: UnguardedAdapter, folder: Path) -> tuple[asyncio.Task[object], Path]:
     """A run that is just being started, and the fifo that lets it go on when it is written to."""
     asked, go = folder / "asked", folder / "go"
     os.mkfifo(go)
@@ -235,7 +235,7 @@ async def test_the_turns_are_counted_while_nobody_reads(fake: Fake, tmp_path: Pa
     async with asyncio.timeout(PATIENCE):
         ended = await run.wait()
     assert (ended.limit, ended.aborted) == ("turns", False)
-    other = GeminiAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
+    other = UnguardedAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
     assert other is not None
     events = await collect(other.events())
     assert types(events).count("tool_result") == 2
@@ -339,7 +339,7 @@ async def test_a_time_limit_is_said_in_seconds(fake: Fake, tmp_path: Path) -> No
 async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> None:
     broken = fake()
     broken.cli().write_text("#!/nowhere/sh\n")
-    old = GeminiAdapter(cli=tmp_path / "old", runs=broken.runs)
+    old = UnguardedAdapter(cli=tmp_path / "old", runs=broken.runs)
     (tmp_path / "old").write_text("#!/bin/sh\necho 0.10.0\n")
     (tmp_path / "old").chmod(0o755)
     for adapter, words in ((broken, "can't be started"), (old, "0.10.0 can't report a run")):
@@ -347,7 +347,7 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> N
         assert types(events) == ["init", "error", "done"]
         assert words in str(done(events).result)
     assert not (tmp_path / "runs").exists()
-    missing = GeminiAdapter(environ={"PATH": str(tmp_path / "empty"), "HOME": str(tmp_path)})
+    missing = UnguardedAdapter(environ={"PATH": str(tmp_path / "empty"), "HOME": str(tmp_path)})
     assert not await missing.is_available()
     events = await collect(missing.run("x", AgentOptions(cwd=tmp_path)))
     assert types(events) == ["init", "error", "done"]
@@ -369,7 +369,7 @@ async def test_a_long_line_and_a_flood_lose_nothing(fake: Fake, tmp_path: Path) 
 async def test_a_run_can_be_followed_from_another_process(fake: Fake, tmp_path: Path) -> None:
     adapter = fake(*lines(INIT, HELLO), "wait")
     run = await asyncio.to_thread(adapter.start, "x", AgentOptions(cwd=tmp_path))
-    other = GeminiAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
+    other = UnguardedAdapter(runs=adapter.runs).attach(RunFolder(run.folder.path))
     assert other is not None
     seen = []
     async for event in other.events():
@@ -438,7 +438,7 @@ async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(
     fake: Fake, tmp_path: Path
 ) -> None:
     cli = fake("wait").cli()
-    adapter = GeminiAdapter(cli=cli, runs=tmp_path / "runs", guard=Unwilling())
+    adapter = UnguardedAdapter(cli=cli, runs=tmp_path / "runs", guard=Unwilling())
     events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))
     assert types(events) == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)

@@ -30,7 +30,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import KILLED, RUN_TAG, RunFolder
 from gemtui.agent.settings import settings_unread
@@ -45,12 +45,12 @@ pytestmark = pytest.mark.usefixtures("remembered_help")
 YOLO = ApprovalMode.YOLO
 
 
-def adapter(gemini: GeminiCli, model: ModelServer, *, relaunch: bool = False) -> GeminiAdapter:
+def adapter(gemini: GeminiCli, model: ModelServer, *, relaunch: bool = False) -> UnguardedAdapter:
     """Starts runs; `relaunch`: in two processes, as a user's CLI is."""
     environ = gemini.environment(model.url)
     if relaunch:
         environ.pop(NO_RELAUNCH)
-    return GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
+    return UnguardedAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
 
 
 def options(gemini: GeminiCli, **more: Any) -> AgentOptions:
@@ -363,7 +363,7 @@ async def test_an_untrusted_folder_is_not_trusted_silently(gemini: GeminiCli) ->
     with ModelServer([answer(text("ok"))]) as model:
         strict = adapter(gemini, model)
         environ = {k: v for k, v in strict.machine().environ.items() if "TRUST" not in k}
-        strict = GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
+        strict = UnguardedAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
         events = await collect(strict.run("go", options(gemini)))
         assert events[-1].metadata == {"complete": False, "exitCode": 55}
         trusting = await collect(strict.run("go", options(gemini, trust=True)))
@@ -398,7 +398,7 @@ async def test_commands_that_lost_the_tag_end_with_their_run(gemini: GeminiCli) 
     shell = call("run_shell_command", command=command)
     with ModelServer([answer(shell), answer(text("Done."))]) as model:
         environ = gemini.environment(model.url) | {"SURFACE": "Github"}
-        starter = GeminiAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
+        starter = UnguardedAdapter(cli=gemini.program, runs=gemini.folder / "runs", environ=environ)
         run = starter.start("go", options(gemini))
         events = await collect(run.events())
         ended = await run.wait()

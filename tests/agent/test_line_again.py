@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.command import line_again
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from gemtui.policy.model.rules import ApprovalMode
@@ -18,7 +18,7 @@ OLDER = HELP.replace("--policy           Policies", "--allowed-tools    Tools   
 
 
 async def ended(options: AgentOptions) -> GeminiRun:
-    run = await GeminiAdapter().begin("say it", options)
+    run = await UnguardedAdapter().begin("say it", options)
     await run.wait()
     return run
 

@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import Machine, command_of
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError
 from tests.fake_cli import INIT, OK, FakeCli
@@ -99,7 +99,7 @@ async def test_the_library_starts_nothing_either(tmp_path: Path, fake_cli: FakeC
     fake_cli(f"print:{INIT}", f"print:{OK}")
     policy = tmp_path / "mine.toml"
     policy.write_text("[[rules]]\n")
-    adapter = GeminiAdapter()
+    adapter = UnguardedAdapter()
     events = adapter.run("x", AgentOptions(policies=(policy,), cwd=tmp_path))
     with pytest.raises(OptionError, match="knows no table"):
         await anext(events)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.agent.gemini import GeminiAdapter, owner_lives
+from gemtui.agent.gemini import UnguardedAdapter, owner_lives
 from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
 from gemtui.kept.resume_guard import settle_left
 from gemtui.kept.run_copies import aftermath_of, kept_of
@@ -96,7 +96,7 @@ async def test_output_that_is_no_file_ends_as_a_run_without_words(folder: RunFol
         os.mkfifo(path)
     folder.write_request(REQUEST)
     folder.finish(EXIT)
-    run = GeminiAdapter(runs=folder.path.parent).attach(folder)
+    run = UnguardedAdapter(runs=folder.path.parent).attach(folder)
     assert run is not None
     assert [event.type for event in [each async for each in run.events()]][-1] == "done"
     assert [run.id for run in list_runs(folder.path.parent)] == ["one"]
@@ -134,7 +134,7 @@ def test_no_folder_stops_the_list(
         (folder.path / "abort").write_text(json.dumps(abort))
         for run in list_runs(runs):
             json.dumps(run.to_dict())
-        attached = GeminiAdapter(runs=runs).attach(folder)
+        attached = UnguardedAdapter(runs=runs).attach(folder)
         assert attached is None or attached.supervised() in (True, False)
         assert folder.aborted() in (None, *Abort)
         assert owner_lives(folder.owner()) in (True, False)

@@ -22,7 +22,7 @@ import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Request, RunFolder
 from tests.bench import deltas, minimal
@@ -140,7 +140,7 @@ def _ended(folder: Path, *, stubborn: bool) -> Cost:
     program = folder / "gemini"
     program.write_text(_tree(stubborn=stubborn))
     program.chmod(0o755)
-    adapter = GeminiAdapter(cli=program, runs=folder / "runs", environ=environ(folder))
+    adapter = UnguardedAdapter(cli=program, runs=folder / "runs", environ=environ(folder))
     run = adapter.start("go", AgentOptions(cwd=folder))
     while len(process_tree.tagged(run.folder.id)) < CHILDREN + 1:
         time.sleep(0.01)

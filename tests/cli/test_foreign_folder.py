@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.match import pattern_process
 from gemtui.processes import find_program
@@ -87,7 +87,7 @@ async def test_relative_entries_of_pythonpath_are_not_of_that_folder(
     cli.chmod(0o755)
     monkeypatch.chdir(foreign.path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("", ".", "../foreign")))
-    adapter = GeminiAdapter(cli=Path("../cli"), runs=Path("../runs"))
+    adapter = UnguardedAdapter(cli=Path("../cli"), runs=Path("../runs"))
     events = [event async for event in adapter.run("Go", AgentOptions(cwd=Path()))]
     assert foreign.ran == []
     assert isinstance(events[-1].payload, Done)
@@ -154,7 +154,7 @@ async def test_the_real_cli_runs_in_such_a_folder(
 ) -> None:
     with ModelServer([answer(text("Hi."))]) as model:
         environ = {**os.environ, **gemini.environment(model.url)}
-        adapter = GeminiAdapter(cli=gemini.program, runs=tmp_path / "runs", environ=environ)
+        adapter = UnguardedAdapter(cli=gemini.program, runs=tmp_path / "runs", environ=environ)
         options = AgentOptions(cwd=foreign.path, model=MODEL, trust=True)
         async with asyncio.timeout(PATIENCE):
             events = [event async for event in adapter.run("Hello", options)]

@@ -21,7 +21,7 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.trust import remember
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
@@ -271,7 +271,7 @@ async def test_a_killed_gemtui_leaves_a_run_to_attach_to(running: Any) -> None:
     process.communicate()
     (run,) = list_runs(runs_dir())
     assert run.state is RunState.RUNNING
-    attached = GeminiAdapter().attach(run.folder)
+    attached = UnguardedAdapter().attach(run.folder)
     assert attached is not None
     seen = []
     async for event in attached.events():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.events import AgentEvent, Done, DoneStatus
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.kept.resume_guard import ResumeGuard
@@ -42,7 +42,7 @@ class Chat:
     async def ask(self, prompt: str, said: str, *, resume: str | None = None) -> Done:
         with ModelServer([answer(text(said))]) as model:
             environ = self.gemini.environment(model.url)
-            adapter = GeminiAdapter(
+            adapter = UnguardedAdapter(
                 cli=self.gemini.program, runs=self.runs, environ=environ, guard=self._guard
             )
             events = await self._all(adapter, prompt, resume)
@@ -52,7 +52,7 @@ class Chat:
         return done
 
     async def _all(
-        self, adapter: GeminiAdapter, prompt: str, resume: str | None
+        self, adapter: UnguardedAdapter, prompt: str, resume: str | None
     ) -> list[AgentEvent]:
         options = AgentOptions(
             cwd=self.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume
@@ -128,7 +128,7 @@ async def test_a_resume_in_the_same_minute_is_told_apart(gemini: GeminiCli) -> N
 
 def _resumed(chat: Chat, id: str, model: ModelServer) -> GeminiRun:
     """A run that goes on with a session, started and left alone: nobody follows it."""
-    adapter = GeminiAdapter(
+    adapter = UnguardedAdapter(
         cli=chat.gemini.program,
         runs=chat.runs,
         environ=chat.gemini.environment(model.url),

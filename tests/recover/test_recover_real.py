@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.recover.history import recover
@@ -29,7 +29,7 @@ async def test_each_record_of_the_cli_tells_of_the_file(gemini: GeminiCli) -> No
         call("read_file", file_path="./a.txt", start_line=4, end_line=5),
     ]
     with ModelServer([*(answer(each) for each in calls), answer(text("Done."))]) as model:
-        adapter = GeminiAdapter(
+        adapter = UnguardedAdapter(
             cli=gemini.program,
             runs=gemini.folder / "runs",
             environ=gemini.environment(model.url),

@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.agent.events import AgentEvent, Done, TextDelta, ToolUse
 from gemtui.agent.fold import Fold
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich, stored_part
@@ -83,7 +83,7 @@ async def run(
     fold = Fold(prompt, began=datetime.now(UTC), model=MODEL)
     event: AgentEvent | None = None
     with ModelServer(turns) as model:
-        adapter = GeminiAdapter(
+        adapter = UnguardedAdapter(
             cli=gemini.program, runs=gemini.folder / "runs", environ=gemini.environment(model.url)
         )
         async with asyncio.timeout(PATIENCE):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
@@ -29,7 +29,7 @@ async def run(gemini: GeminiCli, turns: Sequence[Turn], *, stop_at: str | None =
     """A run to its end, with what its session adds; `stop_at`: the file whose write stops it."""
     options = AgentOptions(cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO)
     with ModelServer(turns) as model:
-        adapter = GeminiAdapter(
+        adapter = UnguardedAdapter(
             cli=gemini.program, runs=gemini.folder / "runs", environ=gemini.environment(model.url)
         )
         started = await asyncio.to_thread(adapter.start, "Do it", options)

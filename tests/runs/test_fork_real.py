@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.policy.model.rules import ApprovalMode
@@ -32,7 +32,7 @@ async def ask(
 ) -> tuple[str, list[dict[str, Any]]]:
     """The id of the session that a prompt went to, and what the model was sent first."""
     with ModelServer(turns) as model:
-        adapter = GeminiAdapter(
+        adapter = UnguardedAdapter(
             cli=gemini.program,
             runs=gemini.folder / "runs",
             environ=gemini.environment(model.url),

@@ -22,8 +22,8 @@ import pytest
 from gemtui.agent import process_tree
 from gemtui.agent.approval import ALTERED, MOVED, UNGATED, Approval, ApprovalRequest
 from gemtui.agent.events import AgentEvent, PermissionRequest
-from gemtui.agent.gemini import GeminiAdapter as Unchecked
 from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.gemini import UnguardedAdapter as Unchecked
 from gemtui.agent.run_folder import KILLED, RunFolder
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME

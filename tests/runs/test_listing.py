@@ -17,7 +17,7 @@ import pytest
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
@@ -169,7 +169,7 @@ def test_what_a_start_has_left_stays_while_something_of_it_goes_on(tmp_path: Pat
 async def test_a_run_is_not_lost_before_its_supervisor_has_said_who_it_is(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "new")
     folder.write_request(Request(id="new", argv=("/bin/true",), cwd="/", environ={}))
-    run = GeminiAdapter(runs=tmp_path).attach(folder)
+    run = UnguardedAdapter(runs=tmp_path).attach(folder)
     assert run is not None
     assert run.supervised()
     with subprocess.Popen([sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]):

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
 from gemtui.runs.ending import RunState
@@ -36,7 +36,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> Iterator[RunFolder]:
 
 
 def start(tmp_path: Path, runs: Path | None = None) -> GeminiRun:
-    adapter = GeminiAdapter(runs=runs or tmp_path / "runs")
+    adapter = UnguardedAdapter(runs=runs or tmp_path / "runs")
     run = adapter.start("go", AgentOptions(cwd=tmp_path))
     wait_for(lambda: run.folder.stdout.exists() and run.folder.stdout.read_text().count("\n") == 2)
     return run
@@ -99,7 +99,7 @@ def test_stopping_it_leaves_nothing(tmp_path: Path, orphan: RunFolder) -> None:
 
 
 async def test_looking_at_it_does_not_end_it(tmp_path: Path, orphan: RunFolder) -> None:
-    run = GeminiAdapter(runs=tmp_path / "runs").attach(orphan)
+    run = UnguardedAdapter(runs=tmp_path / "runs").attach(orphan)
     assert isinstance(run, GeminiRun)
     events = [event async for event in run.events()]
     assert events[-1].type == "done"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent import trust
-from gemtui.agent.gemini import GeminiAdapter, GeminiRun
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.stored_options import to_dict
@@ -54,7 +54,7 @@ class RunRegistry:
 
     def __init__(
         self,
-        adapter: GeminiAdapter,
+        adapter: UnguardedAdapter,
         home: Path,
         *,
         clock: Callable[[], datetime],

@@ -15,7 +15,7 @@ from textual.widgets import Checkbox, Input, OptionList, Select
 
 from gemtui.agent import process_tree
 from gemtui.agent.folder_options import remember as remember_options
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember, remembered
 from gemtui.config import Config
@@ -968,7 +968,7 @@ async def test_a_run_of_another_gemtui_is_seen_and_not_asked_about(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     fake_cli(START, says("Not yours."), "wait")
-    run = await asyncio.to_thread(GeminiAdapter().start, "theirs", AgentOptions(cwd=project))
+    run = await asyncio.to_thread(UnguardedAdapter().start, "theirs", AgentOptions(cwd=project))
     async with person(home / ".gemini", WIDE, project=project) as me:
         await me.sees("2 Run ●")
         await me.press("ctrl+q")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
 from gemtui.sessions.summary import Flag
@@ -317,7 +317,7 @@ async def test_a_session_in_which_a_run_goes_on_is_not_deleted(
         await me.press("d")
         await me.sees("Delete this session?")
         options = AgentOptions(cwd=tmp_path, resume=chosen.id)
-        run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
+        run = await asyncio.to_thread(UnguardedAdapter().start, "go on", options)
         await me.press("y")
         await me.until(lambda: any("A run is using this session" in said for said in me.said))
         assert chosen.path.exists()

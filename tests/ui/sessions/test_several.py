@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.gemini import GeminiAdapter
+from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
 from gemtui.sessions.listing import Heading, SessionRow
@@ -308,7 +308,7 @@ async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
         await me.press("space", "space")
         [idle] = [each for each in me.rows.selected if each.id != busy.id]
         options = AgentOptions(cwd=tmp_path, resume=busy.id)
-        run = await asyncio.to_thread(GeminiAdapter().start, "go on", options)
+        run = await asyncio.to_thread(UnguardedAdapter().start, "go on", options)
         await me.press("d")
         await me.sees("Delete this session?", idle.title, f"{busy.title}: A run is using")
         await me.press("y")
