@@ -34,7 +34,7 @@ _KNOWN = {
 """What a terminal understands, by a part of its name."""
 
 
-class Notice(Struct, frozen=True, kw_only=True):
+class Notification(Struct, frozen=True, kw_only=True):
     """What happened: where, in `title`, and what, in `text`."""
 
     title: Clean
@@ -87,13 +87,13 @@ def ask_tmux(*words: str) -> str | None:
     return answer.stdout.decode(errors="replace").strip() or None
 
 
-def rung(notice: Notice, terminal: RingingTerminal) -> str:
+def rung(notice: Notification, terminal: RingingTerminal) -> str:
     """Return what rings the bell of a terminal and has it show a notification."""
     codes = (f"\x1b]{code}\x1b\\" for code in _codes(notice, terminal.osc))
     return BELL + "".join(map(_through_tmux, codes) if terminal.tmux else codes)
 
 
-def _codes(notice: Notice, osc: int | None) -> Iterator[str]:
+def _codes(notice: Notification, osc: int | None) -> Iterator[str]:
     title, text = ellipsis(notice.title, TITLE), ellipsis(notice.text, TEXT)
     match osc:
         case 9:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
+from gemtui.notify import Notification, RingingTerminal, ringing_terminal, rung
 from gemtui.text import Clean, clean_line
 from tests.hostile import ATTACK, ESCAPES, FILE_NAME, LONG, ORDER, UNTERMINATED
 
-NOTICE = Notice(title=Clean("gemtui: api"), text=Clean("Fix it; then test: it asks."))
+NOTICE = Notification(title=Clean("gemtui: api"), text=Clean("Fix it; then test: it asks."))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_bytes_of_each_terminal(terminal: RingingTerminal, written: str) -> 
 @pytest.mark.parametrize("hostile", [ATTACK, *ESCAPES, *ORDER, LONG, UNTERMINATED, FILE_NAME])
 def test_nothing_foreign_ends_or_begins_an_escape_code(osc: int, hostile: str) -> None:
     text = clean_line(hostile)
-    inside = rung(Notice(title=text, text=text), RingingTerminal(osc)).removeprefix("\a")
+    inside = rung(Notification(title=text, text=text), RingingTerminal(osc)).removeprefix("\a")
     codes = re.findall(r"\x1b\][^\x1b]*\x1b\\", inside)
     assert "".join(codes) == inside
     assert len(codes) == (2 if osc == 99 else 1)
@@ -86,10 +86,10 @@ def test_nothing_foreign_ends_or_begins_an_escape_code(osc: int, hostile: str) -
 
 
 def test_a_title_does_not_reach_into_the_text() -> None:
-    notice = Notice(title=Clean("a;b"), text=Clean("c"))
+    notice = Notification(title=Clean("a;b"), text=Clean("c"))
     assert "notify;a,b;c" in rung(notice, RingingTerminal(777))
 
 
 def test_a_long_text_is_cut() -> None:
-    notice = Notice(title=Clean("t" * 999), text=Clean("x" * 9999))
+    notice = Notification(title=Clean("t" * 999), text=Clean("x" * 9999))
     assert len(rung(notice, RingingTerminal(777))) < 300

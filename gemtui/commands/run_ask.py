@@ -20,7 +20,7 @@ import click
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
-from gemtui.notify import Notice, RingingTerminal, ringing_terminal, rung
+from gemtui.notify import Notification, RingingTerminal, ringing_terminal, rung
 from gemtui.paths import config_file
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.runs.conversation import Asked, Conversation, Counted, Given
@@ -83,7 +83,7 @@ class AskingTerminal:
                 return found
         return os.terminal_size((80, 24))
 
-    def ring(self, notice: Notice) -> None:
+    def ring(self, notice: Notification) -> None:
         """Tell somebody who looks elsewhere, in the way of the settings."""
         ring = Config().ring
         with suppress(GemtuiError):
@@ -274,9 +274,9 @@ class TerminalQuestions:
             like = await asyncio.to_thread(like_this, question.request, self._talk.cwd)
             self._tell(f"Revoked: {like.words}")
 
-    def _notice(self, asked: Asked) -> Notice:
+    def _notice(self, asked: Asked) -> Notification:
         where = clean_line(f"gemtui: {self._talk.cwd.name}")
-        return Notice(
+        return Notification(
             title=where, text=clean_line(f"a run asks: {asked.question.request.tool_name}")
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.notify import Notice
+from gemtui.notify import Notification
 from gemtui.paths import config_file, live_dir
 from gemtui.text import Clean, clean_line
 from gemtui.ui.kit.ringer import PAUSE, Ringer
@@ -172,12 +172,12 @@ def test_what_comes_soon_after_a_ring_waits_and_is_told_together() -> None:
     timers: list[tuple[float, Callable[[], None]]] = []
     ringer = Ringer(lambda notice: sounded.append(notice.text), lambda *timer: timers.append(timer))
     for number in range(100):
-        ringer.ring(Notice(title=Clean("t"), text=Clean(f"run {number}")))
+        ringer.ring(Notification(title=Clean("t"), text=Clean(f"run {number}")))
     assert sounded == ["run 0"]
     ((seconds, go_on),) = timers
     assert seconds == PAUSE
     go_on()
     assert sounded == ["run 0", "run 99 (and 98 more)"]
     timers.pop()[1]()
-    ringer.ring(Notice(title=Clean("t"), text=Clean("later")))
+    ringer.ring(Notification(title=Clean("t"), text=Clean("later")))
     assert sounded[2:] == ["later"]

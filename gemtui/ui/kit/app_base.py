@@ -27,7 +27,7 @@ from textual.screen import Screen, ScreenResultType
 from textual.signal import Signal
 
 from gemtui.config import Config, Ring
-from gemtui.notify import BELL, Notice, ringing_terminal, rung
+from gemtui.notify import BELL, Notification, ringing_terminal, rung
 from gemtui.paths import state_dir
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.summary import Summary
@@ -92,7 +92,7 @@ class AppBase(App[None]):
         self.glyphs: Glyphs = ASCII if config.ascii else UNICODE
         self.signs_changed: Signal[None] = Signal(self, "signs changed")
         self._named, self._title = False, _NOTHING
-        self._news: Notice | None = None
+        self._news: Notification | None = None
         self._ringer = Ringer(self._sound, self.set_timer)
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
@@ -257,12 +257,12 @@ class AppBase(App[None]):
 
     # --- what happens while nobody looks ---------------------------------------------------------
 
-    def ring(self, notice: Notice) -> None:
+    def ring(self, notice: Notification) -> None:
         """Tell somebody who looks elsewhere what has happened, in the way of the settings."""
         if self.config.ring is not Ring.OFF:
             self._ringer.ring(notice)
 
-    def _sound(self, notice: Notice) -> None:
+    def _sound(self, notice: Notification) -> None:
         """Bell or notification; the window is called by it until somebody is there."""
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
@@ -271,7 +271,7 @@ class AppBase(App[None]):
         else:
             self.run_worker(self._notify(notice), group="ring")
 
-    async def _notify(self, notice: Notice) -> None:
+    async def _notify(self, notice: Notification) -> None:
         self._write(rung(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
 
     def _is_seen(self) -> None:

@@ -18,7 +18,7 @@ from gemtui.ui.kit.keys import BY_ID, Key, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, CopyRequested
 
 
-class Notice(VerticalScroll, can_focus=True):
+class NoticePane(VerticalScroll, can_focus=True):
     """A heading, text below it, and the keys that help; the text can be selected and copied."""
 
     BINDINGS = bindings(Where.NOTICE)
@@ -62,7 +62,7 @@ class Notice(VerticalScroll, can_focus=True):
         self.post_message(BackRequested())
 
 
-class EmptyStore(Notice):
+class EmptyStore(NoticePane):
     """No sessions at all: where we looked, and what one can do about it."""
 
     BINDINGS = bindings(Where.EMPTY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gemtui.notify import Notice
+from gemtui.notify import Notification
 from gemtui.text import Clean
 
 PAUSE = 3.0
@@ -16,21 +16,21 @@ class Ringer:
 
     def __init__(
         self,
-        sound: Callable[[Notice], object],
+        sound: Callable[[Notification], object],
         later: Callable[[float, Callable[[], None]], object],
     ) -> None:
         self._sound, self._later = sound, later
-        self._held: list[Notice] = []
+        self._held: list[Notification] = []
         self._pausing = False
 
-    def ring(self, notice: Notice) -> None:
+    def ring(self, notice: Notification) -> None:
         """Ring now, or with all that comes until the pause after the last ring is over."""
         if self._pausing:
             self._held.append(notice)
         else:
             self._ring(notice)
 
-    def _ring(self, notice: Notice) -> None:
+    def _ring(self, notice: Notification) -> None:
         self._pausing = True
         self._sound(notice)
         self._later(PAUSE, self._go_on)
@@ -40,4 +40,4 @@ class Ringer:
         self._pausing = False
         if held:
             more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
-            self._ring(Notice(title=held[-1].title, text=Clean(f"{held[-1].text}{more}")))
+            self._ring(Notification(title=held[-1].title, text=Clean(f"{held[-1].text}{more}")))

@@ -12,7 +12,7 @@ from textual.content import Content
 from gemtui.agent.detect import Detected
 from gemtui.agent.options import AgentOptions, option_value, run_options, seconds_text
 from gemtui.agent.run_option import OptionKind, RunOption
-from gemtui.notify import Notice
+from gemtui.notify import Notification
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.ending import Status
@@ -110,21 +110,21 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
     return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
 
 
-def end_notice(run: LiveRun) -> Notice:
+def end_notice(run: LiveRun) -> Notification:
     """Return what tells somebody who looks elsewhere that a run has ended, and how."""
     how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
-def question_notice(run: LiveRun) -> Notice:
+def question_notice(run: LiveRun) -> Notification:
     """Return what tells somebody who looks elsewhere that a run asks, and about what."""
     return run_notice(run, f"asks about {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
-def run_notice(run: LiveRun, what: str) -> Notice:
+def run_notice(run: LiveRun, what: str) -> Notification:
     """Return what tells somebody who looks elsewhere of a run."""
     title = clean_line(f"gemtui: {run.cwd.name}")
-    return Notice(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
+    return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
 
 def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:

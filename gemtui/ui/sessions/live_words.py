@@ -9,7 +9,7 @@ from pathlib import PurePath
 from textual.content import Content
 from textual.style import Style
 
-from gemtui.notify import Notice
+from gemtui.notify import Notification
 from gemtui.sessions.live import LiveSession, LiveState
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import Glyphs, Role
@@ -70,11 +70,11 @@ def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]
         yield Content.assemble(key, (" shows", "dim")).stylize(link)
 
 
-def waiting_notice(live: LiveSession, title: str) -> Notice:
+def waiting_notice(live: LiveSession, title: str) -> Notification:
     """Return what tells somebody who looks elsewhere that a session with this title waits."""
     asked = live.question.message if live.question is not None else ""
     name = f"{title[:60]}: " if title else ""
-    return Notice(
+    return Notification(
         title=clean_line(f"gemtui: {project_name(live)}"),
         text=clean_line(f"{name}waits for you: {asked[:200]}"),
     )

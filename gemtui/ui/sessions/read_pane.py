@@ -29,7 +29,7 @@ from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
-from gemtui.ui.kit.notice import Notice
+from gemtui.ui.kit.notice import NoticePane
 from gemtui.ui.sessions.live_words import WORDS, state_words
 from gemtui.ui.sessions.loader import SessionLoader
 from gemtui.ui.sessions.marked_prompts import MarkedPrompts
@@ -85,7 +85,7 @@ class ReadPane(Vertical):
     def compose(self) -> ComposeResult:
         """Heading, then transcript or notice."""
         yield BarLine(id="heading", classes="heading", mark=self._glyphs.ellipsis)
-        yield Notice(ascii=self._glyphs.name == "ascii")
+        yield NoticePane(ascii=self._glyphs.name == "ascii")
         yield TranscriptView(open_thoughts=self._open_thoughts)
 
     @property
@@ -96,7 +96,7 @@ class ReadPane(Vertical):
     @property
     def front(self) -> Widget:
         """The widget that takes the focus: the transcript, or the notice in its place."""
-        return self.query_one(Notice) if self.has_class("-notice") else self.view
+        return self.query_one(NoticePane) if self.has_class("-notice") else self.view
 
     # --- what is shown -------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class ReadPane(Vertical):
         if not paths.isdisjoint((path, *path.parents)):
             self._news.set()
 
-    @on(Notice.AgainRequested)
+    @on(NoticePane.AgainRequested)
     def again(self) -> None:
         """Read the session from the start."""
         if self.summary is not None:
@@ -310,8 +310,8 @@ class ReadPane(Vertical):
 
     def _fail(self, error: Exception) -> None:
         heading = clean_line("This session can't be shown.")
-        self.query_one(Notice).say(heading, [clean_line(_reason(error))])
-        self._in_front(self.query_one(Notice))
+        self.query_one(NoticePane).say(heading, [clean_line(_reason(error))])
+        self._in_front(self.query_one(NoticePane))
         self.post_message(self.Changed())
 
     def _in_front(self, widget: Widget) -> None:
