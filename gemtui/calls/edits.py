@@ -25,7 +25,7 @@ _LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EditOutcome:
     """What an edit makes of a text.
 
     `after`: the whole text, with `\\n`. `count`: the places that changed. `exact`: whether the old
@@ -37,7 +37,7 @@ class Found:
     exact: bool = False
 
 
-def edited(before: str, old: str, new: str, *, several: bool) -> Found | None:
+def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | None:
     """Return what replacing `old` by `new` makes of a text; None = nothing like it was found.
 
     `before`: with `\\n` at the ends of lines. `several`: more than one place may change.
@@ -49,7 +49,7 @@ def edited(before: str, old: str, new: str, *, several: bool) -> Found | None:
     count = before.count(old)
     if count:
         after = before if count > 1 and not several else _ended(before, before.replace(old, new))
-        return Found(after, count, exact=True)
+        return EditOutcome(after, count, exact=True)
     return (
         _by_trimmed_lines(before, old, new)
         or _by_words(before, old, new, several=several)
@@ -107,7 +107,7 @@ def _indented(new: Sequence[str], indent: str) -> str:
     )
 
 
-def _by_trimmed_lines(before: str, old: str, new: str) -> Found | None:
+def _by_trimmed_lines(before: str, old: str, new: str) -> EditOutcome | None:
     source = lines(before)
     wanted = [line.strip(BLANKS) for line in old.split("\n")]
     count = at = 0
@@ -121,10 +121,10 @@ def _by_trimmed_lines(before: str, old: str, new: str) -> Found | None:
             source[at : at + len(wanted)] = [text]
             trimmed[at : at + len(wanted)] = [text.strip(BLANKS)]
         at += 1
-    return Found(_ended(before, "".join(source)), count) if count else None
+    return EditOutcome(_ended(before, "".join(source)), count) if count else None
 
 
-def _by_words(before: str, old: str, new: str, *, several: bool) -> Found | None:
+def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome | None:
     for delimiter in _DELIMITERS:
         old = old.replace(delimiter, f" {delimiter} ")
     words = [word for word in re.split(f"[{BLANKS}]+", old) if word]
@@ -136,10 +136,10 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> Found | None
         return None
     parts = new.split("\n")
     after = pattern.sub(lambda found: _indented(parts, found[1]), before, count=0 if several else 1)
-    return Found(_ended(before, after), count)
+    return EditOutcome(_ended(before, after), count)
 
 
-def _by_similarity(before: str, old: str, new: str, size: int) -> Found | None:
+def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | None:
     """`size`: of the old text as it was given, with its `\\r\\n`."""
     source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
@@ -155,7 +155,7 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> Found | None:
         if source[at + many - 1].endswith("\n"):
             replacement += "\n"
         source[at : at + many] = [replacement]
-    return Found(_ended(before, "".join(source)), len(places))
+    return EditOutcome(_ended(before, "".join(source)), len(places))
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gemtui.calls import javascript, paths
-from gemtui.calls.edits import Found, block, edited
+from gemtui.calls.edits import EditOutcome, block, edited
 from gemtui.files import read_small
 
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
@@ -42,7 +42,7 @@ _OWN = {
 """The arguments that these tools act on; the CLI takes others, by which its own dialog works."""
 
 
-class Kind(StrEnum):
+class EffectKind(StrEnum):
     """How an effect is described."""
 
     FILE = "file"
@@ -78,7 +78,7 @@ class Effect:
     before and after, "" = no file, or unknown.
     """
 
-    kind: Kind
+    kind: EffectKind
     tool: str
     arguments: Mapping[str, Any]
     path: str | None = None
@@ -95,7 +95,7 @@ class Effect:
     @property
     def is_new(self) -> bool:
         """Whether the call creates the file."""
-        return self.kind is Kind.FILE and not self.was
+        return self.kind is EffectKind.FILE and not self.was
 
     @property
     def mark(self) -> str:
@@ -120,7 +120,7 @@ def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Eff
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):
         return _command_effect(arguments, context)
-    return Effect(kind=Kind.OTHER, tool=tool, arguments=dict(arguments))
+    return Effect(kind=EffectKind.OTHER, tool=tool, arguments=dict(arguments))
 
 
 def unescapes(model: str | None) -> bool | None:
@@ -178,7 +178,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
     if runs != given.strip(javascript.BLANKS):
         remarks.append("Gemini CLI takes the wrapper off and runs just this")
     return Effect(
-        kind=Kind.COMMAND,
+        kind=EffectKind.COMMAND,
         tool=SHELL,
         arguments=dict(arguments),
         command=runs,
@@ -209,7 +209,7 @@ class _FailsError(Exception):
 
 def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
     kept = {name: arguments[name] for name in _OWN[tool] if name in arguments}
-    nothing = Effect(kind=Kind.FILE, tool=tool, arguments=kept)
+    nothing = Effect(kind=EffectKind.FILE, tool=tool, arguments=kept)
     texts = ("content",) if tool == WRITE else ("old_string", "new_string")
     if not all(isinstance(arguments.get(name), str) for name in ("file_path", *texts)):
         return replace(nothing, fails="an argument is missing, or is no text")
@@ -329,13 +329,13 @@ def _same(old: str, new: str) -> bool:
     return old.replace("\r\n", "\n") == new.replace("\r\n", "\n")
 
 
-def _not_made(edit: Found | None, *, same: bool) -> str:
+def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
     if edit is None:
         return "the text to replace is not in the file"
     return "it changes nothing" if same else f"the text to replace is there {edit.count} times"
 
 
-def _made_exact(found: Effect, before: str, edit: Found) -> Effect:
+def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
     """The same change as an exact edit of the block that was found."""
     arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
     old, new = block(before, edit.after)

@@ -32,7 +32,7 @@ from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
 from gemtui.extension.status import ExtensionState, extension_state
 from gemtui.files import folder_sizes, is_private, is_there
-from gemtui.kept.contents import PRUNE, Contents, contents
+from gemtui.kept.contents import PRUNE, VaultUsage, contents
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
 from gemtui.paths import (
@@ -140,7 +140,7 @@ class DoctorReport:
     terminal: Terminal
     files: GemtuiFiles
     search: SearchReport
-    vault: Contents
+    vault: VaultUsage
     checkpoints: CheckpointsUsage
     runs: DiskUsage
     settings: tuple[str, ...]
@@ -444,7 +444,7 @@ def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
         yield "", f"{PRUNE_CHECKPOINTS} removes what the settings say is too old or too much"
 
 
-def _vault_rows(held: Contents) -> Iterator[tuple[str, str]]:
+def _vault_rows(held: VaultUsage) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
         yield "vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own)}"

@@ -32,7 +32,7 @@ PRUNE = "gemtui vault prune"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class VaultUsage:
     """How much is in the vault, of all stores that it has looked after.
 
     Bytes: `shared` are other names of the CLI's own files and cost nothing; `copied` are copies of
@@ -63,7 +63,7 @@ class Contents:
         }
 
 
-def contents() -> Contents:
+def contents() -> VaultUsage:
     """Look at every file in the vault. Raises nothing."""
     shared = copied = only_here = files = kept = 0
     for tree in trees():
@@ -78,7 +78,7 @@ def contents() -> Contents:
                     copied += facts.st_size
                 else:
                     kept, only_here = kept + 1, only_here + facts.st_size
-    return Contents(
+    return VaultUsage(
         folder=vault_dir(),
         on=is_on(),
         files=files,
@@ -204,7 +204,7 @@ class VaultStatus:
     first, and when; None = none does. `hook`: the extension keeps sessions, too.
     """
 
-    contents: Contents
+    contents: VaultUsage
     kept: tuple[Summary, ...]
     hits: tuple[Hit, ...]
     first: tuple[Summary, datetime] | None

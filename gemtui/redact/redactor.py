@@ -20,7 +20,7 @@ from gemtui.redact.rules import (
     ENV_LINE,
     RULES,
     SECRET_NAME,
-    Rule,
+    SecretForm,
     is_distinct,
     is_plausible,
     is_variable,
@@ -235,7 +235,7 @@ def replaced_words(redactor: Redactor) -> str:
 _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-value"}
 
 
-def _rules_for(lowered: str) -> tuple[Rule, ...]:
+def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
     """The rules that may find something in a text."""
     return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
 

@@ -11,7 +11,7 @@ from math import log2
 from typing import NamedTuple
 
 
-class Rule(NamedTuple):
+class SecretForm(NamedTuple):
     """One form of secret.
 
     `kind`: the word in placeholders. `what`: for people. `hints`: lower-case texts of which one
@@ -42,15 +42,15 @@ def _word(prefix: str, rest: str) -> str:
     return f"{prefix}(?:(?<![0-9A-Za-z_]{prefix}){escaped}){rest}"
 
 
-def _token(kind: str, what: str, hints: str, pattern: str, source: str = _GITLEAKS) -> Rule:
-    return Rule(kind, what, tuple(hints.split()), re.compile(pattern), source)
+def _token(kind: str, what: str, hints: str, pattern: str, source: str = _GITLEAKS) -> SecretForm:
+    return SecretForm(kind, what, tuple(hints.split()), re.compile(pattern), source)
 
 
 _USER = r"[^\s/\\\"'`:;,<>|)(\]}\[{*?$&%…]{1,64}"
 
 
-def _home(hints: tuple[str, ...], pattern: str, drive: str) -> Rule:
-    return Rule(
+def _home(hints: tuple[str, ...], pattern: str, drive: str) -> SecretForm:
+    return SecretForm(
         "home",
         "Home folders; the rest of the path remains",
         hints,
@@ -61,8 +61,8 @@ def _home(hints: tuple[str, ...], pattern: str, drive: str) -> Rule:
     )
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[SecretForm, ...] = (
+    SecretForm(
         "private-key",
         "Private keys in PEM and OpenPGP armour, cut ones too",
         ("private key",),
@@ -179,7 +179,7 @@ RULES: tuple[Rule, ...] = (
         r"eyJ[0-9A-Za-z_-]{10,4000}\.eyJ[0-9A-Za-z_-]{4,8000}(?:\.[0-9A-Za-z_-]{0,2000})?",
         "RFC 7519",
     ),
-    Rule(
+    SecretForm(
         "auth-header",
         "What an authorization, key or cookie header carries",
         ("authorization", "bearer", "-key", "-token", "cookie"),
@@ -195,7 +195,7 @@ RULES: tuple[Rule, ...] = (
         "RFC 6750, RFC 7617, RFC 6265",
         anywhere=True,
     ),
-    Rule(
+    SecretForm(
         "url-password",
         "Passwords in addresses",
         ("://",),
@@ -203,7 +203,7 @@ RULES: tuple[Rule, ...] = (
         "RFC 3986, 3.2.1",
         anywhere=True,
     ),
-    Rule(
+    SecretForm(
         "login",
         "Passwords that `curl -u` is given",
         ("curl",),
@@ -214,7 +214,7 @@ RULES: tuple[Rule, ...] = (
         _GITLEAKS,
         anywhere=True,
     ),
-    Rule(
+    SecretForm(
         "url-key",
         "Keys and signatures in the query of an address",
         ("?", "&"),
@@ -228,7 +228,7 @@ RULES: tuple[Rule, ...] = (
         plausible=True,
         anywhere=True,
     ),
-    Rule(
+    SecretForm(
         "secret",
         "Values given to a name such as `API_KEY`, `password` or `client_secret`",
         ("key", "secret", "token", "passw", "pwd", "credential"),
@@ -242,7 +242,7 @@ RULES: tuple[Rule, ...] = (
         plausible=True,
         anywhere=True,
     ),
-    Rule(
+    SecretForm(
         "email",
         "E-mail addresses",
         ("@", "%40"),

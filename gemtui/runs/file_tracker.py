@@ -51,7 +51,7 @@ Span = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class FileStates:
     """What a file was and what it is.
 
     `diff`: None = not known, and then `text` is what it holds now, as far as that can be shown.
@@ -107,7 +107,7 @@ class FileTracker:
         rows += filter(None, (self._seen(path, at, shells) for path, at in times.items()))
         return tuple(rows)
 
-    def difference(self, path: Path, calls: Iterable[ToolCall]) -> Difference:
+    def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
         """Return what a file was before the run and is now; of a past run, what its calls tell."""
         done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
         before = self._text_before(path, done)
@@ -115,15 +115,15 @@ class FileTracker:
             return _told(path, before, done)
         if _facts(path) is None:
             if before is None:
-                return Difference(why=_GONE_UNKNOWN)
-            return Difference(diff=content_diff(str(path), before, ""), why=_GONE)
+                return FileStates(why=_GONE_UNKNOWN)
+            return FileStates(diff=content_diff(str(path), before, ""), why=_GONE)
         after = _text(path)
         if after is None:
-            return Difference(why=f"It can't be shown: it is {_unread(path)}.")
+            return FileStates(why=f"It can't be shown: it is {_unread(path)}.")
         if before is None:
-            return Difference(text=after, why=_NO_BASE)
+            return FileStates(text=after, why=_NO_BASE)
         same = "" if before != after else _SAME if after else "It is empty."
-        return Difference(diff=content_diff(str(path), before, after), why=same)
+        return FileStates(diff=content_diff(str(path), before, after), why=same)
 
     # --- one row -------------------------------------------------------------------------------
 
@@ -246,14 +246,14 @@ class FileTracker:
         return text_before([call for call in calls if _succeeded(call)])
 
 
-def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> Difference:
+def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
     """What the calls of a past run tell: the disk may have changed since."""
     after, last = text_after(done), done[-1].display
     if before is not None and after is not None:
-        return Difference(diff=content_diff(str(path), before, after))
+        return FileStates(diff=content_diff(str(path), before, after))
     if isinstance(last, DiffDisplay):
-        return Difference(diff=last, why=_LAST if len(done) > 1 else "")
-    return Difference(why="What this run changed in it is not known.")
+        return FileStates(diff=last, why=_LAST if len(done) > 1 else "")
+    return FileStates(why="What this run changed in it is not known.")
 
 
 _LAST = "What it held before the run is not known: this is the last change."

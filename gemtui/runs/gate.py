@@ -41,7 +41,16 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.agent.supervise import pause
-from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, Kind, effect, unwritable
+from gemtui.calls.effect import (
+    EDIT,
+    SHELL,
+    WRITE,
+    CallContext,
+    Effect,
+    EffectKind,
+    effect,
+    unwritable,
+)
 from gemtui.files import resolved
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.words import rule_place
@@ -281,7 +290,7 @@ class Gate:
         A rule about a file is one about the real file.
         """
         arguments, does = call.arguments, call.effect
-        if does is not None and does.kind is Kind.FILE:
+        if does is not None and does.kind is EffectKind.FILE:
             arguments = {**arguments, "file_path": does.path}
         with self._lock:
             for answer in self._granted.answers:
@@ -488,7 +497,7 @@ class Gate:
             return replace(fresh, because=why, again=number)
         given = _as_foreseen(now)
         does = now.effect
-        if does is not None and does.kind is Kind.FILE:
+        if does is not None and does.kind is EffectKind.FILE:
             key = _key(now.tool_name, given)
             try:
                 begun = self._writes.begin(number, key, now.tool_use_id, does)
@@ -561,7 +570,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 def _impossible(does: Effect | None) -> str | None:
     """Why a call is refused without a question, for the model; None = it can be made."""
-    if does is None or does.kind is not Kind.FILE:
+    if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:
         return f"The tool would fail: {does.fails}."
@@ -599,7 +608,7 @@ def _otherwise(
         return None
     if was.path != does.path and not changed:
         return LED
-    return CHANGED if does.kind is Kind.FILE else OTHERWISE
+    return CHANGED if does.kind is EffectKind.FILE else OTHERWISE
 
 
 def _folder_of(call: ApprovalRequest) -> str | None:

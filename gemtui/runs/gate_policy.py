@@ -18,7 +18,7 @@ from gemtui.agent.cli_settings import at
 from gemtui.agent.run_folder import Request
 from gemtui.calls import later_files, paths
 from gemtui.calls.agents import agents_with_servers
-from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, Kind
+from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
@@ -192,7 +192,7 @@ class GatePolicy:
                 environ=self._environ,
             )
             return None if why is None else _sentence(why)
-        if effect is None or effect.kind is not Kind.FILE or effect.path is None:
+        if effect is None or effect.kind is not EffectKind.FILE or effect.path is None:
             return None
         if own and rule is not None and rule.conditional:
             return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, Kind, effect, unwritable
+from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, EffectKind, effect, unwritable
 from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.files import resolved
 from gemtui.runs.line_ends import comparable, line_end_changes
@@ -141,9 +141,9 @@ def proposal_of(
     """
     tool, args = request.tool_name, request.arguments if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
-    if does.kind is Kind.FILE and does.path is not None:
+    if does.kind is EffectKind.FILE and does.path is not None:
         return _file(does, args, cwd)
-    if does.kind is Kind.COMMAND and does.command is not None:
+    if does.kind is EffectKind.COMMAND and does.command is not None:
         return Proposal(
             effect=does,
             tool=tool,

@@ -18,7 +18,7 @@ from gemtui.sessions.messages import message_of
 from gemtui.sessions.record_facts import CallFact, RecordKind
 from gemtui.sessions.records import SessionLog, read_record
 from gemtui.sessions.replay import Replay, ReplayedMessage, Slot
-from gemtui.sessions.source import Source
+from gemtui.sessions.source import RecordSource
 from gemtui.transcript.content import typed
 from gemtui.transcript.model import (
     Author,
@@ -364,7 +364,7 @@ def _follows(latest: list[datetime], index: int, time: datetime) -> int:
 class _LogCalls:
     """Tool calls and replies that stand in other records of the log."""
 
-    def __init__(self, replay: Replay, source: Source | None) -> None:
+    def __init__(self, replay: Replay, source: RecordSource | None) -> None:
         self.replay = replay
         self.source = source
         self._split: tuple[ReplayedMessage, Mapping[str, Any] | None] | None = None

@@ -23,7 +23,7 @@ from gemtui.sessions import legacy_json
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.replay import Replay, ReplayedMessage, left_out
-from gemtui.sessions.source import LineSource, Record, RewrittenSource, Source, WholeSource
+from gemtui.sessions.source import LineSource, Record, RecordSource, RewrittenSource, WholeSource
 from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024
@@ -62,7 +62,7 @@ class SessionLog:
         self.problem_count = 0
         self._problems: list[Problem] = []
         self._replay = Replay()
-        self._source: Source | None = None
+        self._source: RecordSource | None = None
         self._rewrite: Callable[[Record], Record] | None = None
         self._line = 0
         self._tail = b""
@@ -166,7 +166,7 @@ class SessionLog:
             f"{self.path} is not a Gemini session (no sessionId at its beginning)", path=self.path
         )
 
-    def _reset(self, source: Source) -> None:
+    def _reset(self, source: RecordSource) -> None:
         self._replay = Replay()
         self._source = source
         self._problems, self.problem_count = [], 0
@@ -334,7 +334,7 @@ class SessionLog:
         return self._replay
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> RecordSource | None:
         """The file from which bodies are read; None once closed."""
         if self._source is None or self._rewrite is None:
             return self._source
@@ -371,7 +371,7 @@ class SessionLog:
         ]
 
 
-def read_record(source: Source | None, entry: ReplayedMessage) -> Record | None:
+def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record | None:
     """Return the stored record of an entry, with the fields that a resume lost."""
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None or not entry.borrowed:

@@ -23,7 +23,7 @@ from gemtui.transcript.parts import objects
 Record = Mapping[str, Any]
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """Something that gives the record of a slot back, or None when it can't be read any more."""
 
     def at(self, slot: Slot) -> Record | None:
@@ -122,7 +122,7 @@ class LineSource:
 class RewrittenSource:
     """Another source, each record of it changed before it is given out."""
 
-    def __init__(self, source: Source, change: Callable[[Record], Record]) -> None:
+    def __init__(self, source: RecordSource, change: Callable[[Record], Record]) -> None:
         self._source, self._change = source, change
 
     def at(self, slot: Slot) -> Record | None:

@@ -33,7 +33,7 @@ def text_of(content: object) -> str:
     return "".join([text for text in texts if isinstance(text, str)])
 
 
-class Typed(NamedTuple):
+class UserParts(NamedTuple):
     """The parts of a user record.
 
     `text`: what the user typed. `files`: pairs of name and text, for files that the CLI appended
@@ -57,7 +57,7 @@ class Typed(NamedTuple):
         return bool(self.text.strip() or (self.media and not self.replies))
 
 
-def typed(record: Mapping[str, Any]) -> Typed:
+def typed(record: Mapping[str, Any]) -> UserParts:
     """Take a user record apart. Nothing is raised, whatever the record contains."""
     words: list[str] = []
     rest: list[str] = []
@@ -83,7 +83,7 @@ def typed(record: Mapping[str, Any]) -> Typed:
     files += _referenced_files(rest)
     if display := record.get("displayContent"):
         text = _without_context(text_of(display))[0] or text
-    return Typed(text, tuple(files), _named(media, text), tuple(replies), context)
+    return UserParts(text, tuple(files), _named(media, text), tuple(replies), context)
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from gemtui.calls.edits import block
-from gemtui.calls.effect import CallContext, Effect, Kind, effect, unescaped, unescapes, unwritable
+from gemtui.calls.effect import (
+    CallContext,
+    Effect,
+    EffectKind,
+    effect,
+    unescaped,
+    unescapes,
+    unwritable,
+)
 
 
 def write(project: Path, path: str, content: str = "new\n", **context: Any) -> Effect:
@@ -147,7 +155,7 @@ def test_command_is_the_one_that_bash_runs(tmp_path: Path) -> None:
     arguments = {"command": "sh -c 'echo hi'", "dir_path": "sub"}
     found = effect("run_shell_command", arguments, CallContext(project=tmp_path))
     assert (found.kind, found.command, found.folder) == (
-        Kind.COMMAND,
+        EffectKind.COMMAND,
         "echo hi",
         str(tmp_path / "sub"),
     )

@@ -16,7 +16,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.approval import DIFFERS, Approval, ApprovalRequest
 from gemtui.agent.events import AgentEvent, Done, PermissionRequest
 from gemtui.agent.run_folder import RunFolder
-from gemtui.calls.effect import WRITE, Kind
+from gemtui.calls.effect import WRITE, EffectKind
 from gemtui.runs.gate import LED
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
@@ -64,7 +64,7 @@ class Person:
         self.requests.append(request)
         does = request.effect
         assert does is not None
-        if does.kind is not Kind.FILE:
+        if does.kind is not EffectKind.FILE:
             return Approval.deny()
         assert does.path is not None
         assert does.after is not None

@@ -17,7 +17,7 @@ from gemtui.calls.shell.quote import words
 from gemtui.calls.shell.workspace import Workspace
 
 
-class Judgement(StrEnum):
+class CommandSafety(StrEnum):
     """How the engine classifies a command, apart from all rules.
 
     SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
@@ -30,7 +30,9 @@ class Judgement(StrEnum):
     PLAIN = "plain"
 
 
-def judge(command: str, *, workspace: Path | None = None, dir_path: str | None = None) -> Judgement:
+def judge(
+    command: str, *, workspace: Path | None = None, dir_path: str | None = None
+) -> CommandSafety:
     """Classify a whole command as the engine does.
 
     `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does; with None,
@@ -40,13 +42,13 @@ def judge(command: str, *, workspace: Path | None = None, dir_path: str | None =
     try:
         found = [word.text for word in words(command)]
     except ValueError:
-        return Judgement.PLAIN
+        return CommandSafety.PLAIN
     place = Workspace.of(workspace, dir_path or "")
     if place.outside:
-        return Judgement.OUTSIDE
+        return CommandSafety.OUTSIDE
     if _dangerous(found):
-        return Judgement.DANGEROUS
-    return Judgement.SAFE if _safe(found, place.real()) else Judgement.PLAIN
+        return CommandSafety.DANGEROUS
+    return CommandSafety.SAFE if _safe(found, place.real()) else CommandSafety.PLAIN
 
 
 _LOOK: Final = frozenset(

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from gemtui.calls.env_files import hook_variables, is_risky
 from gemtui.calls.shell import programs
-from gemtui.calls.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
 from gemtui.calls.shell.quote import words
 from gemtui.calls.shell.targets import LEAVES, Reach
@@ -102,7 +102,7 @@ def dangers(
     for span in found:
         reach, reasons = _why(span, command, reach)
         seen += (Danger(span.start, span.end, why) for why in dict.fromkeys(reasons))
-    if not seen and judge(command) is Judgement.DANGEROUS:
+    if not seen and judge(command) is CommandSafety.DANGEROUS:
         return (Danger(0, len(command), "Gemini CLI itself calls it dangerous"),)
     return tuple(seen)
 

@@ -26,7 +26,7 @@ _NAME_END = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ShellWord:
     """One word. `plain`: False for an operator, a glob pattern or a comment."""
 
     text: str
@@ -35,19 +35,19 @@ class Word:
 
 def words(
     text: str, variable: Callable[[str], str] = lambda name: "" if name else "$"
-) -> list[Word]:
+) -> list[ShellWord]:
     """Split a command into words.
 
     `variable`: called with the name of each variable, returns its value; the name is "" for a lone
     `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
     """
-    found: list[Word] = []
+    found: list[ShellWord] = []
     for match in _TOKEN.finditer(text):
         token = match.group()
         if _WHOLE_OPERATOR.fullmatch(token):
-            found.append(Word(token, plain=False))
+            found.append(ShellWord(token, plain=False))
         elif not _NEEDS_READING.search(token):
-            found.append(Word(token))
+            found.append(ShellWord(token))
         else:
             reader = _Reader(token, variable)
             found.extend(reader.read())
@@ -66,7 +66,7 @@ class _Reader:
         self._out: list[str] = []
         self.commented = False
 
-    def read(self) -> list[Word]:
+    def read(self) -> list[ShellWord]:
         quote = ""
         escaped = pattern = False
         token, out = self._token, self._out
@@ -81,10 +81,13 @@ class _Reader:
             elif char in "\"'":
                 quote = char
             elif char in "&;()|<>":
-                return [Word(token, plain=False)]
+                return [ShellWord(token, plain=False)]
             elif char == "#":
                 self.commented = True
-                return [*([Word("".join(out))] if any(out) else []), Word("", plain=False)]
+                return [
+                    *([ShellWord("".join(out))] if any(out) else []),
+                    ShellWord("", plain=False),
+                ]
             elif char == "\\":
                 escaped = True
             elif char == "$":
@@ -92,7 +95,7 @@ class _Reader:
             else:
                 out.append(char)
             self._at += 1
-        return [Word("".join(out), plain=not pattern)]
+        return [ShellWord("".join(out), plain=not pattern)]
 
     def _quoted(self, char: str, quote: str) -> str:
         """Consume one character within quotes; return the quote still open, "" if it was closed."""

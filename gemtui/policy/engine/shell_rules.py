@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gemtui.calls.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
 from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.match.matching import CompiledRule, RuleSequence
@@ -47,15 +47,15 @@ class ShellRules:
         if decision is DENY:
             return Evaluation(decision=DENY)
         found = judge(command, workspace=self.workspace, dir_path=dir_path)
-        if found is Judgement.SAFE and decision is ASK:
+        if found is CommandSafety.SAFE and decision is ASK:
             return Evaluation(
                 decision=ALLOW,
                 note="known to be safe, so it runs without a question",
             )
-        if found is Judgement.DANGEROUS and not self.yolo:
+        if found is CommandSafety.DANGEROUS and not self.yolo:
             note = "the command is dangerous, and a rule without a condition does not cover it"
             return Evaluation(decision=ASK, note=note)
-        if found is Judgement.OUTSIDE and not self.yolo:
+        if found is CommandSafety.OUTSIDE and not self.yolo:
             return Evaluation(decision=ASK, note="dir_path lies outside the workspace")
         return Evaluation(decision=decision)
 

@@ -17,7 +17,7 @@ from gemtui.policy.model.rules import Finding
 from gemtui.runs.last_policies import last_policies
 from gemtui.ui.policy import files
 from gemtui.ui.policy.command_preview import CommandPreview, command_preview
-from gemtui.ui.policy.edits import Edit, Make
+from gemtui.ui.policy.edits import EditedDocument, Make
 from gemtui.ui.policy.files import watch_file
 from gemtui.ui.policy.files_dialog import FileAction, FileChoice, PolicyFilesScreen
 from gemtui.ui.rules.draft import Draft
@@ -114,7 +114,7 @@ class PolicyEditor:
                 self._app.say("Read again: something else has written the file.")
             self._changed()
 
-    async def edit(self, make: Make) -> Edit | None:
+    async def edit(self, make: Make) -> EditedDocument | None:
         """Change the draft; return the edit, or None if nothing was changed.
 
         What the checks say of it is found out before, in a thread, as it takes a while for a large

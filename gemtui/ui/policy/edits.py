@@ -20,7 +20,7 @@ FIRST_PRIORITY = 100
 NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
 
 
-class Edit(NamedTuple):
+class EditedDocument(NamedTuple):
     """An edited document.
 
     `what`: what was done. `place`: index of the rule that it was done to; None = no rule is left.
@@ -33,34 +33,34 @@ class Edit(NamedTuple):
     said: str = ""
 
 
-Make = Callable[[Document], Edit | None]
+Make = Callable[[Document], EditedDocument | None]
 """Makes an edit of the document as it is by then; None = there is none to make."""
 
 
-def add(document: Document, rule: Rule) -> Edit:
+def add(document: Document, rule: Rule) -> EditedDocument:
     """Add a rule at the end of the file."""
     changed = document.add(rule)
-    return Edit(changed, "add a rule", len(changed.rules) - 1)
+    return EditedDocument(changed, "add a rule", len(changed.rules) - 1)
 
 
-def add_all(document: Document, rules: Sequence[Rule]) -> Edit:
+def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
     """Add rules at the end of the file."""
     for rule in rules:
         document = document.add(rule)
     what = counted(len(rules), "rule")
     said = f"Added {what}, not saved yet."
-    return Edit(document, f"add {what}", len(document.rules) - 1, said)
+    return EditedDocument(document, f"add {what}", len(document.rules) - 1, said)
 
 
-def add_missing(document: Document, rules: Sequence[Rule]) -> Edit | None:
+def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:
     """Add the rules that the document lacks at the end of the file; None = it has them all."""
     missing = document.lacks(rules)
     return add_all(document, missing) if missing else None
 
 
-def replace_rule(document: Document, place: int, rule: Rule) -> Edit:
+def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
     """Replace the rule at `place`."""
-    return Edit(document.replace(place, rule), f"change rule {place + 1}", place)
+    return EditedDocument(document.replace(place, rule), f"change rule {place + 1}", place)
 
 
 def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
@@ -73,7 +73,7 @@ def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
         return lambda document: add(document, rule)
     text = seen.rules[place].text
 
-    def change(document: Document) -> Edit:
+    def change(document: Document) -> EditedDocument:
         texts = [entry.text for entry in document.rules]
         if texts[place : place + 1] == [text]:
             return replace_rule(document, place, rule)
@@ -89,7 +89,7 @@ def chosen(seen: Document, make: Make) -> Make:
     other ones.
     """
 
-    def change(document: Document) -> Edit | None:
+    def change(document: Document) -> EditedDocument | None:
         if document is not seen:
             raise PolicyError(_OTHERWISE)
         return make(document)
@@ -100,24 +100,24 @@ def chosen(seen: Document, make: Make) -> Make:
 _OTHERWISE = "That rule is no longer as it was: look, then do it again."
 
 
-def duplicate(document: Document, place: int) -> Edit:
+def duplicate(document: Document, place: int) -> EditedDocument:
     """Add a copy of a rule right after it."""
-    return Edit(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
+    return EditedDocument(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
 
 
-def remove(document: Document, place: int) -> Edit:
+def remove(document: Document, place: int) -> EditedDocument:
     """Remove a rule."""
-    return Edit(document.remove(place), f"delete rule {place + 1}", None)
+    return EditedDocument(document.remove(place), f"delete rule {place + 1}", None)
 
 
-def switch(document: Document, place: int) -> Edit:
+def switch(document: Document, place: int) -> EditedDocument:
     """Switch a rule off, or on again."""
     on = not document.rules[place].enabled
     what = f"switch rule {place + 1} {'on' if on else 'off'}"
-    return Edit(document.enable(place, on), what, place)
+    return EditedDocument(document.enable(place, on), what, place)
 
 
-def move(document: Document, place: int, other: int, *, above: bool) -> Edit | None:
+def move(document: Document, place: int, other: int, *, above: bool) -> EditedDocument | None:
     """Move a rule past another one, in the order of the table; None if that can't be done."""
     found = moved(document, place, other, above=above)
     if found is None:
@@ -135,9 +135,9 @@ def move(document: Document, place: int, other: int, *, above: bool) -> Edit | N
     ):
         warning = f"Warning: the {decision_word(passed.decision)} rule above it now goes first."
         said = f"{warning} {said}".rstrip()
-    return Edit(found.document, f"move rule {place + 1}", found.place, said)
+    return EditedDocument(found.document, f"move rule {place + 1}", found.place, said)
 
 
-def set_levels(document: Document, simple: SimplePolicy, what: str) -> Edit:
+def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
     """Set levels or lists. Raises OptionError for a name that no tool can have."""
-    return Edit(written(document, simple), what, None)
+    return EditedDocument(written(document, simple), what, None)

@@ -18,7 +18,7 @@ from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.policy.edits import Edit, Make, set_levels
+from gemtui.ui.policy.edits import EditedDocument, Make, set_levels
 from gemtui.ui.policy.levels import SimplePolicy, read
 from gemtui.ui.policy.tool_list_dialog import ToolListScreen
 from gemtui.ui.rules.draft import Draft
@@ -189,7 +189,7 @@ def _nothing(_document: Document) -> None:
     return None
 
 
-def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -> Edit:
+def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -> EditedDocument:
     simple: SimplePolicy = with_list(read(document), field.id, chosen)
     named = ", ".join(chosen) or "no such list"
     return set_levels(document, simple, f"{field.label.lower()}: {named}")

@@ -26,7 +26,7 @@ from gemtui.ui.kit.messages import RunWithPolicyRequested
 from gemtui.ui.policy import edits, files, level_rows
 from gemtui.ui.policy.command_preview import NAMED, CommandPreview
 from gemtui.ui.policy.editor import PolicyEditor
-from gemtui.ui.policy.edits import Edit, Make
+from gemtui.ui.policy.edits import EditedDocument, Make
 from gemtui.ui.policy.labels import folder_words, state
 from gemtui.ui.policy.level_rows import LevelRows
 from gemtui.ui.policy.main_pane import PolicyMain
@@ -260,7 +260,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         """This rule off, or on again."""
         await self._edit_chosen(edits.switch)
 
-    async def _edit_chosen(self, make: Callable[[Document, int], Edit | None]) -> None:
+    async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
         if (place := self.main.place) is not None:
             seen = self.draft.document
             await self.edit(edits.chosen(seen, lambda document: make(document, place)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.content import Content
 
-from gemtui.runs.file_tracker import Difference
+from gemtui.runs.file_tracker import FileStates
 from gemtui.text import clean_line
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import text_rows
@@ -34,7 +34,7 @@ class DifferenceView(LineView):
 class DifferenceScreen(AnsweringScreen[None]):
     """One file: `row` is what the list of files says of it, `name` the last part of its path."""
 
-    def __init__(self, row: Content, name: str, found: Difference, ascii: bool) -> None:
+    def __init__(self, row: Content, name: str, found: FileStates, ascii: bool) -> None:
         super().__init__()
         self._row, self._file, self._found, self._ascii = row, name, found, ascii
 

@@ -11,7 +11,7 @@ from textual.content import Content
 from gemtui.agent import approval
 from gemtui.errors import GemtuiError
 from gemtui.runs.approved_writes import put_back
-from gemtui.runs.file_tracker import Difference
+from gemtui.runs.file_tracker import FileStates
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
@@ -50,7 +50,7 @@ async def _view(app: AppBase, differs: approval.Difference) -> None:
     if differs.found is None:
         why = "what you approved (−); no text was found"
     row = Content.styled(visible_line(path), "bold")
-    shown = Difference(why=why, diff=diff)
+    shown = FileStates(why=why, diff=diff)
     name = clean_line(Path(path).name)
     await app.push_screen_wait(DifferenceScreen(row, name, shown, app.config.ascii))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gemtui.agent.events import Done, Payload, ToolResult, ToolUse
 from gemtui.agent.gemini import GeminiRun
-from gemtui.runs.file_tracker import Difference, FileTracker, Span
+from gemtui.runs.file_tracker import FileStates, FileTracker, Span
 from gemtui.runs.observed_files import MOST, seen_files
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.tools import ToolKind, kind_of
@@ -96,6 +96,6 @@ class LiveFiles:
             self.rows = rows
             self.revision += 1
 
-    async def difference(self, path: Path) -> Difference:
+    async def difference(self, path: Path) -> FileStates:
         """Return what a file was before this run, and what it is."""
         return await asyncio.to_thread(self._tracker.difference, path, self._calls())

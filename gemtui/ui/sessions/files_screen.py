@@ -27,7 +27,7 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
-from gemtui.ui.sessions.history_screen import History, HistoryScreen
+from gemtui.ui.sessions.history_screen import HistoryPosition, HistoryScreen
 from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.typed_search import TypedSearch
 from gemtui.ui.sessions.writes_screen import WritesScreen
@@ -44,7 +44,7 @@ class Files:
     text: str = ""
     span: int = 0
     chosen: str = ""
-    history: History | None = None
+    history: HistoryPosition | None = None
 
 
 class FileRow(NamedTuple):
@@ -213,9 +213,9 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     def action_open(self) -> None:
         """All writes of the file."""
         if (row := self.rows.chosen) is not None:
-            self._look_into(History(row.path))
+            self._look_into(HistoryPosition(row.path))
 
-    def _look_into(self, history: History) -> None:
+    def _look_into(self, history: HistoryPosition) -> None:
         def closed(write: RecordedWrite | None) -> None:
             self._history = None
             if write is None:

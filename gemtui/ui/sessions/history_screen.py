@@ -42,7 +42,7 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 
 @dataclass(slots=True)
-class History:
+class HistoryPosition:
     """A look at the writes of a file that can be gone on with: the file, where the cursor is."""
 
     path: PurePath
@@ -68,7 +68,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
     AUTO_FOCUS = "RowList"
 
     def __init__(
-        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: History
+        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: HistoryPosition
     ) -> None:
         super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, Start
     from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
     from gemtui.ui.sessions.files_screen import Files
-    from gemtui.ui.sessions.history_screen import History
+    from gemtui.ui.sessions.history_screen import HistoryPosition
     from gemtui.ui.sessions.live_question import LiveQuestionScreen
     from gemtui.ui.sessions.search_screen import Searching, SearchScreen
     from gemtui.ui.sessions.writes_screen import WritesScreen
@@ -622,12 +622,12 @@ class SessionsScreen(DialogGuardScreen[None]):
 
     def show_history(self, path: PurePath) -> None:
         """Show which sessions wrote a file, over whatever is shown, and read what is chosen."""
-        from gemtui.ui.sessions.history_screen import History
+        from gemtui.ui.sessions.history_screen import HistoryPosition
 
-        self._show_history(History(path))
+        self._show_history(HistoryPosition(path))
 
     @work(exclusive=True, group="writes")
-    async def _show_history(self, history: History) -> None:
+    async def _show_history(self, history: HistoryPosition) -> None:
         from gemtui.ui.sessions.history_screen import HistoryScreen
 
         if self._snapshot is not None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.calls.shell.command_safety import Judgement, judge
+from gemtui.calls.shell.command_safety import CommandSafety, judge
 
 
 @pytest.fixture
@@ -164,13 +164,13 @@ DANGEROUS = [
 @pytest.mark.parametrize(
     ("command", "judgement"),
     [
-        *((command, Judgement.SAFE) for command in (*SAFE, *SAFE_AS_A_WHOLE)),
-        *((command, Judgement.PLAIN) for command in PLAIN),
-        *((command, Judgement.DANGEROUS) for command in DANGEROUS),
+        *((command, CommandSafety.SAFE) for command in (*SAFE, *SAFE_AS_A_WHOLE)),
+        *((command, CommandSafety.PLAIN) for command in PLAIN),
+        *((command, CommandSafety.DANGEROUS) for command in DANGEROUS),
     ],
 )
 def test_a_command_is_judged_as_by_the_cli(
-    command: str, judgement: Judgement, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, judgement: CommandSafety, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(workspace.parent))
     assert judge(command, workspace=workspace) is judgement
@@ -180,72 +180,72 @@ def test_a_home_within_the_workspace_is_no_way_out(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(workspace / "sub"))
-    assert judge("cat ~/b.txt", workspace=workspace) is Judgement.SAFE
-    assert judge("cd", workspace=workspace) is Judgement.SAFE
+    assert judge("cat ~/b.txt", workspace=workspace) is CommandSafety.SAFE
+    assert judge("cd", workspace=workspace) is CommandSafety.SAFE
 
 
 def test_full_paths_within_the_workspace_are_safe(workspace: Path) -> None:
-    assert judge(f"cat {workspace}/a.txt", workspace=workspace) is Judgement.SAFE
-    assert judge(f"cat {workspace}x/a.txt", workspace=workspace) is Judgement.PLAIN
+    assert judge(f"cat {workspace}/a.txt", workspace=workspace) is CommandSafety.SAFE
+    assert judge(f"cat {workspace}x/a.txt", workspace=workspace) is CommandSafety.PLAIN
 
 
 @pytest.mark.parametrize(
     ("dir_path", "judgement"),
     [
-        ("sub", Judgement.SAFE),
-        (".", Judgement.SAFE),
-        ("", Judgement.SAFE),
-        (None, Judgement.SAFE),
-        ("in", Judgement.SAFE),
-        ("nowhere", Judgement.SAFE),
-        ("out", Judgement.PLAIN),
-        ("loop", Judgement.SAFE),
-        ("..", Judgement.OUTSIDE),
-        ("/tmp", Judgement.OUTSIDE),
-        ("sub/../..", Judgement.OUTSIDE),
+        ("sub", CommandSafety.SAFE),
+        (".", CommandSafety.SAFE),
+        ("", CommandSafety.SAFE),
+        (None, CommandSafety.SAFE),
+        ("in", CommandSafety.SAFE),
+        ("nowhere", CommandSafety.SAFE),
+        ("out", CommandSafety.PLAIN),
+        ("loop", CommandSafety.SAFE),
+        ("..", CommandSafety.OUTSIDE),
+        ("/tmp", CommandSafety.OUTSIDE),
+        ("sub/../..", CommandSafety.OUTSIDE),
     ],
 )
 def test_the_folder_of_a_command_counts(
-    dir_path: str | None, judgement: Judgement, workspace: Path
+    dir_path: str | None, judgement: CommandSafety, workspace: Path
 ) -> None:
     assert judge("ls", workspace=workspace, dir_path=dir_path) is judgement
 
 
 def test_paths_are_seen_from_the_folder_of_the_command(workspace: Path) -> None:
-    assert judge("cat ../a.txt", workspace=workspace, dir_path="sub") is Judgement.SAFE
-    assert judge("cat ../../a.txt", workspace=workspace, dir_path="sub") is Judgement.PLAIN
+    assert judge("cat ../a.txt", workspace=workspace, dir_path="sub") is CommandSafety.SAFE
+    assert judge("cat ../../a.txt", workspace=workspace, dir_path="sub") is CommandSafety.PLAIN
 
 
 def test_outside_counts_before_danger(workspace: Path) -> None:
-    assert judge("rm -rf q", workspace=workspace, dir_path="/tmp") is Judgement.OUTSIDE
+    assert judge("rm -rf q", workspace=workspace, dir_path="/tmp") is CommandSafety.OUTSIDE
 
 
 def test_a_workspace_may_be_a_link(workspace: Path) -> None:
     link = workspace.parent / "link"
     link.symlink_to(workspace)
-    assert judge("ls sub", workspace=link) is Judgement.SAFE
-    assert judge(f"ls {link}/sub", workspace=link) is Judgement.PLAIN
-    assert judge(f"ls {workspace}/sub", workspace=link) is Judgement.SAFE
+    assert judge("ls sub", workspace=link) is CommandSafety.SAFE
+    assert judge(f"ls {link}/sub", workspace=link) is CommandSafety.PLAIN
+    assert judge(f"ls {workspace}/sub", workspace=link) is CommandSafety.SAFE
 
 
 @pytest.mark.parametrize(
     ("command", "judgement"),
     [
-        ("ls sub", Judgement.SAFE),
-        ("ls -x", Judgement.SAFE),
-        ("ls ..", Judgement.PLAIN),
-        ("ls /", Judgement.PLAIN),
-        ("cat ~/x", Judgement.PLAIN),
-        ("cd", Judgement.PLAIN),
-        ("rm -rf q", Judgement.DANGEROUS),
-        ("/usr/bin/rg x", Judgement.SAFE),
-        ("/opt/rg x", Judgement.PLAIN),
+        ("ls sub", CommandSafety.SAFE),
+        ("ls -x", CommandSafety.SAFE),
+        ("ls ..", CommandSafety.PLAIN),
+        ("ls /", CommandSafety.PLAIN),
+        ("cat ~/x", CommandSafety.PLAIN),
+        ("cd", CommandSafety.PLAIN),
+        ("rm -rf q", CommandSafety.DANGEROUS),
+        ("/usr/bin/rg x", CommandSafety.SAFE),
+        ("/opt/rg x", CommandSafety.PLAIN),
     ],
 )
-def test_without_a_workspace_the_words_alone_count(command: str, judgement: Judgement) -> None:
+def test_without_a_workspace_the_words_alone_count(command: str, judgement: CommandSafety) -> None:
     assert judge(command) is judgement
-    assert judge("ls", dir_path="sub") is Judgement.SAFE
-    assert judge("ls", dir_path="..") is Judgement.OUTSIDE
+    assert judge("ls", dir_path="sub") is CommandSafety.SAFE
+    assert judge("ls", dir_path="..") is CommandSafety.OUTSIDE
 
 
 @given(
@@ -260,11 +260,11 @@ def test_without_a_workspace_the_words_alone_count(command: str, judgement: Judg
     st.none() | st.text(max_size=8),
 )
 def test_no_command_is_too_odd(command: str, dir_path: str | None) -> None:
-    assert judge(command, dir_path=dir_path) in Judgement
-    assert judge(command, workspace=Path("/"), dir_path=dir_path) in Judgement
+    assert judge(command, dir_path=dir_path) in CommandSafety
+    assert judge(command, workspace=Path("/"), dir_path=dir_path) in CommandSafety
 
 
 def test_a_long_command_is_judged_at_once(workspace: Path) -> None:
-    assert judge("ls " + "a/" * 500_000, workspace=workspace) is Judgement.SAFE
-    assert judge("ls " + "../" * 300_000, workspace=workspace) is Judgement.PLAIN
-    assert judge("ls" + " a" * 100_000, workspace=workspace) is Judgement.SAFE
+    assert judge("ls " + "a/" * 500_000, workspace=workspace) is CommandSafety.SAFE
+    assert judge("ls " + "../" * 300_000, workspace=workspace) is CommandSafety.PLAIN
+    assert judge("ls" + " a" * 100_000, workspace=workspace) is CommandSafety.SAFE

@@ -15,7 +15,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.match.path_patterns import below
 from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.text import visible_line
-from gemtui.ui.policy.edits import NEW_RULE, Edit, add_all, move, set_levels, switch
+from gemtui.ui.policy.edits import NEW_RULE, EditedDocument, add_all, move, set_levels, switch
 from gemtui.ui.policy.levels import SimplePolicy, read, written
 from gemtui.ui.policy.text_diff import MOST_LINES, text_diff
 from gemtui.ui.rules.draft import Draft, moved, order
@@ -164,7 +164,7 @@ def test_levels_that_stay_leave_the_file_alone(wished: SimplePolicy) -> None:
 def test_what_restricts_is_written_before_what_allows() -> None:
     shown = document(rule("glob", 999))
     chosen = SimplePolicy(levels={"shell_execute": Level.DENY}, approved=("glob",))
-    edit: Edit = set_levels(shown, chosen, "levels")
+    edit: EditedDocument = set_levels(shown, chosen, "levels")
     assert tools(edit.document)[0] == "run_shell_command"
 
 
