@@ -11,7 +11,7 @@ import click
 from gemtui.agent.detect import detect_cli
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.extension import install as action
-from gemtui.extension.status import ExtensionState, State, extension_state
+from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import MCP, before_install, before_removal
 from gemtui.jsonout import encode
 from gemtui.text import clean_line
@@ -26,7 +26,7 @@ def status(*, as_json: bool) -> int:
         to_stdout([encode({"version": 1, "extension": found.to_dict()}), b"\n"])
     else:
         _say_state(found)
-    return 0 if found.state is State.READY else 1
+    return 0 if found.state is HookState.READY else 1
 
 
 def install(*, yes: bool, mcp: bool | None) -> int:
@@ -36,7 +36,7 @@ def install(*, yes: bool, mcp: bool | None) -> int:
     """
     before = extension_state()
     cli = detect_cli()
-    if before.state is State.MISSING:
+    if before.state is HookState.MISSING:
         cli.program()
         if not _agreed(before_install(mcp=bool(mcp)), "Install it?", yes=yes):
             return 1
@@ -44,7 +44,7 @@ def install(*, yes: bool, mcp: bool | None) -> int:
         return 1
     found = action.install(cli, mcp=mcp)
     _say_state(found)
-    return 0 if found.state is State.READY else 1
+    return 0 if found.state is HookState.READY else 1
 
 
 def remove(*, yes: bool) -> int:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import index_of_user
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.jsonout import encode
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
@@ -64,7 +64,7 @@ def run(*, project: Path | None, as_json: bool) -> int:
     else:
         lines_to_stdout(_table(live, stored, datetime.now(UTC)))
     state = extension_state().state
-    if state is not State.READY:
+    if state is not HookState.READY:
         note(
             f"without gemtui's extension ({state.value.replace('_', ' ')}) only files that grew in"
             " the last minute and runs are seen: gemtui extension install tells more"

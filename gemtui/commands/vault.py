@@ -16,7 +16,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.errors import SessionNotFound
-from gemtui.extension.status import INSTALL, State, extension_state
+from gemtui.extension.status import INSTALL, HookState, extension_state
 from gemtui.jsonout import encode
 from gemtui.kept.cleanup import SETTING, retention
 from gemtui.kept.contents import (
@@ -78,7 +78,7 @@ def _first(found: VaultStatus) -> dict[str, Any] | None:
 
 
 def _status() -> VaultStatus:
-    hook = extension_state(os.environ).state is State.READY
+    hook = extension_state(os.environ).state is HookState.READY
     return vault_status(_snapshot(), os.environ, datetime.now(UTC), hook=hook)
 
 
@@ -129,7 +129,7 @@ def on(*, as_json: bool) -> None:
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
     note(f"{size(held.shared)} cost nothing, {size(held.own)} are its own")
-    if extension_state(os.environ).state is not State.READY:
+    if extension_state(os.environ).state is not HookState.READY:
         note(f"that is done by gemtui while it runs; {INSTALL}: at the end of each turn, too")
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemtui.extension.status import INSTALL, ExtensionState, State
+from gemtui.extension.status import INSTALL, ExtensionState, HookState
 
-_BROKEN = (State.GONE, State.OLDER)
+_BROKEN = (HookState.GONE, HookState.OLDER)
 """What is not by choice."""
 
 
@@ -19,9 +19,9 @@ def extension_problems(extension: ExtensionState) -> Iterator[str]:
 def extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:
     """Yield what a person is told of it."""
     match extension.state:
-        case State.READY:
+        case HookState.READY:
             yield "extension", f"{extension.folder}: its hooks run in every session of Gemini CLI"
-        case State.MISSING:
+        case HookState.MISSING:
             yield "extension", f"not installed; what it is for says: {INSTALL}"
         case _:
             yield "extension", str(extension.problem)

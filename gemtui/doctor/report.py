@@ -60,7 +60,7 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import registry_problem
 from gemtui.sessions.scope import listed
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.prices import load_prices
 from gemtui.text import Clean, clean_line, counted, size
@@ -77,7 +77,7 @@ class StoreReport:
 
     home: Path
     home_from: str
-    state: State
+    state: StoreState
     projects: int
     files: int
     sessions: int
@@ -282,10 +282,10 @@ def _bytes(file: Path) -> int | None:
 
 def _problems(report: DoctorReport) -> Iterator[str]:
     store, files, cli = report.store, report.files, report.cli
-    if store.state is State.NO_FOLDER:
+    if store.state is StoreState.NO_FOLDER:
         place = store.unreadable[0].path
         yield f"{place} is not a folder: move it away, Gemini CLI keeps sessions there"
-    elif store.state is State.UNREADABLE:
+    elif store.state is StoreState.UNREADABLE:
         yield f"{store.home} can't be read: give yourself permission to read that folder"
     elif store.unreadable:
         yield (
@@ -387,11 +387,11 @@ def _store_rows(store: StoreReport) -> Iterator[tuple[str, str]]:
 
 
 _STATES = {
-    State.MISSING: "not there; Gemini CLI makes it when you first use it",
-    State.NO_FOLDER: "not a folder",
-    State.EMPTY: "no sessions yet",
-    State.UNREADABLE: "can't be read",
-    State.OK: "readable",
+    StoreState.MISSING: "not there; Gemini CLI makes it when you first use it",
+    StoreState.NO_FOLDER: "not a folder",
+    StoreState.EMPTY: "no sessions yet",
+    StoreState.UNREADABLE: "can't be read",
+    StoreState.OK: "readable",
 }
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from gemtui.agent.detect import Detected
 from gemtui.errors import CliNotFound, ExtensionError
 from gemtui.extension.content import NAME, write
-from gemtui.extension.status import ExtensionState, State, extension_state
+from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.files import is_folder
 from gemtui.paths import hooked_dir, live_dir
 from gemtui.processes import FOLDER
@@ -39,7 +39,7 @@ def install(
     OSError.
     """
     before = extension_state(environ)
-    if before.state is State.FOREIGN:
+    if before.state is HookState.FOREIGN:
         raise ExtensionError(str(before.problem))
     program = cli.program()
     _require_hooks(cli)

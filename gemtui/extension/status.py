@@ -21,7 +21,7 @@ from gemtui.paths import current_folder, extension_dir, gemini_home
 INSTALL = "gemtui extension install"
 
 
-class State(StrEnum):
+class HookState(StrEnum):
     """What stands in the way of the hooks, or READY; the names are those of `--json`."""
 
     READY = "ready"
@@ -48,7 +48,7 @@ class ExtensionState:
     None = they run.
     """
 
-    state: State
+    state: HookState
     folder: Path
     link: Path
     source: Path | None
@@ -57,7 +57,7 @@ class ExtensionState:
     @property
     def installed(self) -> bool:
         """Whether the CLI has it, in whatever state."""
-        return self.state not in (State.MISSING, State.FOREIGN)
+        return self.state not in (HookState.MISSING, HookState.FOREIGN)
 
     @property
     def in_place(self) -> bool:
@@ -93,7 +93,7 @@ def extension_state(
     link = home / "extensions" / NAME
     source = _source(link)
     state, problem = next(
-        _problems(environ, cwd or current_folder(), link, source), (State.READY, None)
+        _problems(environ, cwd or current_folder(), link, source), (HookState.READY, None)
     )
     return ExtensionState(state=state, folder=folder, link=link, source=source, problem=problem)
 
@@ -111,31 +111,31 @@ def _source(link: Path) -> Path | None:
 
 def _problems(
     environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
-) -> Iterator[tuple[State, str]]:
+) -> Iterator[tuple[HookState, str]]:
     """All that stands in the way, the first cause first."""
     if source is None:
-        yield State.MISSING, f"gemtui's extension is not installed: {INSTALL}"
+        yield HookState.MISSING, f"gemtui's extension is not installed: {INSTALL}"
         return
     if not _is_ours(source):
         yield (
-            State.FOREIGN,
+            HookState.FOREIGN,
             f"{link} is an extension named {NAME} that is not gemtui's: "
             f"remove it by `gemini extensions uninstall {NAME}`, then {INSTALL}",
         )
         return
     if not is_folder(source / "hooks"):
-        yield State.GONE, f"{source}, the folder of gemtui's extension, is gone: {INSTALL}"
+        yield HookState.GONE, f"{source}, the folder of gemtui's extension, is gone: {INSTALL}"
     elif not is_current(source):
         yield (
-            State.OLDER,
+            HookState.OLDER,
             f"gemtui's extension, in {source}, is that of another version: {INSTALL}",
         )
     if not _is_enabled(environ, cwd):
         yield (
-            State.DISABLED,
+            HookState.DISABLED,
             f"gemtui's extension is disabled in {cwd}: `gemini extensions enable {NAME}` there",
         )
-    yield from ((State.HOOKS_OFF, words) for words in _switched_off(environ, cwd, source))
+    yield from ((HookState.HOOKS_OFF, words) for words in _switched_off(environ, cwd, source))
 
 
 def _is_ours(source: Path) -> bool:

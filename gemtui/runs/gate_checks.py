@@ -22,7 +22,7 @@ from gemtui.calls.env_files import (
 from gemtui.calls.setting_effects import corrects
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -49,7 +49,7 @@ def check_gate(
         raise GateError(f"this run can't ask: {problem}")
     found = extension_state(environ, options.cwd)
     if found.problem is not None:
-        mends = found.state in (State.MISSING, State.GONE, State.OLDER)
+        mends = found.state in (HookState.MISSING, HookState.GONE, HookState.OLDER)
         raise GateError(f"this run can't ask: {found.problem}", install=mends)
 
 

@@ -28,8 +28,8 @@ from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import (
     ChatFile,
     SessionKind,
-    State,
     Store,
+    StoreState,
     file_anywhere,
     name_of,
     place_of,
@@ -475,11 +475,11 @@ class Index:
                 renewed=self._cache.renewed,
             )
 
-    def _state(self, store: Store) -> State:
+    def _state(self, store: Store) -> StoreState:
         """As the last look found it; files may have come and gone since."""
         if self._places:
-            return State.OK
-        return State.EMPTY if store.state is State.OK else store.state
+            return StoreState.OK
+        return StoreState.EMPTY if store.state is StoreState.OK else store.state
 
 
 class _Seldom:

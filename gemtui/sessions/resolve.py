@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
-from gemtui.sessions.store import ChatFile, SessionKind, State, Store
+from gemtui.sessions.store import ChatFile, SessionKind, Store, StoreState
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.parts import instant
 
@@ -138,7 +138,7 @@ def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
 
 def require_readable(store: Store) -> None:
     """Raise StoreUnreadable where the store is there and none of it may be read."""
-    if store.state is State.UNREADABLE:
+    if store.state is StoreState.UNREADABLE:
         raise StoreUnreadable(
             f"{store.home} can't be read: give yourself permission to read that folder",
             path=store.home,

@@ -11,7 +11,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 
 _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
@@ -26,12 +26,12 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     if project is not None:
         index.expect(project)
     snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
-    if snapshot.state is State.UNREADABLE:
+    if snapshot.state is StoreState.UNREADABLE:
         raise StoreUnreadable(
             f"{index.home} can't be read: give yourself permission to read that folder",
             path=index.home,
         )
-    if snapshot.state is State.NO_FOLDER:
+    if snapshot.state is StoreState.NO_FOLDER:
         place = snapshot.unreadable[0].path
         raise StoreUnreadable(
             f"{place} is not a folder: move it away, Gemini CLI keeps sessions there", path=place

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from gemtui.sessions.problem import Problem
-from gemtui.sessions.store import State
+from gemtui.sessions.store import StoreState
 from gemtui.sessions.summary import Summary
 
 
@@ -26,7 +26,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     total: int
     complete: bool
     unreadable: tuple[Problem, ...]
-    state: State
+    state: StoreState
     looked: tuple[Path, ...] = ()
     cache: Problem | None = None
     renewed: Problem | None = None

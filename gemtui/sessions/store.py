@@ -30,7 +30,7 @@ class SessionKind(StrEnum):
     __hash__ = str.__hash__  # an enum's own is a function in Python, and lists hash many
 
 
-class State(StrEnum):
+class StoreState(StrEnum):
     """Whether the store exists and can be read."""
 
     MISSING = "missing"
@@ -134,14 +134,14 @@ class Store:
         """Count files that lie elsewhere among those of the store."""
         self._files += files
 
-    def _state(self) -> State:
+    def _state(self) -> StoreState:
         if self._files:
-            return State.OK
+            return StoreState.OK
         if self._blocked:
-            return State.NO_FOLDER
+            return StoreState.NO_FOLDER
         if self._closed:
-            return State.UNREADABLE
-        return State.EMPTY if os.path.isdir(self.tmp) else State.MISSING  # noqa: PTH112
+            return StoreState.UNREADABLE
+        return StoreState.EMPTY if os.path.isdir(self.tmp) else StoreState.MISSING  # noqa: PTH112
 
     def _in_the_way(self) -> None:
         """Something that is no folder stands where the store belongs."""

@@ -15,7 +15,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.display_model import (
     AgentDisplay,
@@ -82,7 +82,7 @@ def called(snapshot: Snapshot, title: str) -> Summary:
 
 
 def test_everything_is_read_without_a_problem(snapshot: Snapshot) -> None:
-    assert snapshot.state is State.OK
+    assert snapshot.state is StoreState.OK
     assert snapshot.complete
     assert snapshot.unreadable == ()
     assert [each.title for each in snapshot.sessions if each.problems] == []

@@ -14,7 +14,7 @@ import pytest
 from gemtui.agent.capabilities import parse_help
 from gemtui.agent.detect import Cli, Detected, FoundBy
 from gemtui.extension.install import install, remove
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
@@ -49,7 +49,7 @@ def _session(
 
 
 def test_sessions_go_on_as_ever_and_leave_a_live_file(gemini: GeminiCli, cli: Detected) -> None:
-    assert install(cli).state is State.READY
+    assert install(cli).state is HookState.READY
     (result,) = _session(gemini, LARGE)
     assert result["status"] == "success"
     assert (gemini.project / "a.txt").read_text() == LARGE
@@ -81,16 +81,16 @@ def test_a_run_that_asks_is_refused_where_nobody_answers(gemini: GeminiCli, pyth
 @pytest.mark.parametrize(
     ("settings", "state"),
     [
-        ({"hooksConfig": {"enabled": False}}, State.HOOKS_OFF),
-        ({"hooksConfig": {"disabled": ["gemtui"]}}, State.HOOKS_OFF),
-        ({"security": {"allowedExtensions": ["^/opt/"]}}, State.HOOKS_OFF),
-        (None, State.DISABLED),
-        ({"hooksConfig": {"disabled": ["other"]}}, State.READY),
+        ({"hooksConfig": {"enabled": False}}, HookState.HOOKS_OFF),
+        ({"hooksConfig": {"disabled": ["gemtui"]}}, HookState.HOOKS_OFF),
+        ({"security": {"allowedExtensions": ["^/opt/"]}}, HookState.HOOKS_OFF),
+        (None, HookState.DISABLED),
+        ({"hooksConfig": {"disabled": ["other"]}}, HookState.READY),
     ],
 )
 @pytest.mark.usefixtures("cli")
 def test_what_is_said_of_the_hooks_is_so(
-    gemini: GeminiCli, settings: dict[str, Any] | None, state: State
+    gemini: GeminiCli, settings: dict[str, Any] | None, state: HookState
 ) -> None:
     put_hooks(gemini)
     place = gemini.project / ".gemini" / "settings.json"
@@ -101,7 +101,7 @@ def test_what_is_said_of_the_hooks_is_so(
         place.write_text(json.dumps(settings))
     assert extension_state(cwd=gemini.project).state is state
     _session(gemini)
-    assert any(live_dir().iterdir()) == (state is State.READY)
+    assert any(live_dir().iterdir()) == (state is HookState.READY)
 
 
 def _gemini(gemini: GeminiCli, *words: str) -> None:
@@ -120,7 +120,7 @@ def test_removing_leaves_nothing_that_acts(gemini: GeminiCli, cli: Detected) -> 
     _session(gemini)
     before = _files(gemini.store)
     install(cli)
-    assert remove(cli).state is State.MISSING
+    assert remove(cli).state is HookState.MISSING
     after = _files(gemini.store)
     new = {name for name in after if name not in before}
     assert {name for name in new if "gemtui" in name} == set()
@@ -135,12 +135,12 @@ def test_removing_leaves_nothing_that_acts(gemini: GeminiCli, cli: Detected) -> 
 def test_installing_again_mends_what_is_broken(cli: Detected) -> None:
     install(cli)
     (extension_dir() / "hook.sh").write_text("echo")
-    assert extension_state().state is State.OLDER
-    assert install(cli).state is State.READY
+    assert extension_state().state is HookState.OLDER
+    assert install(cli).state is HookState.READY
     for path in (extension_dir() / "hooks" / "hooks.json", extension_dir() / "hooks"):
         path.unlink() if path.is_file() else path.rmdir()
-    assert extension_state().state is State.GONE
-    assert install(cli).state is State.READY
+    assert extension_state().state is HookState.GONE
+    assert install(cli).state is HookState.READY
 
 
 def test_data_that_was_moved_is_linked_anew(

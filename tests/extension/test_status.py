@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gemtui.extension.content import write
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import extension_dir
 
 
@@ -33,37 +33,37 @@ def put(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value))
 
 
-def state() -> State:
+def state() -> HookState:
     found = extension_state()
-    assert (found.problem is None) == (found.state is State.READY)
+    assert (found.problem is None) == (found.state is HookState.READY)
     return found.state
 
 
 def test_missing(home: Path) -> None:
-    assert state() is State.MISSING
+    assert state() is HookState.MISSING
     assert not extension_state().installed
 
 
 def test_ready(gemini: Path) -> None:
-    assert state() is State.READY
+    assert state() is HookState.READY
     assert extension_state().source == extension_dir()
 
 
 def test_files_of_another_version(gemini: Path) -> None:
     (extension_dir() / "ask.py").write_text("")
-    assert state() is State.OLDER
+    assert state() is HookState.OLDER
 
 
 def test_a_folder_that_is_gone(gemini: Path) -> None:
     shutil.rmtree(extension_dir())
-    assert state() is State.GONE
+    assert state() is HookState.GONE
     assert str(extension_dir()) in str(extension_state().problem)
 
 
 def test_our_folder_elsewhere(gemini: Path, tmp_path: Path) -> None:
     """The data folder was moved, and what the CLI refers to is there no more."""
     link(gemini, tmp_path / "old" / "gemtui" / "extension")
-    assert state() is State.GONE
+    assert state() is HookState.GONE
 
 
 @pytest.mark.parametrize("linked", [True, False])
@@ -75,7 +75,7 @@ def test_an_extension_of_somebody_else(gemini: Path, tmp_path: Path, linked: boo
     else:
         (gemini / "extensions/gemtui/.gemini-extension-install.json").unlink()
         put(gemini / "extensions/gemtui/gemini-extension.json", theirs)
-    assert state() is State.FOREIGN
+    assert state() is HookState.FOREIGN
     assert not extension_state().installed
 
 
@@ -105,7 +105,7 @@ def test_folders_in_which_it_is_disabled(
             for each in rules
         ]
     put(gemini / "extensions/extension-enablement.json", {"gemtui": {"overrides": rules}})
-    expected = State.READY if enabled else State.DISABLED
+    expected = HookState.READY if enabled else HookState.DISABLED
     assert extension_state(cwd=here).state is expected
 
 
@@ -125,7 +125,7 @@ def test_hooks_that_settings_switch_off(
     place = (tmp_path / ".gemini" if of_project else gemini) / "settings.json"
     put(place, settings)
     found = extension_state(cwd=tmp_path)
-    assert found.state is State.HOOKS_OFF
+    assert found.state is HookState.HOOKS_OFF
     assert str(place) in str(found.problem)
 
 
@@ -133,13 +133,13 @@ def test_the_project_has_the_last_word(gemini: Path, tmp_path: Path) -> None:
     put(gemini / "settings.json", {"hooksConfig": {"enabled": False}})
     put(tmp_path / ".gemini/settings.json", {"hooksConfig": {"enabled": True, "disabled": []}})
     put(gemini / "settings.json", {"security": {"allowedExtensions": [str(extension_dir())]}})
-    assert extension_state(cwd=tmp_path).state is State.READY
+    assert extension_state(cwd=tmp_path).state is HookState.READY
 
 
 @pytest.mark.parametrize("value", [None, [], 7, {"hooksConfig": 7, "security": [1]}])
 def test_odd_files_raise_nothing(gemini: Path, value: Any) -> None:
     for name in ("settings.json", "extensions/extension-enablement.json"):
         put(gemini / name, value)
-    assert state() is State.READY
+    assert state() is HookState.READY
     put(gemini / "extensions/gemtui/.gemini-extension-install.json", value)
-    assert state() is State.FOREIGN
+    assert state() is HookState.FOREIGN

@@ -14,7 +14,7 @@ from gemtui.sessions.catalog import Catalog
 from gemtui.sessions.index import LOGS, Index
 from gemtui.sessions.projects import Projects
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import State
+from gemtui.sessions.store import StoreState
 from gemtui.sessions.summary import Flag
 from tests.sessions import logs
 from tests.sessions.stores import (
@@ -105,7 +105,7 @@ def test_load_publishes_and_ends_complete(index: Index, tmp_path: Path) -> None:
     assert (found.done, found.total, found.complete) == (5, 5, True)
     assert published[0].total == 5
     assert not published[0].complete
-    assert found.state is State.OK
+    assert found.state is StoreState.OK
 
 
 def test_load_can_be_cancelled_and_taken_up_again(index: Index, tmp_path: Path) -> None:
@@ -140,14 +140,14 @@ def test_what_can_not_be_read_is_said_and_hides_nothing(index: Index, tmp_path: 
 
 
 def test_a_store_that_comes_later(index: Index, tmp_path: Path) -> None:
-    assert load(index).state is State.MISSING
+    assert load(index).state is StoreState.MISSING
     (tmp_path / "tmp").mkdir()
-    assert index.update([tmp_path / "tmp"]).state is State.EMPTY
+    assert index.update([tmp_path / "tmp"]).state is StoreState.EMPTY
     path = session(tmp_path, uuid(1))
     assert only(index.update([path])).id == uuid(1)
     shutil.rmtree(tmp_path / "tmp")
     gone = index.update([tmp_path / "tmp"])
-    assert (gone.state, gone.sessions, gone.total) == (State.MISSING, (), 0)
+    assert (gone.state, gone.sessions, gone.total) == (StoreState.MISSING, (), 0)
 
 
 # --- changes -------------------------------------------------------------------------------------

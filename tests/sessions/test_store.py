@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.sessions.projects import Projects
-from gemtui.sessions.store import SessionKind, State, Store
+from gemtui.sessions.store import SessionKind, Store, StoreState
 from tests.sessions import logs
 from tests.sessions.stores import hashed, marker, read, session, talk, uuid
 
@@ -68,7 +68,7 @@ def test_what_is_no_folder_of_a_project_is_said(tmp_path: Path) -> None:
     (tmp / "gone").symlink_to("nowhere")
     (tmp / "notes.txt").write_text("")
     store = Store(tmp_path)
-    assert store.state is State.EMPTY
+    assert store.state is StoreState.EMPTY
     assert {each.path.name: each.what for each in store.problems} == {
         "chats": "is not a folder",
         "loop": "can't be read: Too many levels of symbolic links",
@@ -110,13 +110,13 @@ def test_a_project_that_is_kept_elsewhere_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folders", "state"),
     [
-        ((), State.MISSING),
-        (("other",), State.MISSING),
-        (("tmp",), State.EMPTY),
-        (("tmp/proj/chats", "tmp/bin"), State.EMPTY),
+        ((), StoreState.MISSING),
+        (("other",), StoreState.MISSING),
+        (("tmp",), StoreState.EMPTY),
+        (("tmp/proj/chats", "tmp/bin"), StoreState.EMPTY),
     ],
 )
-def test_states(folders: tuple[str, ...], state: State, tmp_path: Path) -> None:
+def test_states(folders: tuple[str, ...], state: StoreState, tmp_path: Path) -> None:
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)
     store = Store(tmp_path)
@@ -131,7 +131,7 @@ def test_a_file_where_the_store_belongs(name: str, tmp_path: Path) -> None:
     (home / name).parent.mkdir(exist_ok=True)
     (home / name).write_text("not a folder")
     store = Store(home)
-    assert store.state is State.NO_FOLDER
+    assert store.state is StoreState.NO_FOLDER
     assert [(each.path, each.what) for each in store.problems] == [(home / name, "is not a folder")]
 
 
@@ -140,12 +140,12 @@ def test_a_store_without_permission(other_user: Path) -> None:
     session(home, uuid(1))
     home.chmod(0)
     store = Store(home)
-    assert store.state is State.UNREADABLE
+    assert store.state is StoreState.UNREADABLE
     assert [problem.path for problem in store.problems] == [home / "tmp"]
     assert "Permission denied" in store.problems[0].what
     home.chmod(0o700)
     (home / "tmp").chmod(0)
-    assert Store(home).state is State.UNREADABLE
+    assert Store(home).state is StoreState.UNREADABLE
 
 
 def test_one_project_and_one_file_without_permission(other_user: Path) -> None:
@@ -158,7 +158,7 @@ def test_one_project_and_one_file_without_permission(other_user: Path) -> None:
     snapshot = read(home)
     assert [each.id for each in snapshot.sessions] == [uuid(1)]
     assert {problem.path for problem in snapshot.unreadable} == {closed, secret}
-    assert snapshot.state is State.OK
+    assert snapshot.state is StoreState.OK
     assert snapshot.complete
 
 

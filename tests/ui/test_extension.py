@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.extension.content import write
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import extension_dir
 from tests.extension.stand_in import LINKS, stand_in
 from tests.ui.people import NARROW, WIDE, copy_store, person
@@ -54,14 +54,14 @@ async def test_it_is_installed_and_taken_out(
         await me.sees("Google does not vet")
         await me.press("y")
         await me.until(lambda: any("Installed: " in said for said in me.said))
-        assert extension_state().state is State.READY
+        assert extension_state().state is HookState.READY
         await me.press("f8")
         await me.sees("its hooks run in every Gemini session")
         await me.press("down", "enter")
         await me.sees("Remove it?", "gemini extensions uninstall")
         await me.press("y")
         await me.until(lambda: any("Removed: " in said for said in me.said))
-    assert extension_state().state is State.MISSING
+    assert extension_state().state is HookState.MISSING
     assert not extension_dir().exists()
 
 
@@ -109,7 +109,7 @@ async def test_what_is_broken_is_mended(
         await me.press("f8")
         await me.sees("gemtui extension install", "Reinstall")
         await me.press("enter")
-        await me.until(lambda: extension_state().state is State.READY)
+        await me.until(lambda: extension_state().state is HookState.READY)
 
 
 async def test_a_cli_that_fails_is_said(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.errors import GemtuiError
 from gemtui.extension.install import install, remove
-from gemtui.extension.status import ExtensionState, State, extension_state
+from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import before_install, before_removal
 from gemtui.text import Clean, clean_line
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
@@ -53,7 +53,7 @@ async def _show(app: AppBase) -> None:
         app.say("Not available in the demo. Quit it first, then press f8.")
         return
     found = await asyncio.to_thread(extension_state)
-    if found.state is State.MISSING:
+    if found.state is HookState.MISSING:
         await _install(app)
         return
     if not found.installed:

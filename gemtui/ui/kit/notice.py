@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import State
+from gemtui.sessions.store import StoreState
 from gemtui.text import Clean, clean, counted, short_path
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.keys import BY_ID, Key, Where, bindings
@@ -92,16 +92,16 @@ _START = (
 def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
     place = short_path(home)
     match snapshot.state:
-        case State.MISSING:
+        case StoreState.MISSING:
             heading = "No Gemini sessions here yet."
             lines = [f"Gemini CLI keeps them below  {place}/tmp", "That folder does not exist.", ""]
             lines += _START
-        case State.NO_FOLDER:
+        case StoreState.NO_FOLDER:
             heading = "No Gemini session can be stored here."
             why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable[:1]]
             lines = [f"Gemini CLI keeps them below  {place}/tmp", *why, ""]
             lines += ["Move it away, then try again."]
-        case State.UNREADABLE:
+        case StoreState.UNREADABLE:
             heading = "The sessions can't be read."
             why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable]
             lines = ["gemtui may not read:", *why, ""]

@@ -25,7 +25,7 @@ from gemtui.agent.command import line_again
 from gemtui.agent.detect import Detected, detect_cli
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import ConfigError, OptionError
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder, prompts_file
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.follow_up import send_next
@@ -220,7 +220,7 @@ class RunScreen(DialogGuardScreen[None]):
         folder = self.options.cwd or current_folder()
         settings = await asyncio.to_thread(CliSettings.read, os.environ, folder)
         extension = await asyncio.to_thread(extension_state, os.environ, folder)
-        self._usual, self._can_ask = settings.usual_mode, extension.state is State.READY
+        self._usual, self._can_ask = settings.usual_mode, extension.state is HookState.READY
         if self._can_ask and not (self._kept or self._chosen):
             self.options = replace(self.options, ask=True)
         self._say_options()

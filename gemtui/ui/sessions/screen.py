@@ -25,7 +25,7 @@ from gemtui.sessions.live import GONE, LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import fit_end, own
@@ -389,7 +389,7 @@ class SessionsScreen(DialogGuardScreen[None]):
         return any(each.project == wanted and not each.hidden for each in snapshot.sessions)
 
     def _show_empty(self, snapshot: Snapshot) -> None:
-        nothing = snapshot.complete and snapshot.state is not State.OK
+        nothing = snapshot.complete and snapshot.state is not StoreState.OK
         empty = nothing and self.pane.summary is None
         notice = self.query_one(EmptyStore)
         if empty:
@@ -988,9 +988,9 @@ def _folder_of(summary: Summary) -> Path | None:
 
 
 def _none_waits() -> str:
-    from gemtui.extension.status import State, extension_state
+    from gemtui.extension.status import HookState, extension_state
 
-    if extension_state().state is State.READY:
+    if extension_state().state is HookState.READY:
         return "No session waits for you."
     key = BY_ID["app.extension"].footer()
     return f"Can't tell which sessions need you: the extension is not installed ({key})."

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 
-from gemtui.extension.status import State, extension_state
+from gemtui.extension.status import HookState, extension_state
 from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
 from gemtui.kept.vault import switch_off, switch_on
 from gemtui.sessions.snapshot import Snapshot
@@ -58,7 +58,7 @@ async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
 
 
 def _look(snapshot: Snapshot, now: datetime) -> VaultStatus:
-    hook = extension_state(os.environ).state is State.READY
+    hook = extension_state(os.environ).state is HookState.READY
     return vault_status(snapshot, os.environ, now, hook=hook)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.agent.folder_options import remember_mode, remembered
 from gemtui.agent.options import AgentOptions
-from gemtui.extension.status import ExtensionState, State
+from gemtui.extension.status import ExtensionState, HookState
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run import screen
@@ -48,7 +48,7 @@ async def test_a_new_run_asks_where_the_extension_is_ready(
     home: Path, project: Path, fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_cli()
-    ready = ExtensionState(state=State.READY, folder=home, link=home, source=home, problem=None)
+    ready = ExtensionState(state=HookState.READY, folder=home, link=home, source=home, problem=None)
     monkeypatch.setattr(screen, "extension_state", lambda *_: ready)
     async with runner(home, project) as me:
         await me.sees("mode ask")

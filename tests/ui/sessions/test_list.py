@@ -18,7 +18,7 @@ from textual.widgets import Input
 
 from gemtui.sessions.listing import DayHeading, SessionRow, Sort
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind, State
+from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.ui.draw.theme import ASCII, UNICODE
 from gemtui.ui.kit.filtering import FilterBar
@@ -46,7 +46,7 @@ def snapshot(sessions: Sequence[Summary], *, complete: bool = True) -> Snapshot:
         total=412,
         complete=complete,
         unreadable=(),
-        state=State.OK,
+        state=StoreState.OK,
     )
 
 
