@@ -30,7 +30,7 @@ _TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
 _DISTRUST = "DO_NOT_TRUST"
 
 
-class Place(StrEnum):
+class TrustState(StrEnum):
     """What is now at the path of a folder that was trusted."""
 
     SAME = "same"
@@ -52,15 +52,15 @@ class TrustedFolder:
     owner: int | None = None
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TrustState:
         """What stands at the path now."""
         try:
             facts = Path(self.path).lstat()
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
         except (OSError, ValueError):
-            return Place.GONE
+            return TrustState.GONE
         known = self.inode in (None, facts.st_ino) and self.owner in (None, facts.st_uid)
-        return Place.SAME if known and not moved else Place.REPLACED
+        return TrustState.SAME if known and not moved else TrustState.REPLACED
 
 
 def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
@@ -92,7 +92,7 @@ def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
     leads to by now.
     """
     path = str(resolved(folder))
-    known = any(each.path == path and each.place is Place.SAME for each in trusted_folders())
+    known = any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
     return known and _level_by_cli(folder, environ) != _DISTRUST
 
 

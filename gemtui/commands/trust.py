@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemtui.agent.trust import Place, TrustedFolder, forget, trusted_folders
+from gemtui.agent.trust import TrustedFolder, TrustState, forget, trusted_folders
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode
 from gemtui.text import Clean, clean_line
 
 _WORDS = {
-    Place.SAME: "",
-    Place.REPLACED: "replaced by another folder, not trusted",
-    Place.GONE: "not there",
+    TrustState.SAME: "",
+    TrustState.REPLACED: "replaced by another folder, not trusted",
+    TrustState.GONE: "not there",
 }
 
 

@@ -15,7 +15,13 @@ from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.git_repository import same_repository
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
-from gemtui.calls.shell.reads_only import Place, is_listed, program, why_acts, why_git_may_act
+from gemtui.calls.shell.reads_only import (
+    CommandPlace,
+    is_listed,
+    program,
+    why_acts,
+    why_git_may_act,
+)
 from gemtui.calls.shell.unasked import place_of, why_commands_act
 from gemtui.files import resolved
 from gemtui.policy.edit import store
@@ -101,7 +107,7 @@ class Granted:
             for words in commands
         )
 
-    def _reaches_out(self, call: Call, place: Place) -> bool:
+    def _reaches_out(self, call: Call, place: CommandPlace) -> bool:
         """Whether a command writes what it could not have been granted for, by its paths."""
         command = unwrapped(string(call.args.get("command")))
         there = dangers(command, place.project, str(place.folder))
@@ -125,7 +131,7 @@ def _texts(words: Sequence[PlainWord]) -> list[str]:
 
 
 def _why_wider(
-    words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: Place
+    words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
 ) -> str | None:
     """Why a command does more than the words of `like_this` say; None = it does not."""
     if program(words) == "git" and not same_repository(place.project, place.folder):

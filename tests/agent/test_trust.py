@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.trust import Place, forget, must_ask, remember, remembered, trusted_folders
+from gemtui.agent.trust import TrustState, forget, must_ask, remember, remembered, trusted_folders
 from gemtui.errors import OptionError
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_is_gone_can_be_forgotten(tmp_path: Path) -> None:
     place.mkdir()
     remember(place)
     place.rmdir()
-    assert [each.place for each in trusted_folders()] == [Place.GONE]
+    assert [each.place for each in trusted_folders()] == [TrustState.GONE]
     assert not remembered(place)
     assert forget(place)
     assert trusted_folders() == ()
@@ -114,10 +114,10 @@ def test_a_folder_in_the_place_of_a_trusted_one_is_not_trusted(tmp_path: Path) -
     place.mkdir()
     assert not remembered(place)
     assert not remembered(tmp_path / "moved")
-    assert [each.place for each in trusted_folders()] == [Place.REPLACED]
+    assert [each.place for each in trusted_folders()] == [TrustState.REPLACED]
     remember(place)
     assert remembered(place)
-    assert [each.place for each in trusted_folders()] == [Place.SAME]
+    assert [each.place for each in trusted_folders()] == [TrustState.SAME]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder to somebody else")
@@ -182,7 +182,7 @@ def test_a_link_to_itself_in_the_place_of_a_trusted_folder_is_another_one(tmp_pa
     remember(place)
     place.rmdir()
     place.symlink_to(place)
-    assert [each.place for each in trusted_folders()] == [Place.REPLACED]
+    assert [each.place for each in trusted_folders()] == [TrustState.REPLACED]
 
 
 def test_a_folder_that_is_not_utf8_is_not_remembered(own_places: None, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _ENTRIES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CommandPlace:
     """Where a command runs: in `folder`, in a run whose folder is `project`; both are real."""
 
     project: Path
@@ -369,7 +369,7 @@ def git_subcommand(words: Sequence[PlainWord]) -> str:
     return left[0] if left and not left[0].startswith("-") else ""
 
 
-def why_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     """Return why a command may do more than read files of the project; None = it only reads.
 
     The answer is a clause. What git's configuration adds is not looked at.
@@ -401,7 +401,7 @@ def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
     return None
 
 
-def _why_files_act(reader: Reader, words: Sequence[PlainWord], place: Place) -> str | None:
+def _why_files_act(reader: Reader, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     operands: list[PlainWord] = []
     left = iter(words)
     for word in left:
@@ -436,7 +436,7 @@ def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
     return True
 
 
-def _why_operand(reader: Reader, word: PlainWord, place: Place) -> str | None:
+def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | None:
     if reader.operands is Operands.WORDS:
         return None if word.glob is None else f"`{_shown(word)}` is a pattern for names of files"
     if word.glob is not None:
@@ -446,7 +446,7 @@ def _why_operand(reader: Reader, word: PlainWord, place: Place) -> str | None:
     return _outside(word) if word.text != "-" and place.leaves(word.text) else None
 
 
-def _why_pattern_acts(word: PlainWord, glob: int, place: Place) -> str | None:
+def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
     """Why a pattern may match an option, or a link that leads out."""
     known = word.text[:glob]
     folder, slash, start = known.rpartition("/")
@@ -466,7 +466,7 @@ def _why_pattern_acts(word: PlainWord, glob: int, place: Place) -> str | None:
     return None
 
 
-def _why_git_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+def _why_git_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     reader = GIT_READERS.get(git_subcommand(words))
     if reader is None:
         return "gemtui does not know it as a git command that only reads"
@@ -474,7 +474,7 @@ def _why_git_acts(words: Sequence[PlainWord], place: Place) -> str | None:
     return _why_files_act(reader, left[1:], place)
 
 
-def _why_find_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+def _why_find_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     left = iter(words)
     for word in left:
         if word.glob is not None:
@@ -491,7 +491,7 @@ def _why_find_acts(words: Sequence[PlainWord], place: Place) -> str | None:
     return None
 
 
-def _why_sed_acts(words: Sequence[PlainWord], place: Place) -> str | None:
+def _why_sed_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     texts = [word.text for word in words]
     lines = len(texts) in (2, 3) and texts[0] == "-n" and _SED_LINES.fullmatch(texts[1])
     if not lines or any(word.glob is not None for word in words):

@@ -17,7 +17,7 @@ from gemtui.calls.env_files import is_risky, risky_variables
 from gemtui.calls.shell.git_repository import why_not_read_only
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands, unseen
-from gemtui.calls.shell.reads_only import Place, git_subcommand, program, why_acts
+from gemtui.calls.shell.reads_only import CommandPlace, git_subcommand, program, why_acts
 from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
 
@@ -63,11 +63,11 @@ def why_ask(
     )
 
 
-def place_of(project: Path, dir_path: str) -> Place | str:
+def place_of(project: Path, dir_path: str) -> CommandPlace | str:
     """Return where a call runs its command, or a clause that says why that is not certain."""
     root = resolved(project)
     if not dir_path:
-        return Place(project=root, folder=root)
+        return CommandPlace(project=root, folder=root)
     if unseen(dir_path) or "%" in dir_path or dir_path.startswith(("@", "~")):
         return "the name of its folder can be read in two ways"
     folder = resolved(root / dir_path)
@@ -75,10 +75,10 @@ def place_of(project: Path, dir_path: str) -> Place | str:
         return "its folder lies outside of the project"
     if not folder.is_dir():
         return "its folder does not exist"
-    return Place(project=root, folder=folder)
+    return CommandPlace(project=root, folder=folder)
 
 
-def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: Place) -> str | None:
+def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
     """Return why one of several commands may do more than read, by their words alone."""
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the folder for what follows"
@@ -103,7 +103,7 @@ def _why_env_file(path: Path) -> str | None:
 
 
 def _why_environ(
-    words: Sequence[PlainWord], place: Place, environ: Mapping[str, str]
+    words: Sequence[PlainWord], place: CommandPlace, environ: Mapping[str, str]
 ) -> str | None:
     name = program(words)
     if f"BASH_FUNC_{name}%%" in environ:
@@ -130,7 +130,7 @@ def _entries(variable: str, value: str) -> Iterable[str]:
     return [value] if variable == "BASH_ENV" else value.split(":")
 
 
-def _why_path(name: str, place: Place, environ: Mapping[str, str]) -> str | None:
+def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str | None:
     """Why the program that PATH gives for a name may be one of the project."""
     for entry in environ.get("PATH", os.defpath).split(":"):
         file = place.folder / entry / name
@@ -143,7 +143,7 @@ def _why_path(name: str, place: Place, environ: Mapping[str, str]) -> str | None
     return f"there is no program `{name}` in PATH"
 
 
-def _why_git(words: Sequence[PlainWord], place: Place) -> str | None:
+def _why_git(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     if program(words) != "git":
         return None
     looks = git_subcommand(words) in ("status", "diff")

@@ -152,9 +152,9 @@ async def show_trusted(app: AppBase) -> None:
 
 
 _PLACES = {
-    trust.Place.SAME: Clean(""),
-    trust.Place.REPLACED: Clean("replaced by another folder, not trusted"),
-    trust.Place.GONE: Clean("not there"),
+    trust.TrustState.SAME: Clean(""),
+    trust.TrustState.REPLACED: Clean("replaced by another folder, not trusted"),
+    trust.TrustState.GONE: Clean("not there"),
 }
 
 

@@ -62,7 +62,7 @@ _NAMES = {
 }
 
 
-class Place(NamedTuple):
+class OpenedHit(NamedTuple):
     """A hit to read, with what marks the words in its transcript."""
 
     hit: Hit
@@ -88,7 +88,7 @@ class _Row(NamedTuple):
     line: Snippet | None = None
 
 
-class SearchScreen(TypedSearch[Place]):
+class SearchScreen(TypedSearch[OpenedHit]):
     """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
 
     `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
@@ -328,7 +328,7 @@ class SearchScreen(TypedSearch[Place]):
         results, row = self._results, self.rows.chosen
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
-            self.dismiss(Place(row.hit, self.searching.text, pattern))
+            self.dismiss(OpenedHit(row.hit, self.searching.text, pattern))
 
 
 class _Fields(Suggester):
