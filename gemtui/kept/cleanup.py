@@ -78,7 +78,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class DoomedFile:
     """A file that the next start of the CLI in its project removes.
 
     `retention`: by which settings. `twin`: for whose sake, where it is the other file of its id.
@@ -122,7 +122,7 @@ def next_hits(
     retention_of: Callable[[Path | None], Retention],
     now: datetime,
     unreadable: Iterable[Problem] = (),
-) -> tuple[Hit, ...]:
+) -> tuple[DoomedFile, ...]:
     """Return the files that the next starts of the CLI remove, if no session is open.
 
     `sessions`, `unreadable`: all of a store, as a snapshot has them. `retention_of` is asked once a
@@ -136,7 +136,7 @@ def next_hits(
             if _is_cleaned(file):
                 folders.setdefault(file.path.parent, []).append(file)
     rules: dict[Path | None, Retention] = {}
-    found: list[Hit] = []
+    found: list[DoomedFile] = []
     for files in folders.values():
         project = next((Path(each.project) for each in files if each.project), None)
         if project not in rules:
@@ -174,7 +174,7 @@ def _is_cleaned(file: Summary) -> bool:
 
 def _hits(
     files: Sequence[Summary], rule: Retention, now: datetime, lost: Container[str]
-) -> Iterator[Hit]:
+) -> Iterator[DoomedFile]:
     whys = _own_reasons(files, rule, now)
     whys |= {file.name: Why.UNREADABLE for file in files if file.name in lost}
     going: dict[str, Summary] = {}
@@ -183,9 +183,9 @@ def _hits(
             going.setdefault(id, file)
     for file in files:
         if file.name in whys:
-            yield Hit(session=file, why=whys[file.name], retention=rule)
+            yield DoomedFile(session=file, why=whys[file.name], retention=rule)
         elif (twin := going.get(short_id(file.path))) is not None:
-            yield Hit(session=file, why=Why.TWIN, retention=rule, twin=twin.path)
+            yield DoomedFile(session=file, why=Why.TWIN, retention=rule, twin=twin.path)
 
 
 def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> dict[str, Why]:

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from gemtui.kept.cleanup import SETTING, Hit, Retention, expires, next_hits, retention
+from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_hits, retention
 from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
@@ -206,12 +206,12 @@ class VaultStatus:
 
     contents: VaultUsage
     kept: tuple[Summary, ...]
-    hits: tuple[Hit, ...]
+    hits: tuple[DoomedFile, ...]
     first: tuple[Summary, datetime] | None
     hook: bool
 
     @property
-    def listed(self) -> tuple[Hit, ...]:
+    def listed(self) -> tuple[DoomedFile, ...]:
         """The hits that are sessions in the list; the others say nothing, or are copies."""
         return tuple(hit for hit in self.hits if not hit.session.hidden)
 

@@ -19,7 +19,7 @@ from gemtui.transcript.model import (
 )
 
 
-class Hit(NamedTuple):
+class TranscriptHit(NamedTuple):
     """Where a query was found.
 
     `message`: index in the transcript; `block`: index in the message; `start`, `end`: the span of
@@ -37,7 +37,7 @@ def find(
     query: str | re.Pattern[str],
     *,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[Hit]:
+) -> Iterator[TranscriptHit]:
     """Yield the places where the query occurs, in the order of the transcript.
 
     A query that is text is looked for as `pattern` has it. Messages are read one after the other,
@@ -51,7 +51,7 @@ def find(
             return
         for number, block in enumerate(transcript.read(index).blocks):
             for found in wanted.finditer(block_text(block)):
-                yield Hit(index, number, *found.span())
+                yield TranscriptHit(index, number, *found.span())
 
 
 def pattern(query: str) -> re.Pattern[str] | None:

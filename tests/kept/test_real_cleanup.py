@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from gemtui.kept.cleanup import Hit, Why, next_hits, retention
+from gemtui.kept.cleanup import DoomedFile, Why, next_hits, retention
 from gemtui.kept.restoring import restore
 from gemtui.kept.vault import keep_all, switch_on
 from gemtui.sessions.summary import Flag, Summary, iso
@@ -101,7 +101,7 @@ class Store:
         path = self.chats / f"session-{minute}-{id[:8]}.jsonl"
         logs.write(path, [self.head(id, days), *records])
 
-    def hits(self) -> tuple[Hit, ...]:
+    def hits(self) -> tuple[DoomedFile, ...]:
         """What gemtui says that goes next."""
         found = read(self.gemini.store)
         return next_hits(found.sessions, lambda _: rule(self.gemini), NOW, found.unreadable)

@@ -16,7 +16,7 @@ from gemtui.transcript.model import (
     Thought,
     Transcript,
 )
-from gemtui.transcript.search import Hit, block_text, find
+from gemtui.transcript.search import TranscriptHit, block_text, find
 from gemtui.transcript.tools import tool_call
 from tests.transcript.raw_calls import raw_call, reply
 
@@ -46,18 +46,23 @@ TALK = transcript(
 
 def test_hits_come_in_order_with_spans_of_the_block_text() -> None:
     hits = list(find(TALK, "needle"))
-    assert hits == [Hit(0, 0, 2, 8), Hit(0, 0, 15, 21), Hit(0, 1, 0, 6), Hit(1, 1, 3, 9)]
+    assert hits == [
+        TranscriptHit(0, 0, 2, 8),
+        TranscriptHit(0, 0, 15, 21),
+        TranscriptHit(0, 1, 0, 6),
+        TranscriptHit(1, 1, 3, 9),
+    ]
     for hit in hits:
         block = TALK.read(hit.message).blocks[hit.block]
         assert block_text(block)[hit.start : hit.end].lower() == "needle"
 
 
 def test_a_capital_makes_case_count() -> None:
-    assert list(find(TALK, "Needle")) == [Hit(0, 0, 2, 8)]
+    assert list(find(TALK, "Needle")) == [TranscriptHit(0, 0, 2, 8)]
 
 
 def test_white_space_matches_a_line_break() -> None:
-    assert list(find(TALK, " here, needle ")) == [Hit(0, 0, 9, 21)]
+    assert list(find(TALK, " here, needle ")) == [TranscriptHit(0, 0, 9, 21)]
 
 
 @pytest.mark.parametrize("query", ["", "  \n"])
@@ -67,7 +72,9 @@ def test_an_empty_query_finds_nothing(query: str) -> None:
 
 def test_signs_of_patterns_are_plain_text() -> None:
     assert list(find(transcript((Text(text="a.b [x]"),)), "[X]")) == []
-    assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [Hit(0, 0, 4, 11)]
+    assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [
+        TranscriptHit(0, 0, 4, 11)
+    ]
 
 
 def test_a_cancelled_search_reads_no_further_message() -> None:

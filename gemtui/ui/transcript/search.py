@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from gemtui.transcript.search import Hit
+from gemtui.transcript.search import TranscriptHit
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.drawing import Drawn, Part
 from gemtui.ui.transcript.layout import LayoutLine
@@ -51,7 +51,7 @@ class SearchState(Struct, frozen=True, kw_only=True):
 NOTHING = SearchState()
 
 
-class Search:
+class TranscriptSearch:
     """The hits of one query in the order of the transcript, and which one is current.
 
     `origin` is the (message, block) from which the reader started: the first hit there or after it
@@ -64,7 +64,7 @@ class Search:
     ) -> None:
         self.query, self.origin = query, origin
         self.wanted = wanted or pattern(query)
-        self.hits: list[Hit] = []
+        self.hits: list[TranscriptHit] = []
         self.current: int | None = None
         self.done = False
         self.wrapped = ""
@@ -86,7 +86,7 @@ class Search:
             wrapped=self.wrapped,
         )
 
-    def add(self, hits: Iterable[Hit], *, done: bool) -> None:
+    def add(self, hits: Iterable[TranscriptHit], *, done: bool) -> None:
         """Add hits; one of them becomes the current one if there is none yet."""
         room = MOST - len(self.hits)
         self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
@@ -104,7 +104,7 @@ class Search:
         if self.current is not None and self.current >= len(self.hits):
             self.current = None
 
-    def step(self, step: int, here: tuple[int, int]) -> Hit | None:
+    def step(self, step: int, here: tuple[int, int]) -> TranscriptHit | None:
         """Move to the next (1) or previous (-1) hit from the cursor, cyclically; return it."""
         if not self.hits:
             return None
@@ -120,7 +120,7 @@ class Search:
             return bisect_left(self.hits, here, key=_place)
         return bisect_right(self.hits, here, key=_place) - 1
 
-    def current_hit(self) -> Hit | None:
+    def current_hit(self) -> TranscriptHit | None:
         """The current hit, if there is one."""
         return None if self.current is None else self.hits[self.current]
 
@@ -131,7 +131,7 @@ class Search:
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
 
 
-def _place(hit: Hit) -> tuple[int, int]:
+def _place(hit: TranscriptHit) -> tuple[int, int]:
     return hit.message, hit.block
 
 
@@ -174,7 +174,7 @@ def _content(drawn: Drawn, line: int) -> str:
 class HitMarker:
     """Where a search's hits are in drawings, each drawing looked through once."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: TranscriptSearch) -> None:
         self._search = search
         self._pattern = search.wanted
         self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}

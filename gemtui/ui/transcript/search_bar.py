@@ -21,7 +21,7 @@ from textual.worker import get_current_worker
 
 from gemtui.text import visible_line
 from gemtui.transcript.model import Transcript
-from gemtui.transcript.search import Hit, find
+from gemtui.transcript.search import TranscriptHit, find
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.clean_widgets import Input, Static
@@ -29,7 +29,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import StyledSpan
-from gemtui.ui.transcript.search import MOST, NOTHING, HitMarker, Search, SearchState
+from gemtui.ui.transcript.search import MOST, NOTHING, HitMarker, SearchState, TranscriptSearch
 from gemtui.ui.transcript.viewport import Viewport
 
 PAUSE = 0.05
@@ -39,7 +39,7 @@ PAUSE = 0.05
 class HitsFound(Message, bubble=False):
     """Some more hits of the search with this number, the last ones if `done`."""
 
-    def __init__(self, request: int, hits: Sequence[Hit], *, done: bool) -> None:
+    def __init__(self, request: int, hits: Sequence[TranscriptHit], *, done: bool) -> None:
         super().__init__()
         self.request, self.hits, self.done = request, hits, done
 
@@ -53,7 +53,7 @@ class Finder:
 
     def __init__(self, view: SearchedView) -> None:
         self._view = view
-        self._search: Search | None = None
+        self._search: TranscriptSearch | None = None
         self._marker: HitMarker | None = None
         self._request = 0
         self._again: int | None = None
@@ -65,12 +65,12 @@ class Finder:
         return None if self._marker is None else self._marker.marks
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
-        """Start another search, from where the one before started; as `Search` takes it."""
+        """Start another `TranscriptSearch` from where the one before started."""
         if not (query := query.strip()):
             self.clear()
             return
         here = self._here() if self._search is None else self._search.origin
-        self._search = Search(query, here, wanted)
+        self._search = TranscriptSearch(query, here, wanted)
         self._marker = HitMarker(self._search)
         self._again, self._moves = None, True
         self._view.word = ""
@@ -141,7 +141,7 @@ class Finder:
     ) -> None:
         """In the thread: reports now and then, and at the end."""
         worker, post = get_current_worker(), self._view.post_message
-        hits: list[Hit] = []
+        hits: list[TranscriptHit] = []
         count, reported = 0, monotonic()
         for hit in find(transcript, query, cancelled=lambda: worker.is_cancelled):
             hits.append(hit._replace(message=hit.message + first))

@@ -5,7 +5,7 @@ import pytest
 from gemtui.transcript.search import find
 from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.search import MOST, HitMarker, Search, pattern, spots
+from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, pattern, spots
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, thought, tool
 
@@ -16,8 +16,8 @@ TALK = Talk(
 )
 
 
-def search(query: str, origin: tuple[int, int] = (0, 0)) -> Search:
-    made = Search(query, origin)
+def search(query: str, origin: tuple[int, int] = (0, 0)) -> TranscriptSearch:
+    made = TranscriptSearch(query, origin)
     made.add(find(TALK.now(), query), done=True)
     return made
 
@@ -49,7 +49,7 @@ def test_the_first_hit_at_the_cursor_or_below_is_current() -> None:
 
 
 def test_a_hit_before_the_cursor_is_chosen_only_when_all_are_known() -> None:
-    made = Search("parser", (2, 0))
+    made = TranscriptSearch("parser", (2, 0))
     hits = list(find(TALK.now(), "parser"))
     made.add(hits[:3], done=False)
     assert str(made.found) == "- of 3+"
@@ -94,7 +94,7 @@ def test_what_changed_is_forgotten_and_taken_again() -> None:
 
 
 def test_hits_are_bounded_and_say_so() -> None:
-    made = Search("x", (0, 0))
+    made = TranscriptSearch("x", (0, 0))
     hit = next(find(TALK.now(), "parser"))
     made.add([hit] * (MOST + 5), done=True)
     assert str(made.found) == f"1 of {MOST}+"
@@ -123,7 +123,7 @@ def test_a_word_cut_in_two_is_found() -> None:
 def test_the_current_hit_stands_out_and_a_folded_one_is_known_to_be_hidden() -> None:
     talk = Talk(answer("a", thought("one needle", "two\nneedle needle")))
     hits = list(find(talk.now(), "needle"))
-    made = Search("needle", (0, 0))
+    made = TranscriptSearch("needle", (0, 0))
     made.add(hits, done=True)
     closed, open_ = drawing(talk, folded=True), drawing(talk, folded=False)
     marker = HitMarker(made)
