@@ -43,7 +43,7 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class McpTool:
+class ServedTool:
     """One tool. `arguments`: their type, a Struct; `call`: returns the text for the model.
 
     `call` may raise ToolError, GemtuiError and OSError, whose words the model reads.
@@ -76,14 +76,14 @@ class McpServer:
 
     def __init__(
         self,
-        tools: Sequence[McpTool],
+        tools: Sequence[ServedTool],
         *,
         name: str,
         version: str,
         instructions: str,
         limit: float = LIMIT,
     ) -> None:
-        self._tools: Mapping[str, McpTool] = {each.name: each for each in tools}
+        self._tools: Mapping[str, ServedTool] = {each.name: each for each in tools}
         self._info = {"name": name, "version": version}
         self._instructions, self._limit = instructions, limit
         self._version = VERSIONS[0]
@@ -173,7 +173,7 @@ class McpServer:
             return _result(id, _failed(f"The arguments do not fit: {error}"))
         return _result(id, self._limited(tool, arguments))
 
-    def _limited(self, tool: McpTool, arguments: Any) -> Json:
+    def _limited(self, tool: ServedTool, arguments: Any) -> Json:
         """What a tool returns; it is given up, and ends by itself, after the limit."""
         with self._lock:
             if self._working >= _BUSY:
@@ -195,7 +195,7 @@ class McpServer:
         return found[0] if found else _failed(words)
 
 
-def _outcome(tool: McpTool, arguments: Any) -> Json:
+def _outcome(tool: ServedTool, arguments: Any) -> Json:
     try:
         return {"content": [{"type": "text", "text": tool.call(arguments)}], "isError": False}
     except (ToolError, GemtuiError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gemtui.mcp_server import LARGEST, VERSIONS, McpServer, McpTool, ToolError
+from gemtui.mcp_server import LARGEST, VERSIONS, McpServer, ServedTool, ToolError
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ def echo(given: Said) -> str:
 
 
 def server(limit: float = 20) -> McpServer:
-    tool = McpTool("echo", "Say it again.", Said, echo)
+    tool = ServedTool("echo", "Say it again.", Said, echo)
     return McpServer([tool], name="test", version="1", instructions="Use it.", limit=limit)
 
 

@@ -21,7 +21,7 @@ from gemtui.commands.files import file_entry, fitting
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.search import SearchOptions, find, hit_entry
 from gemtui.jsonout import encode
-from gemtui.mcp_server import McpTool, ToolError
+from gemtui.mcp_server import ServedTool, ToolError
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.query import parse
@@ -113,28 +113,28 @@ class SessionTools:
     def __init__(self, project: Path | None) -> None:
         self._project = project
 
-    def tools(self) -> tuple[McpTool, ...]:
+    def tools(self) -> tuple[ServedTool, ...]:
         """Return all of them."""
         return (
-            McpTool(
+            ServedTool(
                 "search",
                 f"Search what was said and done in earlier sessions, best hits first. {WHAT}",
                 SearchArguments,
                 self.search,
             ),
-            McpTool(
+            ServedTool(
                 "list_sessions",
                 f"List earlier sessions, newest first. {WHAT}",
                 ListArguments,
                 self.list_sessions,
             ),
-            McpTool(
+            ServedTool(
                 "read_session",
                 f"Read one earlier session as text, in pages. {WHAT}",
                 ReadArguments,
                 self.read_session,
             ),
-            McpTool(
+            ServedTool(
                 "files",
                 "Tell which earlier sessions wrote which files, the file written last first. "
                 f"{WHAT}",

@@ -14,11 +14,11 @@ from gemtui.calls import paths
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
     Diff,
-    LineSource,
     Rebuilt,
     Record,
     RecordedEdit,
     RecordedLines,
+    RecordedSource,
     Shown,
     Whole,
     rebuild,
@@ -202,7 +202,7 @@ def _record(
     call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime
 ) -> Record:
     time = call.time or message.time or fallback
-    source = LineSource(session=session, time=time, call=call.id, tool=call.name)
+    source = RecordedSource(session=session, time=time, call=call.id, tool=call.name)
     return Record(
         source=source,
         begun=min(time, message.time or time),

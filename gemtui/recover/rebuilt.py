@@ -17,7 +17,7 @@ from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LineSource:
+class RecordedSource:
     """Where lines come from: a tool call of a session. `time`: when its result was recorded."""
 
     session: str
@@ -74,7 +74,7 @@ class Record:
     shows the file to the letter, line ends aside.
     """
 
-    source: LineSource
+    source: RecordedSource
     begun: datetime
     shown: Shown
     writes: bool = False
@@ -87,7 +87,7 @@ class RebuiltLine:
 
     text: str | None = None
     known: bool = False
-    source: LineSource | None = None
+    source: RecordedSource | None = None
 
 
 GAP = RebuiltLine()
@@ -102,7 +102,7 @@ class LineRange:
     first: int
     last: int
     known: bool
-    source: LineSource | None
+    source: RecordedSource | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class Rebuilt:
     """
 
     lines: tuple[RebuiltLine, ...]
-    newest: LineSource
+    newest: RecordedSource
     crlf: bool = False
     notes: tuple[str, ...] = ()
 
@@ -174,7 +174,7 @@ class _State:
     """What is known after the records so far, in the order of their times."""
 
     lines: list[RebuiltLine] = field(default_factory=list)
-    newest: LineSource | None = None
+    newest: RecordedSource | None = None
     crlf: bool = False
     notes: list[str] = field(default_factory=list)
     _last: Record | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gemtui.text import COLOUR, newlines
-from gemtui.transcript.display_model import ScreenDisplay, StyledSpan
+from gemtui.transcript.display_model import AnsiSpan, ScreenDisplay
 
 BASIC = (
     "#000000", "#800000", "#008000", "#808000", "#000080", "#800080", "#008080", "#c0c0c0",
@@ -24,7 +24,7 @@ LIMIT = 1_000_000
 SEQUENCES = 5_000
 """Changes of colour that are read of one text; each costs as much as hundreds of characters."""
 _MOST = 32
-_PLAIN = StyledSpan(text="")
+_PLAIN = AnsiSpan(text="")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
 _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse",)}
 
@@ -35,7 +35,7 @@ def coloured(text: str) -> ScreenDisplay | None:
         return None
     style, lines = _PLAIN, []
     for line in newlines(text).rstrip("\n").split("\n"):
-        spans: list[StyledSpan] = []
+        spans: list[AnsiSpan] = []
         at = 0
         for found in COLOUR.finditer(line):
             spans.append(replace(style, text=line[at : found.start()]))
@@ -45,7 +45,7 @@ def coloured(text: str) -> ScreenDisplay | None:
     return ScreenDisplay(lines=tuple(lines))
 
 
-def _styled(style: StyledSpan, sequence: str) -> StyledSpan:
+def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
     """The style after a sequence; what it can't say changes nothing."""
     codes = _codes(sequence.partition("m")[0].lstrip("\x1b\x9b["))
     changes: dict[str, Any] = {}

@@ -89,7 +89,7 @@ class TodosDisplay(Struct, frozen=True, kw_only=True):
     items: tuple[Todo, ...]
 
 
-class StyledSpan(Struct, frozen=True, kw_only=True):
+class AnsiSpan(Struct, frozen=True, kw_only=True):
     """A piece of terminal text in one style; `fg`, `bg`: "#rrggbb", or "" for the default."""
 
     text: str
@@ -105,7 +105,7 @@ class StyledSpan(Struct, frozen=True, kw_only=True):
 class ScreenDisplay(Struct, frozen=True, kw_only=True):
     """A terminal screen, as stored for interactive shells, without trailing blanks."""
 
-    lines: tuple[tuple[StyledSpan, ...], ...]
+    lines: tuple[tuple[AnsiSpan, ...], ...]
 
 
 class TableDisplay(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
+    AnsiSpan,
     DiffDisplay,
     Display,
     FilesDisplay,
@@ -22,7 +23,6 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -179,7 +179,7 @@ def _todo(item: Part) -> Todo:
 
 def _screen(lines: list[object]) -> ScreenDisplay | None:
     """A terminal screen without the blanks that pad it to full size; None for other lists."""
-    drawn: list[tuple[StyledSpan, ...]] = []
+    drawn: list[tuple[AnsiSpan, ...]] = []
     for line in lines:
         if not isinstance(line, list) or not all(_is_span(token) for token in line):
             return None
@@ -193,8 +193,8 @@ def _is_span(token: object) -> bool:
     return isinstance(token, Mapping) and isinstance(token.get("text"), str)
 
 
-def _span(token: Part) -> StyledSpan:
-    return StyledSpan(
+def _span(token: Part) -> AnsiSpan:
+    return AnsiSpan(
         text=string(token.get("text")),
         bold=token.get("bold") is True,
         italic=token.get("italic") is True,
@@ -206,7 +206,7 @@ def _span(token: Part) -> StyledSpan:
     )
 
 
-def _without_padding(spans: list[StyledSpan]) -> tuple[StyledSpan, ...]:
+def _without_padding(spans: list[AnsiSpan]) -> tuple[AnsiSpan, ...]:
     while spans:
         last = spans.pop()
         if text := last.text.rstrip(" "):

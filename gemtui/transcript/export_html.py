@@ -18,10 +18,10 @@ from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.call_text import display_text, hunks, shown
 from gemtui.transcript.colours import BASIC
 from gemtui.transcript.display_model import (
+    AnsiSpan,
     DiffDisplay,
     Display,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     TodosDisplay,
@@ -235,7 +235,7 @@ def _row(cells: Sequence[str], tag: str) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(clean(cell))}</{tag}>' for cell in cells)}</tr>"
 
 
-def _span(span: StyledSpan) -> str:
+def _span(span: AnsiSpan) -> str:
     text = escape(clean_line(span.text) if "\n" in span.text else clean(span.text))
     tags = [tag for tag in ("b", "i", "u") if getattr(span, _STYLES[tag])]
     if span.fg in BASIC and not span.bg:

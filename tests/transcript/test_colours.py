@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gemtui.text import clean
 from gemtui.transcript.call_text import display_text, output_text
 from gemtui.transcript.colours import BASIC, coloured
-from gemtui.transcript.display_model import ScreenDisplay, StyledSpan
+from gemtui.transcript.display_model import AnsiSpan, ScreenDisplay
 from gemtui.transcript.export import to_html, to_text
 from gemtui.transcript.model import Author, Message, Transcript
 from gemtui.transcript.tools import tool_call
@@ -24,28 +24,28 @@ RED, GREEN = BASIC[1], BASIC[2]
 @pytest.mark.parametrize(
     ("text", "spans"),
     [
-        ("\x1b[31mred\x1b[0m plain", [StyledSpan(text="red", fg=RED), StyledSpan(text=" plain")]),
-        ("\x9b1;32mok\x9bm.", [StyledSpan(text="ok", fg=GREEN, bold=True), StyledSpan(text=".")]),
-        ("\x1b[91;41mx", [StyledSpan(text="x", fg=BASIC[9], bg=RED)]),
-        ("\x1b[38;5;196mx", [StyledSpan(text="x", fg="#ff0000")]),
-        ("\x1b[38;5;244mx", [StyledSpan(text="x", fg="#808080")]),
-        ("\x1b[48;2;1;2;300mx", [StyledSpan(text="x", bg="#0102ff")]),
+        ("\x1b[31mred\x1b[0m plain", [AnsiSpan(text="red", fg=RED), AnsiSpan(text=" plain")]),
+        ("\x9b1;32mok\x9bm.", [AnsiSpan(text="ok", fg=GREEN, bold=True), AnsiSpan(text=".")]),
+        ("\x1b[91;41mx", [AnsiSpan(text="x", fg=BASIC[9], bg=RED)]),
+        ("\x1b[38;5;196mx", [AnsiSpan(text="x", fg="#ff0000")]),
+        ("\x1b[38;5;244mx", [AnsiSpan(text="x", fg="#808080")]),
+        ("\x1b[48;2;1;2;300mx", [AnsiSpan(text="x", bg="#0102ff")]),
         ("\x1b[1;2;3;4;7ma\x1b[22;23;24;27;39mb", [
-            StyledSpan(text="a", bold=True, dim=True, italic=True, underline=True, inverse=True),
-            StyledSpan(text="b"),
+            AnsiSpan(text="a", bold=True, dim=True, italic=True, underline=True, inverse=True),
+            AnsiSpan(text="b"),
         ]),
-        ("\x1b[38:2::255:0:0mx", [StyledSpan(text="x", fg="#ff0000")]),
-        ("\x1b[38:2:255:0:0mx", [StyledSpan(text="x", fg="#ff0000")]),
+        ("\x1b[38:2::255:0:0mx", [AnsiSpan(text="x", fg="#ff0000")]),
+        ("\x1b[38:2:255:0:0mx", [AnsiSpan(text="x", fg="#ff0000")]),
         ("\x1b[1;48:5:196;4:3mx\x1b[4:0my", [
-            StyledSpan(text="x", bold=True, underline=True, bg="#ff0000"),
-            StyledSpan(text="y", bold=True, bg="#ff0000"),
+            AnsiSpan(text="x", bold=True, underline=True, bg="#ff0000"),
+            AnsiSpan(text="y", bold=True, bg="#ff0000"),
         ]),
-        ("\x1b[38:1:5;1mx", [StyledSpan(text="x", bold=True)]),
-        ("\x1b[38mx\x1b[999;;77my", [StyledSpan(text="x"), StyledSpan(text="y")]),
-        ("\x1b[31m\x1b]0;title\x07x", [StyledSpan(text="\x1b]0;title\x07x", fg=RED)]),
+        ("\x1b[38:1:5;1mx", [AnsiSpan(text="x", bold=True)]),
+        ("\x1b[38mx\x1b[999;;77my", [AnsiSpan(text="x"), AnsiSpan(text="y")]),
+        ("\x1b[31m\x1b]0;title\x07x", [AnsiSpan(text="\x1b]0;title\x07x", fg=RED)]),
     ],
 )  # fmt: skip
-def test_colours_are_read(text: str, spans: list[StyledSpan]) -> None:
+def test_colours_are_read(text: str, spans: list[AnsiSpan]) -> None:
     screen = coloured(text)
     assert screen is not None
     assert [span for line in screen.lines for span in line] == spans
@@ -55,10 +55,10 @@ def test_a_colour_lasts_over_line_ends() -> None:
     screen = coloured("\x1b[31ma\r\nb\x1b[0m\n\nc\n")
     assert screen == ScreenDisplay(
         lines=(
-            (StyledSpan(text="a", fg=RED),),
-            (StyledSpan(text="b", fg=RED),),
+            (AnsiSpan(text="a", fg=RED),),
+            (AnsiSpan(text="b", fg=RED),),
             (),
-            (StyledSpan(text="c"),),
+            (AnsiSpan(text="c"),),
         )
     )
 

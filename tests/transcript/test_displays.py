@@ -10,6 +10,7 @@ from gemtui.transcript.call_text import display_text
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
+    AnsiSpan,
     DiffDisplay,
     Display,
     FilesDisplay,
@@ -17,7 +18,6 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -169,9 +169,9 @@ def test_screens_lose_their_padding() -> None:
     ]
     assert display_of(value) == ScreenDisplay(
         lines=(
-            (StyledSpan(text="green", fg="#008000", bold=True), StyledSpan(text=" plain")),
+            (AnsiSpan(text="green", fg="#008000", bold=True), AnsiSpan(text=" plain")),
             (),
-            (StyledSpan(text="end"),),
+            (AnsiSpan(text="end"),),
         )
     )
 

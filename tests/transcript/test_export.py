@@ -23,6 +23,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
+    AnsiSpan,
     DiffDisplay,
     Display,
     FilesDisplay,
@@ -30,7 +31,6 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -515,7 +515,7 @@ def hostile_display(kind: type[Display]) -> Display:
             reason=h,
         ),
         TodosDisplay: TodosDisplay(items=(Todo(text=h, status=h),)),
-        ScreenDisplay: ScreenDisplay(lines=((StyledSpan(text=h, bold=True, fg=h, bg=h),),)),
+        ScreenDisplay: ScreenDisplay(lines=((AnsiSpan(text=h, bold=True, fg=h, bg=h),),)),
         TableDisplay: TableDisplay(columns=(h, "b"), rows=((h, h),)),
         JsonDisplay: JsonDisplay(value={h: [h]}),
     }

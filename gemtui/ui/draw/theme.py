@@ -22,7 +22,7 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import Theme
 
-from gemtui.transcript.display_model import StyledSpan
+from gemtui.transcript.display_model import AnsiSpan
 
 
 class Role(StrEnum):
@@ -342,7 +342,7 @@ def _roles(
     }
 
 
-def span_style(span: StyledSpan, look: Look) -> Style:
+def span_style(span: AnsiSpan, look: Look) -> Style:
     """Convert the style of stored terminal output to the current theme.
 
     The sixteen basic colours become the theme's inks for what they usually say. Black on dark and

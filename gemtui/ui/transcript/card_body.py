@@ -13,12 +13,12 @@ from gemtui.transcript.call_text import file_lines, only_reason, shown
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
+    AnsiSpan,
     DiffDisplay,
     FilesDisplay,
     JsonDisplay,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     TodosDisplay,
@@ -184,12 +184,12 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
     return Body(lines=(*whole(before, look), *gap, *whole(after, look), *cut), facts=facts)
 
 
-def _size(line: Sequence[StyledSpan]) -> int:
+def _size(line: Sequence[AnsiSpan]) -> int:
     """What drawing a line of a screen costs, in characters."""
     return sum(len(span.text) + _SPAN for span in line)
 
 
-def _spans(line: Sequence[StyledSpan], look: Look) -> Pieces:
+def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
     """The pieces of a line, without the end of a very long one."""
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))

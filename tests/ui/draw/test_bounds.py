@@ -7,13 +7,13 @@ from time import thread_time
 import pytest
 
 from gemtui.transcript.display_model import (
+    AnsiSpan,
     DiffDisplay,
     Display,
     JsonDisplay,
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
 )
@@ -36,17 +36,17 @@ LONG: dict[str, Block] = {
     "escapes": called("run_shell_command", TextDisplay(text="\x1b[32mx\x1b[0m\n" * 100_000)),
     "marks": called("run_shell_command", TextDisplay(text="a" + "\u0301" * 900_000)),
     "screen": called(
-        "run_shell_command", ScreenDisplay(lines=((StyledSpan(text="x", fg="#008000"),),) * 100_000)
+        "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="x", fg="#008000"),),) * 100_000)
     ),
     "one line of a screen": called(
-        "run_shell_command", ScreenDisplay(lines=((StyledSpan(text="é" * 900_000, fg="#008000"),),))
+        "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="é" * 900_000, fg="#008000"),),))
     ),
     "colours of one line": called(
-        "run_shell_command", ScreenDisplay(lines=((StyledSpan(text="é", fg="#008000"),) * 160_000,))
+        "run_shell_command", ScreenDisplay(lines=((AnsiSpan(text="é", fg="#008000"),) * 160_000,))
     ),
     "long lines of a screen": called(
         "run_shell_command",
-        ScreenDisplay(lines=((StyledSpan(text="é" * 900, fg="#008000"),),) * 2_000),
+        ScreenDisplay(lines=((AnsiSpan(text="é" * 900, fg="#008000"),),) * 2_000),
     ),
     "read": called(output=OUTPUT, args={"file_path": "a.py"}),
     "diff": called(
@@ -110,7 +110,7 @@ def test_a_progress_bar_is_folded() -> None:
     "display",
     [
         TextDisplay(text="x" * 30_000),
-        ScreenDisplay(lines=((StyledSpan(text="x" * 30_000, bold=True),),)),
+        ScreenDisplay(lines=((AnsiSpan(text="x" * 30_000, bold=True),),)),
     ],
 )
 def test_very_long_lines_lose_their_ends_with_a_word_about_it(display: Display) -> None:

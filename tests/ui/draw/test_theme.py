@@ -17,7 +17,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 import gemtui.ui
-from gemtui.transcript.display_model import StyledSpan
+from gemtui.transcript.display_model import AnsiSpan
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import (
     ASCII,
@@ -170,7 +170,7 @@ def test_the_basic_colours_of_stored_output_are_readable_in_our_themes(
 ) -> None:
     look, theme = plain_look(80, now=NOW, dark=dark), DARK if dark else LIGHT
     basic = RichColor(str(number), ColorType.EIGHT_BIT, number=number).get_truecolor().hex
-    ink = span_style(StyledSpan(text="x", fg=basic), look).color
+    ink = span_style(AnsiSpan(text="x", fg=basic), look).color
     shown = Color.parse(theme.foreground or "") if ink is None else Color.from_rich_color(ink)
     assert contrast(shown, Color.parse(theme.background or "")) >= 4.5
 
@@ -179,20 +179,20 @@ async def test_in_themes_of_the_terminal_they_are_the_terminals() -> None:
     app = Plain()
     async with app.run_test():
         app.theme = "ansi-dark"
-        style = span_style(StyledSpan(text="x", fg="#008000"), look_of(app, 80))
+        style = span_style(AnsiSpan(text="x", fg="#008000"), look_of(app, 80))
         assert style.color is not None
         assert style.color.number == 2
 
 
 def test_a_stored_ground_keeps_its_own_ink_and_nonsense_is_no_colour() -> None:
     look = plain_look(80, now=NOW)
-    style = span_style(StyledSpan(text="x", fg="#000000", bg="#ffffff"), look)
+    style = span_style(AnsiSpan(text="x", fg="#000000", bg="#ffffff"), look)
     assert (style.color.number, style.bgcolor.number) == (0, 15)  # type: ignore[union-attr]
-    assert not span_style(StyledSpan(text="x", fg="\x1b[31m", bg="#zzzzzz"), look)
+    assert not span_style(AnsiSpan(text="x", fg="\x1b[31m", bg="#zzzzzz"), look)
 
 
 def test_other_stored_colours_stay() -> None:
-    span = StyledSpan(text="x", fg="#12ab9f", bold=True, inverse=True)
+    span = AnsiSpan(text="x", fg="#12ab9f", bold=True, inverse=True)
     assert span_style(span, plain_look(80, now=NOW)) == Style(
         color="#12ab9f", bold=True, reverse=True
     )

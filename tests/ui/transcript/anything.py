@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
+    AnsiSpan,
     DiffDisplay,
     FilesDisplay,
     JsonDisplay,
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -84,7 +84,7 @@ values = st.recursive(
 )
 
 _spans = st.builds(
-    StyledSpan,
+    AnsiSpan,
     text=text,
     bold=st.booleans(),
     inverse=st.booleans(),

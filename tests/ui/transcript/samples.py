@@ -9,6 +9,7 @@ from typing import Any
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
+    AnsiSpan,
     DiffDisplay,
     Display,
     FilesDisplay,
@@ -16,7 +17,6 @@ from gemtui.transcript.display_model import (
     Match,
     MatchesDisplay,
     ScreenDisplay,
-    StyledSpan,
     TableDisplay,
     TextDisplay,
     Todo,
@@ -168,8 +168,8 @@ _FILES = FilesDisplay(
 )
 _SCREEN = ScreenDisplay(
     lines=(
-        (StyledSpan(text="green", fg="#008000"), StyledSpan(text=" plain")),
-        (StyledSpan(text="bold", bold=True), StyledSpan(text=" inverse", inverse=True)),
+        (AnsiSpan(text="green", fg="#008000"), AnsiSpan(text=" plain")),
+        (AnsiSpan(text="bold", bold=True), AnsiSpan(text=" inverse", inverse=True)),
     )
 )
 _TABLE = TableDisplay(
