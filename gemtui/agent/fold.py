@@ -31,10 +31,10 @@ from gemtui.transcript.displays import written_display
 from gemtui.transcript.model import (
     Author,
     Block,
-    Level,
     Message,
     Notice,
     Outline,
+    Severity,
     Text,
     Thought,
     ToolCall,
@@ -197,7 +197,7 @@ class Fold:
     def _notice(self, error: ErrorSaid, event: AgentEvent) -> None:
         self._close()
         self._made += 1
-        level = Level.WARNING if error.recoverable else Level.ERROR
+        level = Severity.WARNING if error.recoverable else Severity.ERROR
         self._put(
             Message(
                 id=f"notice-{self._made}",

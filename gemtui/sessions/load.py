@@ -23,10 +23,10 @@ from gemtui.transcript.content import typed
 from gemtui.transcript.model import (
     Author,
     Dropped,
-    Level,
     Message,
     Notice,
     Outline,
+    Severity,
     Transcript,
 )
 from gemtui.transcript.parts import EARLIEST, objects, parts_of
@@ -421,7 +421,7 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
     if not item.rest:
         message = message_with(message, time=outline.time, usage=None)
     if item.in_flight:
-        notice = Notice(level=Level.INFO, text=IN_FLIGHT)
+        notice = Notice(level=Severity.INFO, text=IN_FLIGHT)
         message = message_with(message, blocks=(*message.blocks, notice))
     return message if outline.dropped is None else message_with(message, dropped=outline.dropped)
 
@@ -431,7 +431,7 @@ def _lost(outline: Outline) -> Message:
     return Message(
         id=outline.id,
         author=outline.author,
-        blocks=(Notice(level=Level.WARNING, text=text),),
+        blocks=(Notice(level=Severity.WARNING, text=text),),
         time=outline.time,
         dropped=outline.dropped,
     )

@@ -17,9 +17,9 @@ from gemtui.transcript.model import (
     Author,
     Block,
     Image,
-    Level,
     Message,
     Notice,
+    Severity,
     Text,
     Thought,
     ToolCall,
@@ -69,8 +69,8 @@ def message_of(
     )
 
 
-def _level(kind: object) -> Level:
-    return Level(kind) if kind in ("info", "warning", "error") else Level.INFO
+def _level(kind: object) -> Severity:
+    return Severity(kind) if kind in ("info", "warning", "error") else Severity.INFO
 
 
 class _NoCalls:

@@ -15,9 +15,9 @@ from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Author,
     Dropped,
-    Level,
     Message,
     Notice,
+    Severity,
     ToolCall,
     ToolStatus,
     Transcript,
@@ -120,12 +120,12 @@ def who(message: Message) -> Clean:
             return Clean(f"Gemini CLI{_LEVELS[_level(message)]}")
 
 
-_LEVELS = {Level.INFO: "", Level.WARNING: ", warning", Level.ERROR: ", error"}
+_LEVELS = {Severity.INFO: "", Severity.WARNING: ", warning", Severity.ERROR: ", error"}
 
 
-def _level(message: Message) -> Level:
+def _level(message: Message) -> Severity:
     levels = [block.level for block in message.blocks if isinstance(block, Notice)]
-    return next((level for level in reversed(Level) if level in levels), Level.INFO)
+    return next((level for level in reversed(Severity) if level in levels), Severity.INFO)
 
 
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:

@@ -9,9 +9,9 @@ from gemtui.transcript.model import (
     Author,
     Block,
     Image,
-    Level,
     Message,
     Notice,
+    Severity,
     Text,
     Thought,
     Transcript,
@@ -40,7 +40,7 @@ SHELL = tool_call(
 )
 TALK = transcript(
     (Text(text="A Needle here,\nneedle there"), Thought(subject="needle", description="")),
-    (Notice(level=Level.INFO, text="none"), SHELL),
+    (Notice(level=Severity.INFO, text="none"), SHELL),
 )
 
 

@@ -16,10 +16,10 @@ from gemtui.transcript.model import (
     Author,
     Block,
     Image,
-    Level,
     Message,
     Notice,
     Outline,
+    Severity,
     Text,
     Thought,
     ToolCall,
@@ -161,7 +161,7 @@ def _fences(lines: list[Line], offset: int, block: int) -> Iterator[Fence]:
 
 # --- blocks --------------------------------------------------------------------------------------
 
-_LEVELS = {Level.INFO: Role.MUTED, Level.WARNING: Role.WARNING, Level.ERROR: Role.ERROR}
+_LEVELS = {Severity.INFO: Role.MUTED, Severity.WARNING: Role.WARNING, Severity.ERROR: Role.ERROR}
 
 
 def _apart(before: Block, block: Block) -> bool:
@@ -240,7 +240,9 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
 
 def _notice(block: Notice, look: Look) -> list[Line]:
     role = _LEVELS[block.level]
-    sign = {Level.WARNING: look.glyphs.warning, Level.ERROR: look.glyphs.failed}.get(block.level)
+    sign = {Severity.WARNING: look.glyphs.warning, Severity.ERROR: look.glyphs.failed}.get(
+        block.level
+    )
     before = (Piece(own(f"{sign} {block.level}: "), look[role]),) if sign else ()
     role = Role.TEXT if sign else role
     lines = text_rows(block.text, look, folded=False, role=role, prose=True).lines

@@ -27,9 +27,9 @@ from gemtui.transcript.model import (
     Author,
     Dropped,
     Image,
-    Level,
     Message,
     Notice,
+    Severity,
     Text,
     Thought,
     ToolCall,
@@ -160,7 +160,7 @@ calls = st.builds(
 blocks = (
     st.builds(Text, text=text)
     | st.builds(Thought, subject=words, description=text)
-    | st.builds(Notice, level=st.sampled_from(Level), text=text)
+    | st.builds(Notice, level=st.sampled_from(Severity), text=text)
     | st.builds(Attachment, name=words, text=text)
     | images
     | calls
