@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows(Generic[T]):
+class CachedRows(Generic[T]):
     """What a cache holds of each file.
 
     `version`: a cache of an older one is replaced, one of a newer one is left alone. `application`:
@@ -87,7 +87,7 @@ class Cache(Generic[T]):
     was.
     """
 
-    def __init__(self, folder: Path | None, home: Path, rows: Rows[T]) -> None:
+    def __init__(self, folder: Path | None, home: Path, rows: CachedRows[T]) -> None:
         self.rows = rows
         self.path = None if folder is None else folder / rows.file
         self.problem: Problem | None = None
@@ -242,7 +242,7 @@ class Cache(Generic[T]):
         self._database = None
 
 
-def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
+def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
     database = connect(path, wait=_WAIT, any_thread=True)
     try:
         database.execute("pragma synchronous = off")  # what a power cut breaks is made anew
@@ -263,7 +263,7 @@ def _connect(path: Path, rows: Rows[Any]) -> sqlite3.Connection:
     return database
 
 
-def _version(database: sqlite3.Connection, rows: Rows[Any]) -> int:
+def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
     """The version of an older cache, ours, or 0 of a new file. Raises Newer, Damaged."""
     application, version = identity(database)
     marked = version and version >= rows.first_marked
@@ -324,7 +324,7 @@ def head_of(known: Known) -> Head:
     return Head(str(known.kind), known.id, known.when.timestamp(), known.hidden)
 
 
-SUMMARIES: Rows[Known] = Rows(
+SUMMARIES: CachedRows[Known] = CachedRows(
     file=FILE,
     version=VERSION,
     application=APPLICATION,

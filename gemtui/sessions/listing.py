@@ -86,7 +86,7 @@ class View(Struct, frozen=True, kw_only=True):
 # --- search ----------------------------------------------------------------------------------
 
 
-class Query:
+class ListQuery:
     """A search for sessions: words that must all occur, `!word` must not.
 
     A word with a capital is case-sensitive. Searched are name, title, project, models, tags, note
@@ -379,13 +379,13 @@ def _is_copy(summary: Summary) -> bool:
 def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
     if view.hidden:
         return entries
-    if Query(view.query).for_archived:
+    if ListQuery(view.query).for_archived:
         return [entry for entry in entries if not entry.summary.hidden]
     return [entry for entry in entries if not entry.hidden]
 
 
 def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
-    return Query(view.query).select(_open(entries, view))
+    return ListQuery(view.query).select(_open(entries, view))
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.sessions.cache import Cache, Rows
+from gemtui.sessions.cache import Cache, CachedRows
 from gemtui.sessions.index import never
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.read_files import MUCH
@@ -25,7 +25,7 @@ _AT_ONCE = 200
 
 def read_cached(
     sessions: Sequence[Summary],
-    rows: Rows[T],
+    rows: CachedRows[T],
     read: Callable[[SessionLog, Summary], T],
     *,
     home: Path,

@@ -11,7 +11,7 @@ import msgspec.msgpack
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from gemtui.sessions.cache import Rows
+from gemtui.sessions.cache import CachedRows
 from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.problem import Problem
@@ -68,7 +68,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
         return self.time or self.source.when
 
 
-WRITES: Rows[tuple[Write, ...]] = Rows(
+WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
     file="writes.sqlite3",
     version=1,
     application=0x67656F00,

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec.msgpack
 from msgspec import Struct
 
-from gemtui.sessions.cache import Rows
+from gemtui.sessions.cache import CachedRows
 from gemtui.sessions.load import calls_of
 from gemtui.sessions.problem import Problem
 from gemtui.sessions.read_cached import read_cached
@@ -64,7 +64,7 @@ class FileActivity(Struct, frozen=True, array_like=True):
     writes: tuple[tuple[int, str], ...] = ()
 
 
-ACTIVITIES: Rows[FileActivity] = Rows(
+ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
     version=2,
     application=0x67656E00,

@@ -16,7 +16,7 @@ from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.export_html import to_html
 from gemtui.transcript.export_markdown import to_markdown
 from gemtui.transcript.export_words import (
-    Heading,
+    ExportHeading,
     arguments,
     call_words,
     caution,
@@ -40,12 +40,14 @@ from gemtui.transcript.model import (
     Transcript,
 )
 
-__all__ = ["Heading", "message_lines", "to_html", "to_markdown", "to_text"]
+__all__ = ["ExportHeading", "message_lines", "to_html", "to_markdown", "to_text"]
 
 INDENT = "  "
 
 
-def to_text(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
+def to_text(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as plain text, one message at a time, with a newline at the end."""
     yield f"{clean_line(summary.title)}\n\n"
     for label, words in facts(summary):

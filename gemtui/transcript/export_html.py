@@ -28,7 +28,7 @@ from gemtui.transcript.display_model import (
 )
 from gemtui.transcript.export_style import STYLE
 from gemtui.transcript.export_words import (
-    Heading,
+    ExportHeading,
     arguments,
     call_words,
     caution,
@@ -56,7 +56,9 @@ from gemtui.transcript.model import (
 )
 
 
-def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
+def to_html(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as an HTML page, one message at a time."""
     yield from page_head(summary, STYLE)
     for passage in passages(transcript, dropped=dropped):
@@ -64,7 +66,7 @@ def to_html(transcript: Transcript, summary: Heading, *, dropped: bool = False) 
     yield "</main>\n</body>\n</html>\n"
 
 
-def page_head(summary: Heading, style: str, *, script: str = "") -> Iterator[str]:
+def page_head(summary: ExportHeading, style: str, *, script: str = "") -> Iterator[str]:
     """Yield a page up to the beginning of `<main>`.
 
     Its content security policy permits this style sheet and script alone, by their hashes.

@@ -21,7 +21,7 @@ from gemtui.transcript.display_model import (
     TextDisplay,
 )
 from gemtui.transcript.export_words import (
-    Heading,
+    ExportHeading,
     arguments,
     call_words,
     caution,
@@ -47,7 +47,7 @@ from gemtui.transcript.model import (
 
 
 def to_markdown(
-    transcript: Transcript, summary: Heading, *, dropped: bool = False
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
 ) -> Iterator[str]:
     """Yield a transcript as Markdown, one message at a time.
 

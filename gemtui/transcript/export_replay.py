@@ -16,12 +16,14 @@ from gemtui.transcript.export_html import (
     note,
     page_head,
 )
-from gemtui.transcript.export_words import Heading, passages
+from gemtui.transcript.export_words import ExportHeading, passages
 from gemtui.transcript.model import Block, Message, Thought, ToolCall, Transcript
 from gemtui.transcript.replay_page import PLAYER, REPLAY_STYLE, SCRIPT
 
 
-def to_replay(transcript: Transcript, summary: Heading, *, dropped: bool = False) -> Iterator[str]:
+def to_replay(
+    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
+) -> Iterator[str]:
     """Yield a transcript as a page that plays it, one message at a time."""
     yield from page_head(summary, REPLAY_STYLE, script=SCRIPT)
     yield PLAYER

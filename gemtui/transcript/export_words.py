@@ -27,7 +27,7 @@ from gemtui.transcript.parts import pretty, string
 from gemtui.transcript.tools import args_hold_controls, is_builtin, target
 
 
-class Heading(Protocol):
+class ExportHeading(Protocol):
     """What an export says about a session as a whole, such as a `sessions.summary.Summary`."""
 
     @property
@@ -79,7 +79,7 @@ class Heading(Protocol):
         """The tokens used by the whole conversation."""
 
 
-def facts(heading: Heading) -> Iterator[tuple[str, Clean]]:
+def facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
     """Yield what is known about a session as (label, text), except for its title.
 
     Unknown values are given as `unknown`.

@@ -12,7 +12,7 @@ from gemtui.sessions.listing import (
     ALL_PINNED,
     Heading,
     Listing,
-    Query,
+    ListQuery,
     Row,
     Rows,
     SessionRow,
@@ -95,20 +95,20 @@ def test_times_are_those_of_the_last_use(query: str, found: list[str]) -> None:
     named = (*SEARCHED[:2], summary("7024884b-dece", "Parser", hours=20))
     rows = [row for row in arrange(named, EVERYWHERE).rows if isinstance(row, SessionRow)]
     now = named[0].when + timedelta(minutes=30)
-    selected = Query(query, now).select(row.entry for row in rows)
+    selected = ListQuery(query, now).select(row.entry for row in rows)
     assert [entry.summary.id for entry in selected] == found
 
 
 def test_spans_are_where_the_words_stand() -> None:
     text = "The parser parses; PARSER"
-    assert [text[a:b] for a, b in Query("parser !gone").spans(text)] == ["parser", "PARSER"]
-    assert [text[a:b] for a, b in Query("PARSER").spans(text)] == ["PARSER"]
-    assert [text[a:b] for a, b in Query("par parse").spans(text)] == ["parse", "parse", "PARSE"]
-    assert Query("!parser").spans(text) == []
+    assert [text[a:b] for a, b in ListQuery("parser !gone").spans(text)] == ["parser", "PARSER"]
+    assert [text[a:b] for a, b in ListQuery("PARSER").spans(text)] == ["PARSER"]
+    assert [text[a:b] for a, b in ListQuery("par parse").spans(text)] == ["parse", "parse", "PARSE"]
+    assert ListQuery("!parser").spans(text) == []
 
 
 def test_a_regular_expression_is_only_text() -> None:
-    assert Query("a.c (").spans("abc a.c (") == [(4, 7), (8, 9)]
+    assert ListQuery("a.c (").spans("abc a.c (") == [(4, 7), (8, 9)]
 
 
 # --- order -----------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from gemtui.transcript.display_model import (
     Todo,
     TodosDisplay,
 )
-from gemtui.transcript.export import Heading, to_html, to_markdown, to_text
+from gemtui.transcript.export import ExportHeading, to_html, to_markdown, to_text
 from gemtui.transcript.model import (
     Attachment,
     Author,
@@ -59,7 +59,7 @@ from tests.transcript.pictures import inline, png
 
 class Export(Protocol):
     def __call__(
-        self, transcript: Transcript, summary: Heading, *, dropped: bool = False
+        self, transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
     ) -> Iterator[str]: ...
 
 
@@ -684,7 +684,7 @@ def test_any_text_anywhere_is_exported(text: str, export: Export) -> None:
 
 
 def test_a_summary_is_a_heading() -> None:
-    named = {name for name in dir(Heading) if not name.startswith("_")}
+    named = {name for name in dir(ExportHeading) if not name.startswith("_")}
     assert named == {field.name for field in fields(About)}
     assert named <= {*Summary.__struct_fields__}
 

@@ -31,7 +31,7 @@ from gemtui.ui.draw.theme import Look, Role
 _JSON_PIECES = 6_000
 
 
-class Row(NamedTuple):
+class GutterRow(NamedTuple):
     """A row of a tool's result; its gutter is not copied with it (see `Drawn.margins`)."""
 
     gutter: Pieces
@@ -54,7 +54,7 @@ class Body(Struct, frozen=True, kw_only=True):
     note: Clean = EMPTY
 
 
-def whole(rows: Iterable[Row], look: Look, *, prose: bool = False) -> Iterator[Line]:
+def whole(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
     """Yield all rows, each wrapped to as many lines as it needs; `prose`: only between words."""
     lay = wrap if prose else chop
     for gutter, text in rows:
@@ -64,7 +64,7 @@ def whole(rows: Iterable[Row], look: Look, *, prose: bool = False) -> Iterator[L
         yield from prefixed(lines, gutter, blank) if size else lines
 
 
-def preview(rows: Sequence[Row], look: Look, *, total: int) -> Body:
+def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
     """Draw a few rows, each cut to one line; `total`: the number of rows there are."""
     lines = []
     cut = 0
@@ -77,7 +77,7 @@ def preview(rows: Sequence[Row], look: Look, *, total: int) -> Body:
     return Body(lines=tuple(lines), hidden=hidden, cut=cut, more=cut + hidden > 0)
 
 
-def some_rows(rows: Sequence[Row], look: Look, *, folded: bool, keep: int) -> Body:
+def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int) -> Body:
     """Draw `keep` rows if folded, else all, up to a limit."""
     if folded:
         return preview(rows[:keep], look, total=len(rows))
@@ -130,26 +130,28 @@ def text_rows(
     return Body(lines=(*whole(rows, look, prose=prose), *_rest(some, rest, look)))
 
 
-def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> Iterable[Row]:
+def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> Iterable[GutterRow]:
     return _coloured(lines, language, look) if language else _plain(lines, style)
 
 
-def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[Row]:
+def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[GutterRow]:
     """Yield lines of code; those behind as many characters as are highlighted in one colour."""
     ends = accumulate(len(line) + 1 for line in lines)
     some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
     if some:
         for pieces in highlight(Clean("\n".join(lines[:some])), language, look):
-            yield Row((), pieces)
+            yield GutterRow((), pieces)
     yield from _plain(lines[some:], look[Role.TEXT])
 
 
-def _numbered(rows: Iterable[Row], first: int, digits: int, look: Look) -> Iterator[Row]:
+def _numbered(
+    rows: Iterable[GutterRow], first: int, digits: int, look: Look
+) -> Iterator[GutterRow]:
     for number, row in enumerate(rows, first):
-        yield Row((Piece(own(f"{number:>{digits}}  "), look[Role.MUTED]),), row.text)
+        yield GutterRow((Piece(own(f"{number:>{digits}}  "), look[Role.MUTED]),), row.text)
 
 
-def _rest(some: Excerpt, rows: Iterable[Row], look: Look) -> Iterator[Line]:
+def _rest(some: Excerpt, rows: Iterable[GutterRow], look: Look) -> Iterator[Line]:
     if some.left_out:
         yield left_out(some.left_out, look)
     yield from whole(rows, look)
@@ -157,8 +159,8 @@ def _rest(some: Excerpt, rows: Iterable[Row], look: Look) -> Iterator[Line]:
         yield cut_lines(look)
 
 
-def _plain(lines: Iterable[Clean], style: Style) -> Iterator[Row]:
-    return (Row((), styled(line, style)) for line in lines)
+def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
+    return (GutterRow((), styled(line, style)) for line in lines)
 
 
 def left_out(number: int, look: Look) -> Line:

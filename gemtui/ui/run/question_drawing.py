@@ -11,7 +11,7 @@ from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import Clean, counted, visible, visible_line
 from gemtui.ui.draw.bounds import LINES, excerpt, line_count
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.gutter_rows import Row, remark, text_rows, whole
+from gemtui.ui.draw.gutter_rows import GutterRow, remark, text_rows, whole
 from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role
 from gemtui.ui.transcript.card_body import change_counts
@@ -111,7 +111,7 @@ def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
         lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
     for index, pieces in enumerate(_lines(_marked(proposal, look))):
         gutter = (Piece(own("  " if index else "$ "), look[Role.MUTED]),)
-        lines += whole([Row(gutter, pieces)], look)
+        lines += whole([GutterRow(gutter, pieces)], look)
     return Drawing(lines, _rest(proposal.text))
 
 

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gemtui.sessions.days import Days
-from gemtui.sessions.listing import Heading, Listing, Query, Row, Rows, SessionRow, Sort, View
+from gemtui.sessions.listing import Heading, Listing, ListQuery, Row, Rows, SessionRow, Sort, View
 from gemtui.sessions.live import LiveState
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag, Summary
@@ -165,7 +165,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return place is not None and self._in_sight(place)
 
     def filter(self, text: str) -> None:
-        """List only what matches (see `Query`); "" lists all."""
+        """List only what matches (see `ListQuery`); "" lists all."""
         if text != self.view.query:
             self._arrange(replace(self.view, query=text), typed=True)
 
@@ -349,7 +349,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     def _around(self, place: int) -> RowContext:
         row = self._places.rows[place]
         return RowContext(
-            query=Query(self.view.query),
+            query=ListQuery(self.view.query),
             projects=self.view.everywhere and not self.view.grouped,
             sort=self.view.sort,
             days=self._days if self.view.by_day else None,

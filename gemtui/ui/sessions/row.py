@@ -15,7 +15,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from gemtui.sessions.days import Days
-from gemtui.sessions.listing import DayHeading, Heading, ListEntry, Query, Row, SessionRow, Sort
+from gemtui.sessions.listing import DayHeading, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
 from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
@@ -45,7 +45,7 @@ class RowContext(Struct, frozen=True, kw_only=True):
     does right now, None = nobody has told. `undoable`: checkpoints of its files were taken.
     """
 
-    query: Query
+    query: ListQuery
     projects: bool = True
     sort: Sort = Sort.UPDATED
     days: Days | None = None
@@ -253,7 +253,7 @@ _FLAG_WORDS = {
 }
 
 
-def _unseen_match(entry: ListEntry, look: Look, query: Query) -> Clean | None:
+def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
     """What matches where nothing does that a row shows: of the note or its own title, or the id."""
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):

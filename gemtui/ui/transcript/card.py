@@ -17,7 +17,7 @@ from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, targe
 from gemtui.ui.draw.bounds import LINES, excerpt
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
-from gemtui.ui.draw.gutter_rows import Body, Row, as_json, remark, styled, whole
+from gemtui.ui.draw.gutter_rows import Body, GutterRow, as_json, remark, styled, whole
 from gemtui.ui.draw.lines import (
     BLANK,
     EMPTY,
@@ -315,7 +315,7 @@ def _command(command: str, look: Look) -> Iterator[Line]:
     text = Clean("\n".join(excerpt(command, cleaned=visible).head))
     for index, pieces in enumerate(highlight(text, own("bash"), look)):
         gutter = styled(own("  " if index else "$ "), look[Role.MUTED])
-        yield from whole([Row(gutter, pieces)], look)
+        yield from whole([GutterRow(gutter, pieces)], look)
 
 
 def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Line]:
@@ -328,6 +328,6 @@ def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Lin
         return
     yield from wrap((name,), look.width)
     gutter = styled(own("  "), look[Role.TEXT])
-    yield from whole((Row(gutter, row) for row in rows), look)
+    yield from whole((GutterRow(gutter, row) for row in rows), look)
     if some.left_out:
         yield Line(styled(own(f"  {counted(some.left_out, 'more line')}"), look[Role.MUTED]))

@@ -29,7 +29,7 @@ from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.gutter_rows import (
     Body,
-    Row,
+    GutterRow,
     as_json,
     cut_lines,
     left_out,
@@ -175,7 +175,7 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
     first = bounded(lines[:head], size=_size)
     last = bounded(reversed(lines[max(head, len(lines) - keep + head) :]), size=_size)[::-1]
     missing = len(lines) - len(first) - len(last)
-    before, after = ([Row((), _spans(line, look)) for line in some] for some in (first, last))
+    before, after = ([GutterRow((), _spans(line, look)) for line in some] for some in (first, last))
     facts = _exit(call, look)
     if folded:
         return replace(preview(after, look, total=len(lines)), facts=facts)
@@ -255,23 +255,25 @@ def _matches(display: MatchesDisplay, look: Look, *, folded: bool) -> Body:
     return Body(lines=body.lines, more=folded and number > 0, facts=facts, note=note)
 
 
-def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[Row]:
+def _match_rows(display: MatchesDisplay, look: Look) -> Iterator[GutterRow]:
     for path, group in groupby(display.matches[:LINES], key=lambda match: match.path):
-        yield Row((), styled(flat(path), look[Role.HEADING]))
+        yield GutterRow((), styled(flat(path), look[Role.HEADING]))
         matches = list(group)
         code = Clean("\n".join(flat_spaces(match.text.rstrip()) for match in matches))
         lines = highlight(code, language_of(flat(path[-200:])), look)
         for match, pieces in zip(matches, lines, strict=True):
             number = "" if match.line is None else str(match.line)
-            yield Row(styled(own(f"{number:>5}  "), look[Role.MUTED]), pieces)
+            yield GutterRow(styled(own(f"{number:>5}  "), look[Role.MUTED]), pieces)
 
 
 def _files(display: FilesDisplay, look: Look, *, folded: bool) -> Body:
     facts = (Piece(own(counted(len(display.files), "entry", "entries")), look[Role.MUTED]),)
-    rows = [Row((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]]
+    rows = [
+        GutterRow((), styled(flat(name), look[Role.TEXT])) for name in display.files[: LINES + 1]
+    ]
     for name, reason in display.skipped[:LINES]:
         text = own(f"{flat(name)}  skipped: {flat(reason) or 'no reason given'}")
-        rows.append(Row((), styled(text, look[Role.WARNING])))
+        rows.append(GutterRow((), styled(text, look[Role.WARNING])))
     body = some_rows([] if folded else rows, look, folded=folded, keep=0)
     note = flat(display.summary)
     return Body(lines=body.lines, more=folded and bool(rows), facts=facts, note=note)
@@ -284,7 +286,7 @@ def _todos(display: TodosDisplay, look: Look, *, folded: bool) -> Body:
     return replace(some_rows(rows, look, folded=folded, keep=TODOS), facts=facts)
 
 
-def _todo(text: Clean, status: str, look: Look) -> Row:
+def _todo(text: Clean, status: str, look: Look) -> GutterRow:
     glyphs = look.glyphs
     sign, role, word = {
         "completed": (glyphs.done, Role.SUCCESS, ""),
@@ -295,7 +297,7 @@ def _todo(text: Clean, status: str, look: Look) -> Row:
     mark = f"[{sign}] " if glyphs.name == "ascii" else f"{sign} "
     faded = look[Role.MUTED] if status in ("completed", "cancelled") else look[Role.TEXT]
     after = (Piece(own(f"  {word}"), look[Role.MUTED]),) if word else ()
-    return Row((Piece(own(mark), look[role]),), (Piece(tabless(text), faded), *after))
+    return GutterRow((Piece(own(mark), look[role]),), (Piece(tabless(text), faded), *after))
 
 
 # --- agents, tables ------------------------------------------------------------------------------

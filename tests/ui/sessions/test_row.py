@@ -8,7 +8,16 @@ from textual.strip import Strip
 
 from gemtui.marks import Mark
 from gemtui.sessions.days import Days
-from gemtui.sessions.listing import Heading, ListEntry, Listing, Query, Row, SessionRow, Sort, View
+from gemtui.sessions.listing import (
+    Heading,
+    ListEntry,
+    Listing,
+    ListQuery,
+    Row,
+    SessionRow,
+    Sort,
+    View,
+)
 from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
@@ -18,7 +27,7 @@ from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs, Look, Role, plain_look
 from gemtui.ui.sessions.row import RowContext, draw_row, row_height
 from tests.sessions.summaries import NOW, summary
 
-PLAIN = RowContext(query=Query(""))
+PLAIN = RowContext(query=ListQuery(""))
 PARSER = summary("4ba95511", "Fix the JSONL parser", prompts=41, tools=12, tokens=212_000)
 
 
@@ -70,7 +79,7 @@ def test_facts_go_in_order_when_it_gets_narrower() -> None:
 
 
 def test_a_project_that_need_not_be_named_leaves_room_for_tokens() -> None:
-    around = RowContext(query=Query(""), projects=False)
+    around = RowContext(query=ListQuery(""), projects=False)
     assert drawn(PARSER, 50, around)[1].strip() == "2.5-pro · 41 prompts · 12 tools · 212k tokens"
 
 
@@ -111,7 +120,7 @@ def test_marks_of_the_user_give_way_to_the_title() -> None:
 def test_a_row_tells_what_matches_that_it_does_not_show(words: str, why: str) -> None:
     note = "nothing here\nand then a day with an umbrella in it and more that is not of interest"
     mark = Mark(session="4ba95511", name="The tail", note=note, tags=("bug",), archived=True)
-    facts = drawn(PARSER, 63, RowContext(query=Query(words)), mark=mark)[1].strip()
+    facts = drawn(PARSER, 63, RowContext(query=ListQuery(words)), mark=mark)[1].strip()
     assert facts.startswith(f"{why} · archived" if why else "archived")
 
 
@@ -143,7 +152,7 @@ def test_no_sign_stands_without_a_word(flags: tuple[Flag, ...], sign: str, words
 
 def test_one_that_has_ended_is_not_live_though_it_was_just_written() -> None:
     live = replace(PARSER, flags=frozenset({Flag.LIVE}), waits=True)
-    ended = drawn(live, 80, RowContext(query=Query(""), live=LiveState.ENDED))
+    ended = drawn(live, 80, RowContext(query=ListQuery(""), live=LiveState.ENDED))
     assert "live" not in ended[0]
     assert "tool runs" not in ended[0]
     assert "●" not in ended[0]
@@ -196,7 +205,7 @@ def test_what_belongs_to_the_row_above_is_indented() -> None:
 
 
 def test_the_cursor_is_a_bar_on_each_line() -> None:
-    chosen = RowContext(query=Query(""), chosen=True, focused=True)
+    chosen = RowContext(query=ListQuery(""), chosen=True, focused=True)
     assert [line[0] for line in drawn(PARSER, 44, chosen)] == ["▌", "▌"]
     assert [line[0] for line in drawn(PARSER, 44, chosen, ASCII)] == [">", ">"]
 
@@ -220,7 +229,7 @@ def matches(strip: Strip, style_of: Look) -> list[str]:
 
 @pytest.mark.parametrize("width", [44, 80])
 def test_what_was_searched_for_is_marked(width: int) -> None:
-    around = RowContext(query=Query("parser gem"))
+    around = RowContext(query=ListQuery("parser gem"))
     row = row_of(PARSER)
     strips = draw_row(row, look(width), around, row_height(row, width))
     assert [text for strip in strips for text in matches(strip, look(width))] == ["parser", "gem"]
@@ -228,7 +237,7 @@ def test_what_was_searched_for_is_marked(width: int) -> None:
 
 @pytest.mark.parametrize("width", [44, 80])
 def test_an_id_is_named_if_only_it_matches(width: int) -> None:
-    around = RowContext(query=Query("955"))
+    around = RowContext(query=ListQuery("955"))
     row = row_of(PARSER)
     strips = draw_row(row, look(width), around, row_height(row, width))
     assert "id 4ba95511" in "".join(strip.text for strip in strips)
@@ -261,7 +270,7 @@ def test_a_long_path_loses_its_beginning() -> None:
     ],
 )
 def test_what_the_list_is_sorted_by_is_shown(width: int, sort: Sort, shows: str) -> None:
-    around = RowContext(query=Query(""), projects=False, sort=sort)
+    around = RowContext(query=ListQuery(""), projects=False, sort=sort)
     assert shows in squeezed(drawn(PARSER, width, around))
 
 
@@ -274,14 +283,14 @@ def test_zero_and_unknown_are_shown_where_they_order_the_list(
     width: int, sort: Sort, shows: str
 ) -> None:
     bare = replace(PARSER, tool_calls=0, tokens=Usage(), failed_calls=2, ended_badly=True)
-    around = RowContext(query=Query(""), projects=False, sort=sort)
+    around = RowContext(query=ListQuery(""), projects=False, sort=sort)
     text = squeezed(drawn(bare, width, around))
     assert shows in text
     assert "2 failed" in text
 
 
 def test_what_belongs_to_a_session_of_another_day_has_its_age() -> None:
-    around = RowContext(query=Query(""), days=Days(NOW, None))
+    around = RowContext(query=ListQuery(""), days=Days(NOW, None))
     old = ListEntry(summary("old", hours=14), Clean("api"), "old")
     shown = [draw_row(SessionRow(old, depth), look(44), around, 2)[0].text for depth in (0, 1)]
     assert [line.split()[-1] for line in shown] == ["22:00", "14h"]
