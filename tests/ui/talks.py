@@ -20,7 +20,7 @@ from gemtui.transcript.model import (
     Transcript,
 )
 from gemtui.ui.draw.theme import Look, plain_look
-from gemtui.ui.transcript.drawing import Drawn, Part
+from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -108,7 +108,7 @@ def long_talk(turns: int = 20) -> Talk:
 def plain_drawing(height: int, label: str) -> Drawn:
     """A drawing of one block with a line for each of its rows, without head line."""
     strips = tuple(Strip.blank(0) for _ in range(height))
-    part = Part(block=0, start=0, end=height)
+    part = DrawnBlock(block=0, start=0, end=height)
     none = (None,) * height
     return Drawn(strips=strips, parts=(part,), margins=(0,) * height, joints=none, grounds=none)
 

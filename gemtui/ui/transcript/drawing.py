@@ -11,7 +11,7 @@ from textual.strip import Strip
 from gemtui.text import Clean
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class DrawnBlock(Struct, frozen=True, kw_only=True):
     """The lines `start` up to `end` (not included) of a drawing that show one block.
 
     `block`: its index in the message, None for the message's head line. `foldable`: folding
@@ -52,7 +52,7 @@ class Drawn(Struct, frozen=True, kw_only=True):
     """
 
     strips: Sequence[Strip]
-    parts: tuple[Part, ...]
+    parts: tuple[DrawnBlock, ...]
     margins: tuple[int, ...]
     joints: tuple[str | None, ...]
     fences: tuple[Fence, ...] = ()

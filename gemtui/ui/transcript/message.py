@@ -43,7 +43,7 @@ from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
 from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card import draw_card
-from gemtui.ui.transcript.drawing import Drawn, Fence, Part
+from gemtui.ui.transcript.drawing import Drawn, DrawnBlock, Fence
 from gemtui.ui.transcript.head import bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
@@ -124,13 +124,13 @@ class _Drawing(Struct):
 
     look: Look
     lines: list[Line] = []
-    parts: list[Part] = []
+    parts: list[DrawnBlock] = []
     fences: list[Fence] = []
 
     def add(self, lines: list[Line], *, block: int | None = None, **facts: bool) -> None:
         start = len(self.lines)
         self.lines += lines
-        self.parts.append(Part(block=block, start=start, end=len(self.lines), **facts))
+        self.parts.append(DrawnBlock(block=block, start=start, end=len(self.lines), **facts))
         if block is not None:
             self.fences += _fences(lines, start, block)
 

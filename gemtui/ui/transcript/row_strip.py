@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.keys import BY_ID
-from gemtui.ui.transcript.drawing import Drawn, Part
+from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.viewport import Viewport
 
@@ -170,7 +170,7 @@ def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
     return part is not None and start <= place.line < part.end
 
 
-def _hinted(line: Strip, part: Part, look: Look) -> Strip:
+def _hinted(line: Strip, part: DrawnBlock, look: Look) -> Strip:
     """The last line of the block under the cursor, with what a key does to it at its right end."""
     if not (words := _hint(part)):
         return line
@@ -182,7 +182,7 @@ def _hinted(line: Strip, part: Part, look: Look) -> Strip:
     return Strip([*line.crop(0, start), hint, *line.crop(end)], look.width)
 
 
-def _hint(part: Part) -> str:
+def _hint(part: DrawnBlock) -> str:
     if part.opens:
         return f"{BY_ID['transcript.open'].footer()} to open its session"
     keys = []

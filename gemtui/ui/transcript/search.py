@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gemtui.transcript.search import TranscriptHit
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.transcript.drawing import Drawn, Part
+from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import StyledSpan
 
@@ -145,7 +145,9 @@ def pattern(query: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join(words), flags)
 
 
-def spots(drawn: Drawn, part: Part, wanted: re.Pattern[str]) -> Iterator[tuple[MatchSpan, ...]]:
+def spots(
+    drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
+) -> Iterator[tuple[MatchSpan, ...]]:
     """The occurrences in the lines of a part, each as one spot or, if it is wrapped, several."""
     lines = [_content(drawn, line) for line in range(part.start, part.end)]
     starts, text = [], ""

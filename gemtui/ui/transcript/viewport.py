@@ -8,7 +8,7 @@ from functools import partial
 from gemtui.transcript.model import Block, Message, Outline, Transcript
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, order
-from gemtui.ui.transcript.drawing import Drawn, Part
+from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine
 from gemtui.ui.transcript.message import draw_message, estimate
 
@@ -225,7 +225,7 @@ class Viewport:
 
     # --- the cursor ---
 
-    def stops(self, message: int) -> tuple[Part, ...]:
+    def stops(self, message: int) -> tuple[DrawnBlock, ...]:
         """The parts of a message on which the cursor can stand."""
         parts = self.sheet.drawn(message).parts
         seen = [part for part in parts if part.block is not None and part.start < part.end]
@@ -249,11 +249,11 @@ class Viewport:
         part = self.part()
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
 
-    def part(self) -> Part | None:
+    def part(self) -> DrawnBlock | None:
         """The part under the cursor."""
         return self._part(self.cursor) if len(self.sheet) else None
 
-    def _part(self, cursor: Cursor) -> Part:
+    def _part(self, cursor: Cursor) -> DrawnBlock:
         stops = self.stops(cursor.message)
         wanted = -1 if cursor.block is None else cursor.block
         return next((p for p in reversed(stops) if p.block is None or p.block <= wanted), stops[0])
