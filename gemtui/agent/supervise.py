@@ -54,7 +54,7 @@ def pause(waited: float) -> float:
     return min(_LONGEST, max(STEP, waited / 50))
 
 
-class Keeper(Protocol):
+class RunKeeper(Protocol):
     """Looks after what a run touches, from before its start until after its end."""
 
     def look(self) -> float:
@@ -64,7 +64,7 @@ class Keeper(Protocol):
         """Look a last time, once no process of the run is left."""
 
 
-class Gate(Protocol):
+class RunGate(Protocol):
     """Asks a person before a run's tool calls."""
 
     def open(self, temporary: Path) -> Mapping[str, str]:
@@ -88,11 +88,11 @@ class Gate(Protocol):
         """Refuse what is still asked."""
 
 
-KeeperOf = Callable[[RunFolder, Request], Keeper | None]
+KeeperOf = Callable[[RunFolder, Request], RunKeeper | None]
 """Returns the keeper of a run; None = it needs none."""
 
 
-GateOf = Callable[[RunFolder, Request], Gate | None]
+GateOf = Callable[[RunFolder, Request], RunGate | None]
 """Returns the gate of a run; None = it asks nobody."""
 
 
@@ -125,7 +125,7 @@ class Supervisor:
         self._gate = gate_of(folder, request)
         self._problem: str | None = None
         self._stood = 0.0
-        self._keeper: Keeper | None = None
+        self._keeper: RunKeeper | None = None
         self._trouble: str | None = None
         self._asked: Abort | None = None
         self._limit: str | None = None

@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.supervise import AfterRun, Gate, Keeper, main
+from gemtui.agent.supervise import AfterRun, RunGate, RunKeeper, main
 
 
-def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
+def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
     """Return who looks after a run's session, if it resumes one, and takes its checkpoints."""
     from gemtui.runs.checkpointing import checkpoints_of
 
@@ -24,7 +24,7 @@ def keeper_of(folder: RunFolder, request: Request) -> Keeper | None:
     return Keepers(found) if len(found) > 1 else next(iter(found), None)
 
 
-def _session_keeper(folder: RunFolder, request: Request) -> Keeper | None:
+def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
     if not (request.about or {}).get("resume"):
         return None
     from gemtui.kept.resume_guard import SessionKeeper
@@ -37,14 +37,14 @@ def _session_keeper(folder: RunFolder, request: Request) -> Keeper | None:
 class Keepers:
     """Several keepers as one; what one of them raises is raised once all have looked."""
 
-    def __init__(self, keepers: Sequence[Keeper]) -> None:
+    def __init__(self, keepers: Sequence[RunKeeper]) -> None:
         self._keepers = keepers
 
     def look(self) -> float:
         """Let each look; return the seconds until the next look of the one in most haste."""
         waits = list[float]()
 
-        def let_look(keeper: Keeper) -> None:
+        def let_look(keeper: RunKeeper) -> None:
             waits.append(keeper.look())
 
         with ExitStack() as stack:
@@ -59,7 +59,7 @@ class Keepers:
                 stack.callback(keeper.close)
 
 
-def gate_of(folder: RunFolder, request: Request) -> Gate | None:
+def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
     """Return the gate of a run; None if it asks nobody."""
     if not (request.about or {}).get("ask"):
         return None
