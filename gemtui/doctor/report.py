@@ -25,12 +25,11 @@ from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS
 from gemtui.checkpoints.prune import CheckpointsUsage
 from gemtui.checkpoints.prune import usage as usage_of_checkpoints
 from gemtui.config import Config, load_config
-from gemtui.doctor.extension import extension_problems, extension_rows
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.search import SearchReport, look_at_search, search_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
-from gemtui.extension.status import ExtensionState, extension_state
+from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, is_there
 from gemtui.kept.contents import PRUNE, VaultUsage, contents
 from gemtui.kept.run_copies import last_copy_words
@@ -459,3 +458,24 @@ def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
     yield "", f"{bound}, all that ended by: {CLEAR}"
     for copy in runs.only_copies:
         yield "", last_copy_words(copy)
+
+
+_BROKEN = (HookState.GONE, HookState.OLDER)
+"""What is not by choice."""
+
+
+def extension_problems(extension: ExtensionState) -> Iterator[str]:
+    """Yield what is broken, with what to do about it."""
+    if extension.problem is not None and extension.state in _BROKEN:
+        yield extension.problem
+
+
+def extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:
+    """Yield what a person is told of it."""
+    match extension.state:
+        case HookState.READY:
+            yield "extension", f"{extension.folder}: its hooks run in every session of Gemini CLI"
+        case HookState.MISSING:
+            yield "extension", f"not installed; what it is for says: {INSTALL}"
+        case _:
+            yield "extension", str(extension.problem)
