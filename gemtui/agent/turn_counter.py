@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.agent.new_lines import NewLines
+from gemtui.agent.tail import NewLines
 
 _CALL, _RESULT = b'"tool_use"', b'"tool_result"'
 

@@ -19,8 +19,8 @@ from typing import Any
 import orjson
 
 from gemtui.agent import wire
-from gemtui.agent.new_lines import NewLines
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.tail import NewLines
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.states import GONE, UNKNOWN
 from gemtui.checkpoints.store import Call, Reason, folder_of, only_one

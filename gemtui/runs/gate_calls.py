@@ -11,7 +11,7 @@ from typing import Any
 
 from gemtui.agent import wire
 from gemtui.agent.events import ResultStatus
-from gemtui.agent.new_lines import NewLines
+from gemtui.agent.tail import NewLines
 from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
