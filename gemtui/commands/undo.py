@@ -15,7 +15,7 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.jsonout import encode
 from gemtui.paths import checkpoints_dir, current_folder
-from gemtui.runs.checkpoint_pruning import prune_checkpoints
+from gemtui.runs.checkpointing import prune_checkpoints
 from gemtui.runs.undo import Undone, checkpoint_list, redo_project, undo_session
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size

@@ -19,9 +19,11 @@ from typing import Any
 import orjson
 
 from gemtui.agent import wire
+from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.tail import NewLines
 from gemtui.checkpoints.project_files import LARGEST
+from gemtui.checkpoints.prune import CheckpointsUsage, prune
 from gemtui.checkpoints.states import GONE, UNKNOWN
 from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
 from gemtui.checkpoints.take import Before, Progress, Taker, taker_of
@@ -36,6 +38,7 @@ from gemtui.runs.checkpoint_state import (
     CheckpointState,
     write_checkpoint_state,
 )
+from gemtui.runs.listing import runs_dir
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
@@ -287,8 +290,6 @@ class RunCheckpoints:
 def prune_if_due() -> None:
     """Remove old checkpoints if that was not done today. Raises ConfigError."""
     if _is_due(checkpoints_dir() / _PRUNED):
-        from gemtui.runs.checkpoint_pruning import prune_checkpoints
-
         prune_checkpoints()
 
 
@@ -318,3 +319,24 @@ def _before(root: Path, name: bytes, when: float) -> Before:
         return GONE
     except OSError:
         return UNKNOWN
+
+
+def prune_checkpoints() -> CheckpointsUsage:
+    """Remove checkpoints that are too old or too many by the settings; return what was freed.
+
+    Those that a run needs that goes on stay. Raises ConfigError.
+    """
+    config = load_config(config_file())
+
+    def goes_on(run: str) -> bool:
+        if not run:
+            return False
+        folder = RunFolder(runs_dir() / run)
+        return folder.exit() is None and (folder.is_starting() or owner_lives(folder.owner()))
+
+    return prune(
+        checkpoints_dir(),
+        before=time.time() - config.checkpoint_days * 86400,
+        most_bytes=config.checkpoint_bytes,
+        goes_on=goes_on,
+    )
