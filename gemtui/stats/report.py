@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
 from msgspec.structs import asdict
 
+from gemtui.files import is_file, read_small
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.activity import EXIT_CODE, SLOT, Answers, FileActivity
 from gemtui.stats.prices import Prices
-from gemtui.stats.repositories import repository_of
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
@@ -195,3 +197,32 @@ def project_of(session: Summary) -> str:
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
     return [{name: key, **groups[key].to_dict()} for key in sorted(groups)]
+
+
+_MOST = 4096
+"""Bytes of the file `.git` of a worktree."""
+
+
+@lru_cache(maxsize=4096)
+def repository_of(folder: str) -> str:
+    """Return the folder of the repository that `folder` is a worktree of, else `folder`.
+
+    A worktree that is gone is known if Gemini CLI made it, in `.gemini/worktrees` of the repository
+    (assets/gemini-cli.md#places).
+    """
+    place = Path(folder)
+    if is_file(place / ".git"):
+        with suppress(OSError, UnicodeDecodeError):
+            return _named(place, read_small(place / ".git", _MOST).decode()) or folder
+    above = place.parent
+    if above.name == "worktrees" and above.parent.name == ".gemini":
+        return str(above.parent.parent)
+    return folder
+
+
+def _named(worktree: Path, text: str) -> str | None:
+    """The repository that a worktree's `.git` names: `gitdir: /repository/.git/worktrees/name`."""
+    git = worktree / Path(text.removeprefix("gitdir:").strip())
+    if git.parent.name != "worktrees" or git.parents[1].name != ".git":
+        return None
+    return str(git.parents[2].resolve())

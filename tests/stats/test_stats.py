@@ -16,8 +16,7 @@ from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices
-from gemtui.stats.report import Stats
-from gemtui.stats.repositories import repository_of
+from gemtui.stats.report import Stats, repository_of
 from gemtui.transcript.model import Usage
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
