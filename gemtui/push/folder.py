@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -23,7 +24,6 @@ from msgspec import Struct
 from gemtui.errors import PushError
 from gemtui.files import locked, make_folder, open_regular, read_small, resolved, write_whole
 from gemtui.push.rows import SCHEMA
-from gemtui.push.zstd import Damaged, compressed, lines_in
 
 MANIFEST = "manifest.json"
 DATA = "messages.ndjson.zst"
@@ -254,3 +254,34 @@ def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
         yield piece
     if digest.hexdigest() != name:
         raise OSError(errno.EAGAIN, "changed while it was read: push again", str(source))
+
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+Damaged = zstd.ZstdError
+_LEVEL = 9
+_CHUNK = 1 << 20
+
+
+def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the pieces as one frame; how they are cut does not change its bytes."""
+    packer = zstd.ZstdCompressor(level=_LEVEL)
+    held = bytearray()
+    for piece in pieces:
+        held += piece
+        while len(held) >= _CHUNK:
+            yield packer.compress(bytes(held[:_CHUNK]))
+            del held[:_CHUNK]
+    yield packer.compress(bytes(held)) + packer.flush()
+
+
+def lines_in(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a compressed file with their ends.
+
+    Raises OSError, Damaged, EOFError.
+    """
+    with zstd.open(path, "rb") as stream:
+        yield from stream

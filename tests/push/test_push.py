@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gemtui import load_session
-from gemtui.push.zstd import lines_in
+from gemtui.push.folder import lines_in
 from tests.cli.conftest import RECORDED, Gemtui, gemtui
 from tests.cli.test_redact import session as secret_session
 from tests.cli.test_sessions import FULL, add_session
