@@ -11,12 +11,15 @@ from dataclasses import replace
 
 from gemtui.calls.shell.parser import parse_command
 from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
-from gemtui.policy.check.finding_builder import FindingDraft, warned
+from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
+from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.protected import BUILD_FILES
+from gemtui.policy.engine.results import Setup
+from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import value_text
 from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.matching import SHELL, pattern_sources
-from gemtui.policy.model.rules import ApprovalMode, Decision, Finding, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import listed
 
@@ -312,3 +315,26 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
     _hidden_message,
     _plan_mode,
 )
+
+
+def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
+    """Return a warning for each rule that allows some calls of tools that are allowed whole.
+
+    Asks an engine once for each tool: for a thread.
+    """
+    return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
+
+
+def _findings(policy: Policy, engine: Engine) -> Iterator[Finding]:
+    mode = engine.mode
+    for rule in policy.rules:
+        if rule.decision is not Decision.ALLOW or not rule.conditional or rule.tier is Tier.BUILTIN:
+            continue
+        if rule.mcp_name or rule.subagent or (rule.modes and mode.in_rules not in rule.modes):
+            continue
+        tools = [tool for tool in rule.tools if tool != "*"]
+        if tools and all(engine.outcome(Call(tool)).decision is Decision.ALLOW for tool in tools):
+            said = f"in mode {mode.value} it narrows nothing: every call of {tools[0]} is allowed"
+            way_out = "add a rule of a lower priority that denies all other calls of the tool"
+            draft = warned("decision", said, way_out, mode=mode)
+            yield from findings([draft], rule.source, rule.index)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gemtui.agent.command import Machine
 from gemtui.agent.gemini import planned_machine
 from gemtui.errors import GemtuiError
-from gemtui.policy.check.mode_check import mode_findings
+from gemtui.policy.check.pitfalls import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.model.rules import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemtui.agent.options import AgentOptions
-from gemtui.policy.check.mode_check import mode_findings
+from gemtui.policy.check.pitfalls import mode_findings
 from gemtui.policy.engine.decide import Setup, decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
