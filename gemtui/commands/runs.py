@@ -85,7 +85,7 @@ def list_all(*, as_json: bool) -> None:
 def show(id: str, *, as_json: bool) -> None:
     """Print one run. Raises RunNotFound, RunAmbiguous."""
     run = with_outcome(find_run(runs_dir(), id))
-    from gemtui.runs.recorded_files import recorded_files
+    from gemtui.runs.file_tracker import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
     files, questions = (

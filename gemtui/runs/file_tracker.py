@@ -5,6 +5,7 @@ The rule is in assets/architecture.md#the-files-of-a-run.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,10 +17,15 @@ from stat import S_ISDIR, S_ISREG
 from msgspec.structs import replace as call_with
 from watchfiles import Change
 
+from gemtui.agent.fold import Fold
+from gemtui.agent.gemini import GeminiRun
 from gemtui.calls.paths import tool_path
 from gemtui.files import SMALL, changed_at, read_small, resolved
+from gemtui.runs.ending import RunState
+from gemtui.runs.enrich import enrich
 from gemtui.runs.folder_state import FolderState
 from gemtui.runs.landed import landed
+from gemtui.runs.listing import Run
 from gemtui.runs.observed_files import MOST, OwnFiles, kept, too_large
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
@@ -319,3 +325,22 @@ def _unread(path: Path) -> str:
     if facts.st_size > SMALL:
         return f"larger than {SMALL:,} bytes"
     return "" if _text(path) is not None else "not text"
+
+
+def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
+    """Return the rows of a run that has ended; None for one that goes on, or that can't be read.
+
+    `home`: the store in which its session is. Reads all output of the run.
+    """
+    request = run.folder.request()
+    if request is None or run.state is RunState.RUNNING:
+        return None
+    fold = Fold("", began=run.started)
+
+    async def read() -> None:
+        async for event in GeminiRun(run.folder, request).events():
+            fold.add(event)
+
+    asyncio.run(read())
+    told = enrich(fold.transcript(), home, run.session)
+    return FileTracker(Path(run.cwd), ended=run.ended or run.started).rows(told.calls())
