@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from gemtui.stats.report import Stats, Sums
 from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
-from gemtui.ui.draw.chart import bar, shade
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
-from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.draw.theme import Glyphs, Look, Role
 
 _ROWS = 10
 """Of each table."""
@@ -199,3 +198,30 @@ def _hours(stats: Stats, look: Look) -> Iterator[Line]:
                 Piece(own(f"  {sum(counts):,}" if any(counts) else ""), muted),
             )
         )
+
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_SHADES = " ░▒▓█"
+_PLAIN_SHADES = " .:*#"
+
+
+def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
+    """Return a bar of at most `width` cells, as long as `value` is beside `most`.
+
+    Whatever is more than nothing can be seen.
+    """
+    if value <= 0 or most <= 0:
+        return Clean("")
+    share = min(1.0, value / most) * width
+    if glyphs.name == "ascii":
+        return Clean("#" * max(1, round(share)))
+    whole, eighths = divmod(max(1, round(share * 8)), 8)
+    return Clean("█" * whole + _EIGHTHS[eighths].strip())
+
+
+def shade(value: float, most: float, glyphs: Glyphs) -> Clean:
+    """Return one cell, the darker the nearer `value` is to `most`; a blank for nothing."""
+    if value <= 0 or most <= 0:
+        return Clean(" ")
+    shades = _PLAIN_SHADES if glyphs.name == "ascii" else _SHADES
+    return Clean(shades[max(1, min(4, round(value / most * 4)))])

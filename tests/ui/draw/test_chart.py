@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.text import cells
-from gemtui.ui.draw.chart import bar, shade
 from gemtui.ui.draw.theme import ASCII, UNICODE
+from gemtui.ui.sessions.stats_drawing import bar, shade
 
 NUMBERS = st.floats(min_value=0, max_value=1e12)
 
