@@ -10,7 +10,7 @@ from hypothesis import example, given
 
 from gemtui.text import Clean
 from gemtui.ui.draw import markdown
-from gemtui.ui.draw.markdown_chunks import chunks
+from gemtui.ui.draw.markdown import chunks
 from gemtui.ui.draw.theme import plain_look
 
 LOOK = plain_look(40, now=datetime(2026, 1, 1, tzinfo=UTC))
