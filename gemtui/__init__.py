@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
     from gemtui.provider import GeminiCliProvider, ProviderResult
     from gemtui.runs.adapter import GeminiAdapter
-    from gemtui.sessions.problem import Problem
+    from gemtui.sessions.store import Problem
     from gemtui.sessions.summary import Flag, Summary
     from gemtui.transcript.model import Usage
     from gemtui.transcript.unified import UnifiedMessage, parse_message
@@ -160,7 +160,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
         ),
         "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
         "gemtui.runs.adapter": ("GeminiAdapter",),
-        "gemtui.sessions.problem": ("Problem",),
+        "gemtui.sessions.store": ("Problem",),
         "gemtui.sessions.summary": ("Flag", "Summary"),
         "gemtui.transcript.model": ("Usage",),
         "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),

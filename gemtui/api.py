@@ -13,11 +13,11 @@ from gemtui.files import is_folder
 from gemtui.paths import cache_dir, current_folder, gemini_home, typed_path
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import dropped_of
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.records import SessionLog, read_record
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.scope import find_session, listed, read_store
+from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Dropped
 from gemtui.transcript.unified import UnifiedMessage, parse_message

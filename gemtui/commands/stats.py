@@ -12,8 +12,8 @@ from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
 from gemtui.jsonout import encode
 from gemtui.paths import cache_dir
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.scope import read_store
+from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import iso
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices

@@ -55,11 +55,10 @@ from gemtui.runs.listing import (
 )
 from gemtui.runs.user_commands import failures
 from gemtui.sessions.index import Index
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import registry_problem
 from gemtui.sessions.scope import listed
 from gemtui.sessions.snapshot import Snapshot
-from gemtui.sessions.store import SessionKind, StoreState
+from gemtui.sessions.store import Problem, SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.prices import load_prices
 from gemtui.text import Clean, clean_line, counted, size

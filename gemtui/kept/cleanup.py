@@ -12,9 +12,8 @@ from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.paths import vault_dir
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import is_hash
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary, TitleSource
 
 SETTING = "general.sessionRetention.enabled"

@@ -13,10 +13,9 @@ from gemtui.errors import NotASession, PushError, SessionTooLarge
 from gemtui.push.folder import DATA, PushedFile, PushFolder
 from gemtui.push.rows import rows_of
 from gemtui.redact.redactor import Redactor
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.redacted import redact, redacted_summary
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 UNKNOWN_DAY = "unknown"

@@ -26,11 +26,10 @@ from gemtui.recover.rebuilt import (
 from gemtui.recover.shell_reads import shown_by
 from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.read_cached import read_log
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import written_path
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay

@@ -24,8 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.own_folders import make_own_file
-from gemtui.sessions.problem import Problem
-from gemtui.sessions.store import ChatFile
+from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 

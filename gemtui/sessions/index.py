@@ -22,17 +22,18 @@ from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
 from gemtui.sessions.cache import SUMMARIES, Cache, Head, head_of, worth_keeping
 from gemtui.sessions.catalog import Catalog, Stamp
-from gemtui.sessions.problem import Problem, refused
 from gemtui.sessions.projects import Projects, folder_names
 from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import (
     ChatFile,
+    Problem,
     SessionKind,
     Store,
     StoreState,
     file_anywhere,
     name_of,
     place_of,
+    refused,
 )
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sessions.vault_files import in_tree, kept_at, store_with_kept, trees

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.projects import folder_names
+from gemtui.sessions.store import Problem
 from gemtui.sessions.written_files import RecordedWrite
 from gemtui.text import counted
 from gemtui.transcript.display_model import DiffDisplay

@@ -11,11 +11,10 @@ from typing import TypeVar
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.sessions.cache import Cache, CachedRows
 from gemtui.sessions.index import never
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.read_files import MUCH
 from gemtui.sessions.readers import Readers
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import ChatFile, place_of
+from gemtui.sessions.store import ChatFile, Problem, place_of
 from gemtui.sessions.summary import Summary
 
 T = TypeVar("T")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.readers import Readers, serve
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import ChatFile
+from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Known
 

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions import legacy_json
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.record_facts import RecordKind
 from gemtui.sessions.replay import Replay, ReplayedMessage, left_out
 from gemtui.sessions.source import LineSource, Record, RecordSource, RewrittenSource, WholeSource
+from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from gemtui.sessions.problem import Problem
-from gemtui.sessions.store import StoreState
+from gemtui.sessions.store import Problem, StoreState
 from gemtui.sessions.summary import Summary
 
 

@@ -15,7 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.sessions.problem import Problem
+from msgspec import Struct
+
 from gemtui.sessions.projects import registered
 from gemtui.transcript.parts import EARLIEST, LATEST
 
@@ -291,3 +292,20 @@ def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] 
             return None
     found = _NAMES[kind].fullmatch(name)
     return None if found is None else (key, kind, found[1] or "", parent)
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Something in a file that could not be read; `line` from 1, None = the whole file.
+
+    `too_large`: for us; others may read it.
+    """
+
+    path: Path
+    line: int | None
+    what: str
+    too_large: bool = False
+
+
+def refused(path: Path, error: OSError) -> Problem:
+    """Return the problem that the system's refusal to open a path is."""
+    return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")

@@ -8,9 +8,8 @@ from datetime import datetime
 from itertools import islice
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.sessions.problem import Problem, refused
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.store import ChatFile, Problem, SessionKind, refused
 from gemtui.sessions.summary import NO_TITLE, Flag, Known, Summary, TitleSource, Unread
 from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
 from gemtui.transcript.parts import instant

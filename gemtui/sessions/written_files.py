@@ -14,10 +14,9 @@ from msgspec.structs import astuple
 from gemtui.sessions.cache import CachedRows
 from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.read_cached import read_cached, read_log
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Message, ToolCall, ToolStatus

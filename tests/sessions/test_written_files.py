@@ -14,9 +14,9 @@ import pytest
 
 from gemtui.sessions import read_cached
 from gemtui.sessions.patches import ProjectPatch, remarks
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import sessions_with_calls
+from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import (
     RecordedWrite,

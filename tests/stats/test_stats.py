@@ -12,8 +12,8 @@ import pytest
 
 from gemtui.errors import ConfigError
 from gemtui.sessions import read_cached
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import Stats, repository_of

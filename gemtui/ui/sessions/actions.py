@@ -15,9 +15,9 @@ from gemtui.export_formats import Format, pieces
 from gemtui.files import is_folder, resolved, write_new, write_whole
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
-from gemtui.sessions.problem import Problem
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.redacted import redact, redacted_summary, replaced_in
+from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, counted, file_name, short_path
 from gemtui.transcript.model import Block, Message, ToolCall

@@ -18,7 +18,7 @@ from textual.content import Content
 from gemtui.files import resolved, write_new
 from gemtui.paths import current_folder
 from gemtui.sessions.patches import ProjectPatch, Remark, remarks
-from gemtui.sessions.problem import Problem
+from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import recorded_changes
 from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path

@@ -18,8 +18,7 @@ from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.sessions.live import LiveState
-from gemtui.sessions.problem import Problem
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words

@@ -16,7 +16,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.errors import ConfigError
-from gemtui.sessions.problem import Problem
+from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import Prices, load_prices
