@@ -15,10 +15,10 @@ from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode_array
 from gemtui.paths import cache_dir, current_folder
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.patches import ProjectPatch, remarks
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import read_store, sessions_with_calls
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary, iso
 from gemtui.sessions.written_files import (

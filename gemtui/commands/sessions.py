@@ -18,10 +18,10 @@ from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Mark, Marks
 from gemtui.paths import folder_here
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import NewestSessions, Unsure
 from gemtui.sessions.scope import listed, read_store
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative

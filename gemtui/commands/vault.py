@@ -35,8 +35,8 @@ from gemtui.kept.run_copies import kept_of, last_copies
 from gemtui.kept.vault import keep_all, switch_off, switch_on
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.scope import read_store
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 

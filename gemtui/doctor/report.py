@@ -54,10 +54,10 @@ from gemtui.runs.listing import (
     usage,
 )
 from gemtui.runs.user_commands import failures
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.projects import registry_problem
 from gemtui.sessions.scope import listed
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import Problem, SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.prices import load_prices

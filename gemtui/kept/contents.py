@@ -15,8 +15,8 @@ from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_hi
 from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.projects import folder_names
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import (
     COPIES,

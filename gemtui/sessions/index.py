@@ -21,9 +21,8 @@ from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
 from gemtui.sessions.cache import SUMMARIES, Cache, Head, head_of, worth_keeping
-from gemtui.sessions.catalog import Catalog, Stamp
+from gemtui.sessions.catalog import Catalog, Snapshot, Stamp
 from gemtui.sessions.projects import Projects, folder_names
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import (
     ChatFile,
     Problem,

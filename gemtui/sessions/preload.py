@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Thread, active_count
 from typing import TYPE_CHECKING
 
-from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summary import Summary
 

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.resolve import LATEST
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 

@@ -24,9 +24,9 @@ from gemtui.search.matching import engine_query
 from gemtui.search.query import parse
 from gemtui.search.results import Results
 from gemtui.search.search import Search
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.records import SessionLog
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.text import counted
 from tests.bench import minimal
 from tests.bench.listing import LOOK

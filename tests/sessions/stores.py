@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 from tests.sessions import logs
 

@@ -16,8 +16,8 @@ from random import Random
 import pytest
 
 from gemtui.sessions.cache import APPLICATION, FILE, VERSION
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
-from gemtui.sessions.snapshot import Snapshot
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, load, only, session, set_time, talk, uuid
 

@@ -13,11 +13,11 @@ from gemtui.errors import GemtuiError
 from gemtui.kept.deletion import plan
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions import watch as watching
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.watch import network_file_system
 from gemtui.ui.sessions.loader import SessionLoader
 from tests.sessions import logs

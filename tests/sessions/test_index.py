@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.catalog import Catalog
+from gemtui.sessions.catalog import Catalog, Snapshot
 from gemtui.sessions.index import LOGS, Index
 from gemtui.sessions.projects import Projects
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import StoreState
 from gemtui.sessions.summary import Flag
 from tests.sessions import logs

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 
-from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.store import StoreState
 from gemtui.text import Clean, clean, counted, short_path
 from gemtui.ui.kit.clean_widgets import Static

@@ -15,9 +15,9 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.marks import Mark
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import RecordedWrite, files_of
 from gemtui.text import Clean, clean_line, counted, relative, short_path

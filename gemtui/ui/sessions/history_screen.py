@@ -17,8 +17,8 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 
 from gemtui.marks import Mark
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import RecordedWrite, change_of, files_of, wrote_first

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.listing import Rows, View
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, short_path
 from gemtui.ui.draw.lines import fit_end, own

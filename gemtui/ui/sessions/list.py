@@ -14,10 +14,10 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import Heading, Listing, ListQuery, Row, Rows, SessionRow, Sort, View
 from gemtui.sessions.live import LiveState
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap

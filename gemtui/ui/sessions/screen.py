@@ -21,9 +21,9 @@ from textual.timer import Timer
 
 from gemtui.config import Config, Ring, Scope
 from gemtui.paths import current_folder, marks_file
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.live import GONE, LiveSession, LiveState
 from gemtui.sessions.preload import StorePreload
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import Problem, SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, short_path

@@ -25,8 +25,8 @@ from gemtui.search.query import Field, Query, completions, parse
 from gemtui.search.results import Hit, Results, SessionHits
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.scope import listed
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of

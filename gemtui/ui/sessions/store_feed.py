@@ -13,8 +13,8 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.preload import StorePreload
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.summary import Flag
 
 if TYPE_CHECKING:

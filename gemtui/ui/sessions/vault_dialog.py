@@ -16,7 +16,7 @@ from textual.content import Content
 from gemtui.extension.status import HookState, extension_state
 from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
 from gemtui.kept.vault import switch_off, switch_on
-from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own

@@ -13,7 +13,7 @@ from textual import work
 from textual.content import Content
 from textual.css.query import NoMatches
 
-from gemtui.sessions.snapshot import Snapshot
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.store import Problem
 from gemtui.sessions.written_files import RecordedWrite, recorded_writes
 from gemtui.text import Clean, counted

@@ -16,9 +16,9 @@ import msgspec.structs
 
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.scope import read_store, sessions_with_calls
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 

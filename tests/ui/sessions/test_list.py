@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.listing import DayHeading, SessionRow, Sort
-from gemtui.sessions.snapshot import Snapshot
 from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.ui.draw.theme import ASCII, UNICODE
