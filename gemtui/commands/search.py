@@ -68,7 +68,7 @@ def run(
     if not results.complete:
         note("not all was searched: the search index is still being made, so try again later")
     if not update_index and (results.unindexed or search.damage is not None):
-        from gemtui.search.begin_index import begin_index
+        from gemtui.search.indexer import begin_index
 
         begin_index(gemini_home(), folder)
     if not results.groups:

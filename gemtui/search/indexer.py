@@ -284,3 +284,16 @@ class Indexer:
 
 if __name__ == "__main__":
     _main()
+
+
+def begin_index(home: Path, folder: Path) -> None:
+    """Start to bring the index in `folder` of the store in `home` up to date; return at once.
+
+    Where the process can't be started, there is no index; nothing is raised.
+    """
+    with suppress(OSError):
+        process = helper("-m", "gemtui.search.indexer", stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        with process.stdin as asked:
+            asked.write(pickle.dumps((home, folder, True)))
+        process.returncode = 0  # it outlives this program, so nobody waits for it
