@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit, Request, RunFolder
 from gemtui.agent.steering import Steering
-from gemtui.agent.stored_options import from_dict, to_dict
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.runs.follow_up import hand_on, send_next, settle, went_on

@@ -28,11 +28,11 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.fold import Fold
+from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import stderr_end, told
-from gemtui.agent.stored_options import from_dict, to_dict
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation

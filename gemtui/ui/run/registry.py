@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent import trust
+from gemtui.agent.folder_options import to_dict
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
-from gemtui.agent.stored_options import to_dict
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import told_before
