@@ -23,7 +23,14 @@ from gemtui.commands.marks_cli import mark_command, marks
 from gemtui.commands.policy_cli import policy
 from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
 from gemtui.commands.runs_cli import runs
-from gemtui.commands.since import Moment
+from gemtui.commands.shared_options import (
+    Moment,
+    everywhere_option,
+    json_option,
+    project_option,
+    require_one,
+    session_ids,
+)
 from gemtui.commands.trust_cli import trust
 from gemtui.commands.undo_cli import undo_commands
 from gemtui.commands.vault_cli import vault
@@ -167,19 +174,6 @@ class Root(click.Group):
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
-def _session_ids(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    from gemtui.commands.pick_session import completions
-
-    try:
-        found = completions(incomplete)
-    except (GemtuiError, OSError):
-        found = []
-    items = [CompletionItem(id, help=title) for id, title in found]
-    return items or [CompletionItem(incomplete, type="file")]
-
-
 def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--ascii", is_flag=True, help="Draw with ASCII characters only."),
@@ -189,7 +183,7 @@ def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--session",
             metavar="ID",
-            shell_complete=_session_ids,
+            shell_complete=session_ids,
             help="Open this session: an id, its first characters, `latest`, or a file.",
         ),
     ):
@@ -206,19 +200,6 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 
 
 _help = {"help_option_names": ["-h", "--help"]}
-_everywhere = click.option("--everywhere", is_flag=True, help="Use the sessions of all projects.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-def _project_option(help: str = "Use only the sessions of this folder.") -> Callable[..., Any]:
-    folder = click.Path(file_okay=False, path_type=Path)
-    return click.option("--project", metavar="DIR", type=folder, help=help)
-
-
-def _require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
-    """Raises click.UsageError where both are given."""
-    if is_given and other_is_given:
-        raise click.UsageError(f"{one} and {other} exclude each other: give one of them")
 
 
 @click.group(
@@ -299,8 +280,8 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 
 
 @root.command()
-@_project_option()
-@_everywhere
+@project_option()
+@everywhere_option
 @click.option(
     "--hidden",
     is_flag=True,
@@ -320,7 +301,7 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     help="Show only sessions last used on or before DATE.",
 )
 @click.option("--live", is_flag=True, help="Show sessions that are open now, in any terminal.")
-@_json
+@json_option
 def sessions(
     project: Path | None,
     everywhere: bool,
@@ -341,11 +322,11 @@ def sessions(
     With --live, list the sessions that work, wait for you, or are idle, in all projects or in DIR.
     This needs gemtui's extension.
     """
-    _require_one("--project", project is not None, "--everywhere", everywhere)
+    require_one("--project", project is not None, "--everywhere", everywhere)
     if live:
-        _require_one("--live", live, "--hidden", hidden)
-        _require_one("--live", live, "--limit", limit is not None)
-        _require_one("--live", live, "--since and --until", since or until)
+        require_one("--live", live, "--hidden", hidden)
+        require_one("--live", live, "--limit", limit is not None)
+        require_one("--live", live, "--since and --until", since or until)
         from gemtui.commands import live as live_command
 
         return live_command.run(project=project, as_json=as_json)
@@ -364,8 +345,8 @@ def sessions(
 
 @root.command()
 @click.argument("query", nargs=-1, required=True)
-@_project_option()
-@_everywhere
+@project_option()
+@everywhere_option
 @click.option(
     "--dropped",
     is_flag=True,
@@ -384,7 +365,7 @@ def sessions(
     is_flag=True,
     help="Update the index first; for people who never open the app.",
 )
-@_json
+@json_option
 def search(
     query: tuple[str, ...],
     project: Path | None,
@@ -403,7 +384,7 @@ def search(
     search the sessions of the current folder's project, or all sessions if it has none, with their
     subagents. Exit code 1 if nothing is found.
     """
-    _require_one("--project", project is not None, "--everywhere", everywhere)
+    require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import search as command
 
     return command.run(
@@ -418,7 +399,7 @@ def search(
 
 
 @root.command()
-@click.argument("id", shell_complete=_session_ids)
+@click.argument("id", shell_complete=session_ids)
 @click.option(
     "--format",
     type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
@@ -444,7 +425,7 @@ def search(
     is_flag=True,
     help="Include rewound, buried, and failed messages; json always includes them.",
 )
-@_project_option("Look only among the sessions of this folder.")
+@project_option("Look only among the sessions of this folder.")
 def show(
     id: str,
     format: str,
@@ -483,7 +464,7 @@ def show(
     is_flag=True,
     help="Replace keys, tokens, passwords, e-mail addresses and home folders; no raw files.",
 )
-@_json
+@json_option
 def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
     """Write all sessions into a folder, for programs that hold many machines' sessions.
 
@@ -498,12 +479,12 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
 
 @root.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path))
-@_project_option()
-@_everywhere
+@project_option()
+@everywhere_option
 @click.option(
     "--session",
     metavar="ID",
-    shell_complete=_session_ids,
+    shell_complete=session_ids,
     help="Use only this session, with its subagents.",
 )
 @click.option(
@@ -515,7 +496,7 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
 @click.option(
     "--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`."
 )
-@_json
+@json_option
 def files(
     path: Path | None,
     project: Path | None,
@@ -533,11 +514,11 @@ def files(
     the first write to after the last, and names what it can't include. Exit code 1 if there are no
     files.
     """
-    _require_one("--project", project is not None, "--everywhere", everywhere)
-    _require_one(
+    require_one("--project", project is not None, "--everywhere", everywhere)
+    require_one(
         "--session", session is not None, "--project or --everywhere", project or everywhere
     )
-    _require_one("--patch", as_patch, "--json", as_json)
+    require_one("--patch", as_patch, "--json", as_json)
     from gemtui.commands import files as command
 
     return command.run(
@@ -566,7 +547,7 @@ def files(
     help="Write to FILE instead of stdout; only you can read a new file.",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-@_json
+@json_option
 def recover(
     path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
 ) -> int:
@@ -577,7 +558,7 @@ def recover(
     from terminal output that may have changed it. On stdout, control characters are made visible;
     FILE gets them unchanged. Exit code 1 if no session has any text of the file.
     """
-    _require_one("--output", output is not None, "--json", as_json)
+    require_one("--output", output is not None, "--json", as_json)
     if force and output is None:
         raise click.UsageError("--force is for --output: name a file")
     from gemtui.commands import recover as command
@@ -586,15 +567,15 @@ def recover(
 
 
 @root.command()
-@_project_option("Use only the sessions of this folder and its git worktrees.")
-@_everywhere
+@project_option("Use only the sessions of this folder and its git worktrees.")
+@everywhere_option
 @click.option(
     "--since",
     metavar="DATE",
     type=Moment(),
     help="Leave out everything before DATE, such as 2026-11-20 or 7d.",
 )
-@_json
+@json_option
 def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
     """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
 
@@ -602,22 +583,22 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     are estimated from list prices; a file prices.toml next to the settings file replaces them. Exit
     code 1 if no session matches.
     """
-    _require_one("--project", project is not None, "--everywhere", everywhere)
+    require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import stats as command
 
     return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
 
 
 @root.command()
-@click.argument("id", metavar="[ID]", default="latest", shell_complete=_session_ids)
+@click.argument("id", metavar="[ID]", default="latest", shell_complete=session_ids)
 @click.option(
     "--before",
     metavar="N",
     type=click.IntRange(min=1),
     help="Keep only what comes before prompt N (1 is the first); by default everything.",
 )
-@_project_option("Look only among the sessions of this folder.")
-@_json
+@project_option("Look only among the sessions of this folder.")
+@json_option
 def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
     """Copy a session, or its beginning, into a new session, and print the new id.
 
@@ -630,7 +611,7 @@ def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> No
     command.run(id, before=before, project=project, as_json=as_json)
 
 
-@root.command(cls=run_command(_session_ids))
+@root.command(cls=run_command(session_ids))
 @run_arguments
 def run(**words: Any) -> int:
     """Run Gemini CLI on PROMPT without opening the app.
@@ -650,16 +631,16 @@ root.add_command(runs)
 root.add_command(trust)
 root.add_command(extension)
 root.add_command(vault)
-root.add_command(mark_command(_session_ids))
+root.add_command(mark_command(session_ids))
 root.add_command(marks)
 root.add_command(policy)
-for _each in undo_commands(_session_ids):
+for _each in undo_commands(session_ids):
     root.add_command(_each)
 
 
 @root.command()
-@_project_option("Serve only the sessions of this folder, by default the current one.")
-@_everywhere
+@project_option("Serve only the sessions of this folder, by default the current one.")
+@everywhere_option
 def mcp(project: Path | None, everywhere: bool) -> int:
     """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.
 
@@ -667,14 +648,14 @@ def mcp(project: Path | None, everywhere: bool) -> int:
     text that contains no instructions. The options decide which sessions can be read; the agent
     can't change that. `gemtui extension install --mcp` adds the server to Gemini CLI.
     """
-    _require_one("--project", project is not None, "--everywhere", everywhere)
+    require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import mcp as command
 
     return command.run(project=project, everywhere=everywhere)
 
 
 @root.command()
-@_json
+@json_option
 def doctor(as_json: bool) -> int:
     """Check sessions, Gemini CLI, the terminal, and gemtui's own files.
 

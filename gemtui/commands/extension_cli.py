@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-_help = {"help_option_names": ["-h", "--help"]}
-_yes = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
+from gemtui.commands.shared_options import json_option, yes_option
 
 
-@click.group(context_settings=_help)
+@click.group()
 def extension() -> None:
     """Install or remove gemtui's extension for Gemini CLI.
 
@@ -18,7 +17,7 @@ def extension() -> None:
 
 
 @extension.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def status(as_json: bool) -> int:
     """Show whether its hooks run in the current folder. Exit code 1 if they don't."""
     from gemtui.commands import extension as command
@@ -27,7 +26,7 @@ def status(as_json: bool) -> int:
 
 
 @extension.command()
-@_yes
+@yes_option
 @click.option(
     "--mcp/--no-mcp",
     default=None,
@@ -45,7 +44,7 @@ def install(yes: bool, mcp: bool | None) -> int:
 
 
 @extension.command()
-@_yes
+@yes_option
 def remove(yes: bool) -> int:
     """Remove the extension. Without a terminal it needs --yes, or exits with 2."""
     from gemtui.commands import extension as command

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-_help = {"help_option_names": ["-h", "--help"]}
+from gemtui.commands.shared_options import json_option
+
 _OPTIONS = (
     click.option("--name", metavar="T", help="Use the name T as its title; '' removes it."),
     click.option("--tag", "tags", metavar="T", multiple=True, help="Add the tag T; repeatable."),
@@ -25,14 +26,14 @@ _OPTIONS = (
         default=None,
         help="Hide it from lists, or show it again.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    json_option,
 )
 
 
 def mark_command(complete: Callable[..., Any]) -> click.Command:
     """Return the command `mark`. `complete`: completes session ids."""
 
-    @click.command("mark", context_settings=_help)
+    @click.command("mark")
     @click.argument("id", shell_complete=complete)
     def mark(id: str, as_json: bool, **words: Any) -> None:
         """Name, tag, pin, annotate, or archive a session.
@@ -49,7 +50,7 @@ def mark_command(complete: Callable[..., Any]) -> click.Command:
     return mark
 
 
-@click.group(context_settings=_help)
+@click.group()
 def marks() -> None:
     """Export and import the names, tags, notes, and pins of all sessions."""
 
@@ -71,7 +72,7 @@ def export(output: Path | None, force: bool) -> None:
 
 @marks.command("import")
 @click.argument("file", type=click.File("rb"))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def import_(file: Any, as_json: bool) -> None:
     """Add the marks from FILE (- is stdin), written by `gemtui marks export`.
 

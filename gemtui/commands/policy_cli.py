@@ -11,10 +11,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.commands.run_cli import MODES, RunArguments, SetupCommand
-from gemtui.commands.since import Moment
+from gemtui.commands.shared_options import Moment, json_option
 from gemtui.errors import OptionError
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class _Mode(click.Choice[str]):
@@ -135,7 +133,7 @@ def policy(ctx: click.Context) -> int:
 
 
 @policy.command(name="list", short_help="List all policies.")
-@_json
+@json_option
 def list_(as_json: bool) -> int:
     """List gemtui's policies, your Gemini CLI policies, and those that its settings name."""
     from gemtui.commands import policy_files as command
@@ -145,7 +143,7 @@ def list_(as_json: bool) -> int:
 
 @policy.command(short_help="Print the rules of a policy.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
-@_json
+@json_option
 def show(name: str, as_json: bool) -> int:
     """Print the rules of a policy in the order in which Gemini CLI tries them.
 
@@ -168,7 +166,7 @@ def show(name: str, as_json: bool) -> int:
 )
 @_calls
 @_mode
-@_json
+@json_option
 def check(
     files: tuple[str, ...],
     strict: bool,
@@ -209,7 +207,7 @@ def check(
     help="Add the rules to this policy of gemtui's; it is made if there is none.",
 )
 @_mode
-@_json
+@json_option
 def words(sentences: tuple[str, ...], name: str | None, mode: str, as_json: bool) -> int:
     """Make rules from sentences such as "allow edit src/**; deny git push; deny everything else".
 
@@ -227,7 +225,7 @@ def words(sentences: tuple[str, ...], name: str | None, mode: str, as_json: bool
 
 @policy.command(cls=SetupCommand, short_help="Print the command line of a run with a policy.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
-@_json
+@json_option
 def flags(name: str, **words: Any) -> int:
     """Print the exact command line of a run with a policy, and the files that it needs.
 
@@ -253,7 +251,7 @@ def flags(name: str, **words: Any) -> int:
     type=click.Path(path_type=Path),
     help="Another folder that tools of the run may use; repeatable.",
 )
-@_json
+@json_option
 def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situation: Any) -> int:
     """Show what would happen to a tool call, and which rule decides.
 
@@ -272,7 +270,7 @@ def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situati
 @policy.command(short_help="Replay recorded tool calls under a policy.")
 @_situation
 @_calls
-@_json
+@json_option
 def replay(
     session: str | None, project: Path | None, everywhere: bool, as_json: bool, **situation: Any
 ) -> int:
@@ -298,7 +296,7 @@ def replay(
     help="Write the rules to FILE as a new policy, each with its evidence as a comment.",
 )
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
-@_json
+@json_option
 def suggest(
     session: str | None,
     project: Path | None,

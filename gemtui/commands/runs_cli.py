@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
-_help = {"help_option_names": ["-h", "--help"]}
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from gemtui.commands.shared_options import json_option
 
 
 def _run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -41,8 +40,8 @@ def _question_names(
 _id = click.argument("id", shell_complete=_run_ids)
 
 
-@click.group(invoke_without_command=True, context_settings=_help)
-@_json
+@click.group(invoke_without_command=True)
+@json_option
 @click.option("--clear", "clear_all", is_flag=True, help="The same as `gemtui runs clear`.")
 @click.pass_context
 def runs(ctx: click.Context, as_json: bool, clear_all: bool) -> None:
@@ -62,7 +61,7 @@ def runs(ctx: click.Context, as_json: bool, clear_all: bool) -> None:
 
 
 @runs.command("list")
-@_json
+@json_option
 def list_(as_json: bool) -> None:
     """List past and current runs, newest first."""
     from gemtui.commands import runs as command
@@ -72,7 +71,7 @@ def list_(as_json: bool) -> None:
 
 @runs.command()
 @_id
-@_json
+@json_option
 def show(id: str, as_json: bool) -> None:
     """Show everything about one run, including its whole prompt."""
     from gemtui.commands import runs as command
@@ -82,7 +81,7 @@ def show(id: str, as_json: bool) -> None:
 
 @runs.command()
 @_id
-@_json
+@json_option
 def stop(id: str, as_json: bool) -> int:
     """Stop a run and everything that it started.
 
@@ -96,7 +95,7 @@ def stop(id: str, as_json: bool) -> int:
 
 @runs.command()
 @_id
-@_json
+@json_option
 def restore(id: str, as_json: bool) -> int:
     """Restore a lost session from a run's backup.
 
@@ -110,7 +109,7 @@ def restore(id: str, as_json: bool) -> int:
 
 @runs.command()
 @click.argument("run", required=False, shell_complete=_run_ids)
-@_json
+@json_option
 def questions(run: str | None, as_json: bool) -> None:
     """List the questions that wait for an answer, of all runs or of RUN.
 
@@ -130,7 +129,7 @@ def questions(run: str | None, as_json: bool) -> None:
     "--because", metavar="TEXT", default="", help="With deny: the reason that the model reads."
 )
 @click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
-@_json
+@json_option
 def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
     """Answer question N of a waiting run, from any terminal.
 
@@ -158,7 +157,7 @@ def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_
 @runs.command()
 @click.argument("run", shell_complete=_run_ids)
 @click.argument("text")
-@_json
+@json_option
 def say(run: str, text: str, as_json: bool) -> int:
     """Send a message to a working run, which reads it with its next tool result.
 
@@ -173,7 +172,7 @@ def say(run: str, text: str, as_json: bool) -> int:
 @runs.command()
 @click.argument("run", shell_complete=_run_ids)
 @click.argument("prompt", required=False)
-@_json
+@json_option
 def queue(run: str, prompt: str | None, as_json: bool) -> None:
     """Queue PROMPT for when RUN has ended; without PROMPT, list the queue.
 
@@ -187,7 +186,7 @@ def queue(run: str, prompt: str | None, as_json: bool) -> None:
 
 @runs.command()
 @click.option("--prompts", is_flag=True, help="Also delete the run pane's prompt history.")
-@_json
+@json_option
 def clear(prompts: bool, as_json: bool) -> None:
     """Delete the records of finished runs.
 

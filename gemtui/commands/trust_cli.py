@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-_help = {"help_option_names": ["-h", "--help"]}
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from gemtui.commands.shared_options import json_option
 
 
 def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -18,8 +17,8 @@ def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     return [CompletionItem(path) for path in paths if path.startswith(incomplete)]
 
 
-@click.group(invoke_without_command=True, context_settings=_help)
-@_json
+@click.group(invoke_without_command=True)
+@json_option
 @click.pass_context
 def trust(ctx: click.Context, as_json: bool) -> None:
     """List the folders that you told gemtui to trust, or stop trusting one.
@@ -35,7 +34,7 @@ def trust(ctx: click.Context, as_json: bool) -> None:
 
 
 @trust.command("list")
-@_json
+@json_option
 def list_(as_json: bool) -> None:
     """List the trusted folders."""
     from gemtui.commands import trust as command
@@ -45,7 +44,7 @@ def list_(as_json: bool) -> None:
 
 @trust.command()
 @click.argument("folder", metavar="DIR", shell_complete=_folders, type=click.Path(path_type=Path))
-@_json
+@json_option
 def remove(folder: Path, as_json: bool) -> int:
     """Stop trusting DIR. Exit code 1 if it was not trusted."""
     from gemtui.commands import trust as command

@@ -8,10 +8,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.commands.since import Moment
-
-_help = {"help_option_names": ["-h", "--help"]}
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from gemtui.commands.shared_options import Moment, json_option, project_option, yes_option
 
 
 def _kept_ids(
@@ -24,8 +21,8 @@ def _kept_ids(
     return [CompletionItem(id, help=title) for id, title in found if id.startswith(incomplete)]
 
 
-@click.group(invoke_without_command=True, context_settings=_help)
-@_json
+@click.group(invoke_without_command=True)
+@json_option
 @click.pass_context
 def vault(ctx: click.Context, as_json: bool) -> None:
     """Keep sessions that Gemini CLI deletes.
@@ -43,7 +40,7 @@ def vault(ctx: click.Context, as_json: bool) -> None:
 
 
 @vault.command()
-@_json
+@json_option
 def status(as_json: bool) -> None:
     """Show what is kept, what Gemini CLI will delete at its next start, and why."""
     from gemtui.commands import vault as command
@@ -52,7 +49,7 @@ def status(as_json: bool) -> None:
 
 
 @vault.command()
-@_json
+@json_option
 def on(as_json: bool) -> None:
     """Turn the vault on: keep all current and future sessions."""
     from gemtui.commands import vault as command
@@ -61,7 +58,7 @@ def on(as_json: bool) -> None:
 
 
 @vault.command()
-@_json
+@json_option
 def off(as_json: bool) -> None:
     """Turn the vault off. Kept sessions stay."""
     from gemtui.commands import vault as command
@@ -71,7 +68,7 @@ def off(as_json: bool) -> None:
 
 @vault.command()
 @click.argument("id", shell_complete=_kept_ids)
-@_json
+@json_option
 def restore(id: str, as_json: bool) -> int:
     """Restore a session, so that Gemini CLI lists and resumes it again.
 
@@ -91,14 +88,9 @@ def restore(id: str, as_json: bool) -> int:
     type=Moment(),
     help="Delete only sessions last used before DATE, such as 90d.",
 )
-@click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Delete only sessions of this folder.",
-)
-@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
-@_json
+@project_option("Delete only sessions of this folder.")
+@yes_option
+@json_option
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
     """Delete kept sessions permanently, after a question.
 

@@ -74,7 +74,7 @@ def test_help_loads_nothing_of_the_core() -> None:
         "run_cli",
         "runs_cli",
         "undo_cli",
-        "since",
+        "shared_options",
         "trust_cli",
         "vault_cli",
     )

@@ -1,0 +1,69 @@
+"""Options and arguments that several commands take, and how they are completed and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
+everywhere_option = click.option(
+    "--everywhere", is_flag=True, help="Use the sessions of all projects."
+)
+
+
+def project_option(help: str = "Use only the sessions of this folder.") -> Callable[..., Any]:
+    """Return `--project DIR`."""
+    folder = click.Path(file_okay=False, path_type=Path)
+    return click.option("--project", metavar="DIR", type=folder, help=help)
+
+
+def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
+    """Raise click.UsageError if both are given."""
+    if is_given and other_is_given:
+        raise click.UsageError(f"{one} and {other} exclude each other: give one of them")
+
+
+def session_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the id of a session, or a file if none matches."""
+    from gemtui.commands.pick_session import completions
+    from gemtui.errors import GemtuiError
+
+    try:
+        found = completions(incomplete)
+    except (GemtuiError, OSError):
+        found = []
+    items = [CompletionItem(id, help=title) for id, title in found]
+    return items or [CompletionItem(incomplete, type="file")]
+
+
+class Moment(click.ParamType[datetime]):
+    """A date or time as it is typed, local if it names no zone; days begin at midnight.
+
+    `end`: the end of the day, month or year is meant.
+    """
+
+    name = "date"
+
+    def __init__(self, *, end: bool = False) -> None:
+        self._end = end
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the moment as an aware datetime."""
+        from gemtui.moments import EXAMPLES, period
+
+        if isinstance(value, datetime):
+            return value
+        found = period(str(value), datetime.now().astimezone())
+        if found is None:
+            self.fail(f"{value!r} is no date: take {EXAMPLES}", param, ctx)
+        return found[self._end]
