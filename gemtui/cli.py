@@ -12,17 +12,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.commands.extension_cli import extension
-from gemtui.commands.marks_cli import mark_command, marks
-from gemtui.commands.policy_cli import policy
 from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
-from gemtui.commands.runs_cli import runs
 from gemtui.commands.shared_options import (
     Moment,
     everywhere_option,
@@ -31,9 +28,7 @@ from gemtui.commands.shared_options import (
     require_one,
     session_ids,
 )
-from gemtui.commands.trust_cli import trust
 from gemtui.commands.undo_cli import undo_commands
-from gemtui.commands.vault_cli import vault
 from gemtui.errors import (
     ConfigError,
     ForkFailed,
@@ -140,6 +135,22 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
         raise click.exceptions.Exit(0) from None
 
 
+class LaterCommand(click.Command):
+    """A command whose module is imported only when it is used: the list of commands needs its name
+    and a line of help.
+    """
+
+    def __init__(self, place: str, name: str, short_help: str) -> None:
+        super().__init__(name, short_help=short_help)
+        self._place = place
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        module = import_module(f"gemtui.commands.{self._place}")
+        command: click.Command = getattr(module, str(self.name))
+        return command
+
+
 class Root(click.Group):
     """A command group that also accepts a folder: `gemtui [PATH]`."""
 
@@ -151,7 +162,8 @@ class Root(click.Group):
             if not (ctx.resilient_parsing or is_folder(Path(args[0]))):
                 raise click.UsageError(_no_folder(Path(args[0])), ctx)
             return PROGRAM, folder, args
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, LaterCommand) else command, rest
 
     def make_context(
         self,
@@ -627,13 +639,16 @@ def run(**words: Any) -> int:
     return command.run(RunArguments.of(words))
 
 
-root.add_command(runs)
-root.add_command(trust)
-root.add_command(extension)
-root.add_command(vault)
-root.add_command(mark_command(session_ids))
-root.add_command(marks)
-root.add_command(policy)
+for _place, _name, _words in (
+    ("runs_cli", "runs", "List, show, answer, and stop runs."),
+    ("trust", "trust", "List trusted folders, or stop trusting one."),
+    ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
+    ("vault", "vault", "Keep sessions that Gemini CLI deletes."),
+    ("marks", "mark", "Name, tag, pin, annotate, or archive a session."),
+    ("marks", "marks", "Export and import names, tags, notes, and pins."),
+    ("policy_cli", "policy", "Show, check, and try the rules of what a run may do."),
+):
+    root.add_command(LaterCommand(_place, _name, _words))
 for _each in undo_commands(session_ids):
     root.add_command(_each)
 

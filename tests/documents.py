@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from gemtui.cli import root
+from gemtui.cli import LaterCommand, root
 from gemtui.config import settings
 from gemtui.redact.rules import RULES
 from gemtui.ui.kit.keys import Where, keys_of
@@ -130,7 +130,8 @@ def _commands(
     yield names, command
     if isinstance(command, click.Group):
         for name, each in command.commands.items():
-            yield from _commands(each, (*names, name))
+            whole = each.load() if isinstance(each, LaterCommand) else each
+            yield from _commands(whole, (*names, name))
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from gemtui import GateError, load_session
-from gemtui.cli import main, root
+from gemtui.cli import LaterCommand, main, root
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
@@ -144,7 +144,8 @@ def test_its_commands_exist(line: str) -> None:
     for word in words:
         if not isinstance(group, click.Group) or word not in group.commands:
             break
-        group = group.commands[word]
+        found = group.commands[word]
+        group = found.load() if isinstance(found, LaterCommand) else found
         path.append(word)
     if isinstance(group, click.Group) and path and words[len(path) :]:
         assert words[len(path)].startswith("-"), f"{' '.join(path)} has no such command"

@@ -10,6 +10,7 @@ import click
 
 from gemtui.agent.detect import detect_cli
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.shared_options import json_option, yes_option
 from gemtui.extension import install as action
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import MCP, before_install, before_removal
@@ -19,8 +20,19 @@ from gemtui.text import clean_line
 _WIDEST = 100
 
 
-def status(*, as_json: bool) -> int:
-    """Print what the next session in the current folder would do; 1 where no hook runs."""
+@click.group()
+def extension() -> None:
+    """Install or remove gemtui's extension for Gemini CLI.
+
+    It makes "Ask me" runs possible and shows which sessions need you, in any terminal. Gemini CLI's
+    own command installs it, after you have agreed.
+    """
+
+
+@extension.command()
+@json_option
+def status(as_json: bool) -> int:
+    """Show whether its hooks run in the current folder. Exit code 1 if they don't."""
     found = extension_state()
     if as_json:
         to_stdout([encode({"version": 1, "extension": found.to_dict()}), b"\n"])
@@ -29,10 +41,18 @@ def status(*, as_json: bool) -> int:
     return 0 if found.state is HookState.READY else 1
 
 
-def install(*, yes: bool, mcp: bool | None) -> int:
-    """Install or update it. Raises click.UsageError, CliNotFound, ExtensionError, OSError.
+@extension.command()
+@yes_option
+@click.option(
+    "--mcp/--no-mcp",
+    default=None,
+    help="Let agents search and read stored sessions (`gemtui mcp`), or stop it; by default "
+    "unchanged.",
+)
+def install(yes: bool, mcp: bool | None) -> int:
+    """Explain what the extension does and changes, ask, and install or update it.
 
-    `mcp`: whether it offers agents a server that reads stored sessions; None = as before.
+    Without a terminal it needs --yes, or exits with 2.
     """
     before = extension_state()
     cli = detect_cli()
@@ -47,8 +67,10 @@ def install(*, yes: bool, mcp: bool | None) -> int:
     return 0 if found.state is HookState.READY else 1
 
 
-def remove(*, yes: bool) -> int:
-    """Remove it. Raises click.UsageError, CliNotFound, ExtensionError, OSError."""
+@extension.command()
+@yes_option
+def remove(yes: bool) -> int:
+    """Remove the extension. Without a terminal it needs --yes, or exits with 2."""
     if not extension_state().installed:
         note("gemtui's extension is not installed")
         return 1

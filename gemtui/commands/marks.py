@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
+import click
+
 from gemtui.commands.output import lines_to_stdout, note, to_file, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.commands.shared_options import json_option, session_ids
 from gemtui.errors import MarkError, SessionNotFound
 from gemtui.jsonout import encode
 from gemtui.marks import Mark, MarkEdit, Marks, exported, imported
@@ -14,9 +17,24 @@ from gemtui.paths import gemini_home
 from gemtui.text import Clean, clean, clean_line, counted
 
 
+@click.command()
+@click.argument("id", shell_complete=session_ids)
+@click.option("--name", metavar="T", help="Use the name T as its title; '' removes it.")
+@click.option("--tag", "tags", metavar="T", multiple=True, help="Add the tag T; repeatable.")
+@click.option("--untag", "untags", metavar="T", multiple=True, help="Remove the tag T; repeatable.")
+@click.option(
+    "--pin/--unpin", "pinned", default=None, help="Pin it to the top of lists, or unpin it."
+)
+@click.option("--note", metavar="T", help="Set the note T; '' removes it.")
+@click.option(
+    "--archive/--unarchive",
+    "archived",
+    default=None,
+    help="Hide it from lists, or show it again.",
+)
+@json_option
 def mark(
     id: str,
-    *,
     name: str | None,
     note: str | None,
     tags: tuple[str, ...],
@@ -25,9 +43,10 @@ def mark(
     archived: bool | None,
     as_json: bool,
 ) -> None:
-    """Change the mark of a session, or print it if nothing is to be changed.
+    """Name, tag, pin, annotate, or archive a session.
 
-    Raises SessionNotFound, SessionAmbiguous, MarkError, MarksUnreadable.
+    Without an option, print its marks. Marks are saved in gemtui's own folder; Gemini CLI's
+    files don't change. ID is what `gemtui show` takes.
     """
     marks = Marks()
     session = _session(id, marks)
@@ -67,11 +86,21 @@ def _lines(mark: Mark) -> list[Clean]:
     return [*lines, *map(Clean, clean(mark.note or "").splitlines())]
 
 
-def export(output: Path | None, *, force: bool = False) -> None:
-    """Print all marks as JSON, or write them to a file. Raises MarksUnreadable, OSError.
+@click.group()
+def marks() -> None:
+    """Export and import the names, tags, notes, and pins of all sessions."""
 
-    `force`: replace the file if it exists.
-    """
+
+@marks.command()
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write to FILE instead of stdout; only you can read a new file.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+def export(output: Path | None, force: bool) -> None:
+    """Print the marks of all sessions as JSON."""
     pieces = [encode(exported(Marks().all())), b"\n"]
     if output is None:
         to_stdout(pieces)
@@ -79,8 +108,14 @@ def export(output: Path | None, *, force: bool = False) -> None:
         to_file(output, pieces, keep=[gemini_home()], force=force)
 
 
-def import_(file: IO[bytes], *, as_json: bool) -> None:
-    """Add exported marks to those that are there. Raises MarkError, MarksUnreadable."""
+@marks.command("import")
+@click.argument("file", type=click.File("rb"))
+@json_option
+def import_(file: IO[bytes], as_json: bool) -> None:
+    """Add the marks from FILE (- is stdin), written by `gemtui marks export`.
+
+    Nothing is overwritten: existing names and notes stay and are listed.
+    """
     try:
         merged = Marks().merge(imported(file.read()))
     except MarkError as error:

@@ -104,7 +104,7 @@ def restore(id: str, as_json: bool) -> int:
     """
     from gemtui.commands import vault as command
 
-    return command.restore(id, by_run=True, as_json=as_json)
+    return command.restore_session(id, by_run=True, as_json=as_json)
 
 
 @runs.command()

@@ -1,11 +1,15 @@
-"""`gemtui trust`: the folders that gemtui was told to trust, and taking that back."""
+"""`gemtui trust`: list the folders that the user told gemtui to trust, or stop trusting one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import click
+from click.shell_completion import CompletionItem
+
 from gemtui.agent.trust import TrustedFolder, TrustState, forget, trusted_folders
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.shared_options import json_option
 from gemtui.jsonout import encode
 from gemtui.text import Clean, clean_line
 
@@ -16,8 +20,46 @@ _WORDS = {
 }
 
 
-def list_all(*, as_json: bool) -> None:
-    """List the folders, the first one first."""
+def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    paths = (each.path for each in trusted_folders())
+    return [CompletionItem(path) for path in paths if path.startswith(incomplete)]
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def trust(ctx: click.Context, as_json: bool) -> None:
+    """List the folders that you told gemtui to trust, or stop trusting one.
+
+    Runs in these folders are trusted as with --trust. Without a command, list them.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+    else:
+        _list(as_json=as_json)
+
+
+@trust.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the trusted folders."""
+    _list(as_json=as_json)
+
+
+@trust.command()
+@click.argument("folder", metavar="DIR", shell_complete=_folders, type=click.Path(path_type=Path))
+@json_option
+def remove(folder: Path, as_json: bool) -> int:
+    """Stop trusting DIR. Exit code 1 if it was not trusted."""
+    removed = forget(folder)
+    if as_json:
+        to_stdout([encode({"version": 1, "removed": removed}), b"\n"])
+    elif not removed:
+        note(f"gemtui was not told to trust {folder}: gemtui trust lists those it was")
+    return 0 if removed else 1
+
+
+def _list(*, as_json: bool) -> None:
     folders = trusted_folders()
     if as_json:
         listed = [{"path": each.path, "place": each.place.value} for each in folders]
@@ -32,13 +74,3 @@ def _line(folder: TrustedFolder) -> Clean:
     words = _WORDS[folder.place]
     path = clean_line(folder.path)
     return Clean(f"{path}  ({words})") if words else path
-
-
-def remove(folder: Path, *, as_json: bool) -> int:
-    """Trust a folder no longer; 1 where it was not trusted. Raises OSError."""
-    removed = forget(folder)
-    if as_json:
-        to_stdout([encode({"version": 1, "removed": removed}), b"\n"])
-    elif not removed:
-        note(f"gemtui was not told to trust {folder}: gemtui trust lists those it was")
-    return 0 if removed else 1

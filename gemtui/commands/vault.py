@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.commands.shared_options import Moment, json_option, project_option, yes_option
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
 from gemtui.jsonout import encode
@@ -45,13 +47,109 @@ _TOLD = 20
 _TITLE = 40
 
 
-def kept_sessions() -> list[Summary]:
-    """Return the sessions that only the vault has, newest first."""
-    return list(_status().kept)
+def _kept_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    found = [(each.id, clean_line(each.title)) for each in _status().kept]
+    return [CompletionItem(id, help=title) for id, title in found if id.startswith(incomplete)]
 
 
-def status(*, as_json: bool) -> None:
-    """Say what is kept, and what is removed next."""
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def vault(ctx: click.Context, as_json: bool) -> None:
+    """Keep sessions that Gemini CLI deletes.
+
+    Gemini CLI deletes sessions that were not used for 30 days, and some others. With the vault on,
+    each session file is also saved in gemtui's own folder, so that it can still be read here and be
+    restored. Without a command, show what is kept and what would be deleted next.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+    else:
+        _print_status(as_json=as_json)
+
+
+@vault.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show what is kept, what Gemini CLI will delete at its next start, and why."""
+    _print_status(as_json=as_json)
+
+
+@vault.command()
+@json_option
+def on(as_json: bool) -> None:
+    """Turn the vault on: keep all current and future sessions."""
+    switch_on()
+    kept = keep_all(gemini_home(), told=_progress)
+    if as_json:
+        _answer({"version": 1, "on": True, "new": kept})
+        return
+    held = contents()
+    note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
+    note(f"{size(held.shared)} cost nothing, {size(held.own)} are its own")
+    if extension_state(os.environ).state is not HookState.READY:
+        note(f"that is done by gemtui while it runs; {INSTALL}: at the end of each turn, too")
+
+
+@vault.command()
+@json_option
+def off(as_json: bool) -> None:
+    """Turn the vault off. Kept sessions stay."""
+    switch_off()
+    held = contents()
+    if as_json:
+        _answer({"version": 1, "on": False})
+        return
+    note(f"the vault is off; {counted(held.kept, 'file')} that only it has can still be read")
+    if held.files:
+        note(f"{held.folder} stays as it is: gemtui vault prune removes what only it has")
+
+
+@vault.command()
+@click.argument("id", shell_complete=_kept_ids)
+@json_option
+def restore(id: str, as_json: bool) -> int:
+    """Restore a session, so that Gemini CLI lists and resumes it again.
+
+    It comes from the vault, or from a run that holds the only copy. Existing files are never
+    overwritten. A session that Gemini CLI would delete again as too old is marked as used today.
+    Exit code 1 if nothing was restored.
+    """
+    return restore_session(id, as_json=as_json)
+
+
+@vault.command()
+@click.option(
+    "--before",
+    metavar="DATE",
+    type=Moment(),
+    help="Delete only sessions last used before DATE, such as 90d.",
+)
+@project_option("Delete only sessions of this folder.")
+@yes_option
+@json_option
+def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
+    """Delete kept sessions permanently, after a question.
+
+    Sessions that Gemini CLI still has are not affected. By default all others are deleted.
+    Exit code 1 if there are none.
+    """
+    found = removal(only_kept(_snapshot().sessions, project=project, before=before))
+    if found.names and not yes:
+        _ask(found)
+    freed = remove(found)
+    if as_json:
+        _answer({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
+    elif found.names:
+        note(f"removed {found}")
+    else:
+        note("there is nothing like that which only the vault has")
+    return 0 if found.names else 1
+
+
+def _print_status(*, as_json: bool) -> None:
     found = _status()
     if as_json:
         _answer(
@@ -119,39 +217,13 @@ def _about(session: Summary, now: datetime) -> str:
     return f"{session.id[:8]}  {relative(session.when, now):>3}  {title}"
 
 
-def on(*, as_json: bool) -> None:
-    """Keep sessions from now on, and all that there are. Raises OSError."""
-    switch_on()
-    kept = keep_all(gemini_home(), told=_progress)
-    if as_json:
-        _answer({"version": 1, "on": True, "new": kept})
-        return
-    held = contents()
-    note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
-    note(f"{size(held.shared)} cost nothing, {size(held.own)} are its own")
-    if extension_state(os.environ).state is not HookState.READY:
-        note(f"that is done by gemtui while it runs; {INSTALL}: at the end of each turn, too")
-
-
 def _progress(done: int, total: int) -> None:
     if sys.stderr is not None and sys.stderr.isatty() and (done % 100 == 0 or done == total):
         end = "\n" if done == total else ""
         click.echo(f"\rgemtui: keeping {done:,} of {total:,} files{end}", err=True, nl=False)
 
 
-def off(*, as_json: bool) -> None:
-    """Keep nothing more. Raises OSError."""
-    switch_off()
-    held = contents()
-    if as_json:
-        _answer({"version": 1, "on": False})
-        return
-    note(f"the vault is off; {counted(held.kept, 'file')} that only it has can still be read")
-    if held.files:
-        note(f"{held.folder} stays as it is: gemtui vault prune removes what only it has")
-
-
-def restore(id: str, *, by_run: bool = False, as_json: bool) -> int:
+def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     """Put a session back; 1 if no file of it was gone. `by_run`: the id may be that of a run.
 
     Raises SessionNotFound, SessionAmbiguous, RunNotFound, RunAmbiguous, RestoreFailed, OSError.
@@ -205,21 +277,6 @@ def _say(done: Restored) -> None:
         note(f"{path} holds less than {copy}: move it away, then restore again")
     if not done.paths and not done.in_the_way:
         note("this run keeps no copy of a file that is gone")
-
-
-def prune(*, before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
-    """Remove what only the vault has; 1 where there is nothing. Raises OSError."""
-    found = removal(only_kept(_snapshot().sessions, project=project, before=before))
-    if found.names and not yes:
-        _ask(found)
-    freed = remove(found)
-    if as_json:
-        _answer({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
-    elif found.names:
-        note(f"removed {found}")
-    else:
-        note("there is nothing like that which only the vault has")
-    return 0 if found.names else 1
 
 
 def _ask(found: Removal) -> None:
