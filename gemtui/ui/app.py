@@ -149,7 +149,7 @@ class GemtuiApp(AppBase):
 
     def summaries(self) -> Sequence[Summary]:
         """All stored sessions, as far as they have been found."""
-        return self.sessions.summaries()
+        return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
         """Whether a run goes on in the session with this id, whoever started it."""
@@ -213,7 +213,7 @@ class GemtuiApp(AppBase):
         from gemtui.ui.kit.put_back import show_lost
 
         await show_lost(self, self.sessions.kept())
-        self.sessions.look_again()
+        self.sessions.store.look_again()
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:

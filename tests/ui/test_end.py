@@ -17,8 +17,8 @@ from tests.terminal import Terminal
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 CRASH = """
 import sys
-from gemtui.ui.sessions.screen import SessionsScreen
-SessionsScreen.action_problems = lambda self: 1 / 0
+from gemtui.ui.sessions.session_keys import SessionKeys
+SessionKeys.action_problems = lambda self: 1 / 0
 from gemtui.cli import main
 sys.exit(main([]))
 """
@@ -157,9 +157,9 @@ STUCK = """
 import sys, threading
 from gemtui.ui.kit import signals
 signals.LAST = 0.5
-from gemtui.ui.sessions.screen import SessionsScreen
+from gemtui.ui.sessions.session_keys import SessionKeys
 wait = threading.Event().wait
-SessionsScreen.action_problems = lambda self: threading.Thread(target=wait).start()
+SessionKeys.action_problems = lambda self: threading.Thread(target=wait).start()
 from gemtui.cli import main
 sys.exit(main([]))
 """

@@ -7,7 +7,7 @@ gathered and read together afterwards.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.preload import StorePreload
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.summary import Flag, Summary
 
 if TYPE_CHECKING:
     from gemtui.sessions.index import Index
+    from gemtui.ui.kit.app_base import Start
 
 SETTLE = 0.1
 """Seconds that belong to the painting of the first rows alone."""
+MARKS_DELAY = 0.2
+"""Seconds that the first rows wait for the user's marks at most."""
 LIVE_CHECK = 20.0
 """Seconds after which we look whether live sessions are still growing."""
 
@@ -107,3 +110,57 @@ class StoreFeed:
             self._news.set()
             word = change.reason if change.mode == "polling" else None
             self._changed(change.paths, word)
+
+
+class OpenStore:
+    """The store in `home` as far as it has been read; another one follows where `home` changes.
+
+    `show(before, snapshot)` is called with each newer state, `before` being None with the first;
+    `changed` as `StoreFeed` calls it.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        *,
+        show: Callable[[Snapshot | None, Snapshot], None],
+        changed: Callable[[frozenset[Path], str | None], None],
+    ) -> None:
+        self.home = start.home
+        self.snapshot: Snapshot | None = None
+        self._cache, self._opening = start.cache, start.opening
+        self._show, self._changed = show, changed
+        self._feed: StoreFeed | None = None
+
+    @property
+    def sessions(self) -> Sequence[Summary]:
+        """All stored sessions, as far as they have been found."""
+        return () if self.snapshot is None else self.snapshot.sessions
+
+    def find(self, id: str) -> Summary | None:
+        """Return the session with this id, if lists show it."""
+        return next((each for each in self.sessions if each.id == id and not each.hidden), None)
+
+    async def follow(self, project: Path | None, marks: asyncio.Event) -> None:
+        """Read the store from the start and follow it until cancelled.
+
+        `project`: whose sessions are read first, None = those of all. `marks`: set once the user's
+        marks have been read.
+        """
+        self.snapshot = None
+        opening, self._opening = self._opening, None
+        if opening is None:
+            opening = StorePreload(self.home, cache=self._cache, project=project)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(marks.wait(), MARKS_DELAY)
+        self._feed = StoreFeed(opening, show=self._take, changed=self._changed)
+        await self._feed.run()
+
+    def _take(self, snapshot: Snapshot) -> None:
+        before, self.snapshot = self.snapshot, snapshot
+        self._show(before, snapshot)
+
+    def look_again(self) -> None:
+        """Read the whole store as if it had changed: nothing tells what has gone from the vault."""
+        if self._feed is not None:
+            self._feed.look(self.home / "tmp")

@@ -234,7 +234,7 @@ async def test_keys_in_one_burst_all_act(store: Path) -> None:
         await me.burst("ppp")
         await me.until(lambda: Marks().get(id).pinned)
         await me.burst("pu")
-        await me.until(lambda: not me.home._marks._changing)
+        await me.until(lambda: not me.home.marks._changing)
         assert Marks().get(id).pinned
 
 
@@ -457,7 +457,7 @@ async def test_what_can_not_be_written_is_shown_no_longer(store: Path) -> None:
     async with person(store, NARROW) as me:
         id = me.chosen.id
         Marks().edit([id], MarkEdit(note="mine"))
-        await me.until(lambda: id in me.home._marks.marks)
+        await me.until(lambda: id in me.home.marks.marks)
         with closing(sqlite3.connect(marks_file(), isolation_level=None)) as other:
             other.execute("begin exclusive")
             await me.press("p")
@@ -467,7 +467,7 @@ async def test_what_can_not_be_written_is_shown_no_longer(store: Path) -> None:
             await said(me, "can't be used: database is locked")
             await me.until(lambda: "★" not in me.text)
             await me.press("u")
-        await me.until(lambda: me.home._marks.problem is None)
+        await me.until(lambda: me.home.marks.problem is None)
         assert not Marks().get(id).pinned
 
 

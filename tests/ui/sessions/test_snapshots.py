@@ -159,7 +159,7 @@ async def marked(me: Person) -> None:
     marks.edit(ids[1:3], MarkEdit(add=("shop", "i18n"), pinned=True))
     marks.edit(ids[3:4], MarkEdit(archived=True))
     await me.sees("Moon phases", "Pinned")
-    await me.until(lambda: ids[3] in me.home._marks.marks)
+    await me.until(lambda: ids[3] in me.home.marks.marks)
 
 
 async def marks_form(me: Person) -> None:

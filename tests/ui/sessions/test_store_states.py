@@ -193,7 +193,7 @@ async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
 
 
 def listed(me: Person) -> set[str]:
-    snapshot = me.home._snapshot
+    snapshot = me.home.store.snapshot
     return set() if snapshot is None else {each.id for each in snapshot.sessions}
 
 

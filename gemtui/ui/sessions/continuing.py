@@ -1,0 +1,129 @@
+"""From a stored session on: continue it, review it, undo it, fork it, start a new run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from gemtui.paths import current_folder
+from gemtui.sessions.live import GONE, LiveState
+from gemtui.sessions.store import SessionKind
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.ui.kit.dialog_guard import dialog
+from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
+from gemtui.ui.sessions.live_sessions import LiveSessions
+from gemtui.ui.sessions.marking import named
+from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+
+if TYPE_CHECKING:
+    from gemtui.ui.undo.start import Number
+
+
+class Continuing(SessionsPart):
+    """Goes from a session to a run, or back to an earlier state of it."""
+
+    def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
+        super().__init__(screen)
+        self._live = live
+
+    def can(self, action: str) -> bool:
+        """Return whether there is a session; a new run needs none."""
+        return action == "new_run" or self.screen.chosen is not None
+
+    def action_new_run(self) -> None:
+        """The run pane, for the project of the session."""
+        summary = self.screen.chosen
+        folder = None if summary is None else _folder_of(summary)
+        message = NewRunRequested(folder or self.screen.start.project or current_folder())
+        self.screen.post_message(message)
+
+    @dialog
+    async def action_go_on(self) -> None:
+        """The run pane, to go on with this session; one that is only kept is put back first."""
+        if (summary := self.screen.chosen) is not None:
+            await self._go_on(summary)
+
+    @dialog
+    async def action_review(self) -> None:
+        """What the session changed, hunk by hunk; comments become the next prompt."""
+        from gemtui.ui.review.screen import review_session
+
+        if (summary := self.screen.chosen) is not None:
+            title = named(summary, self.screen.marks.marks).title
+            review = review_session(summary, title)
+            if text := await self.screen.gemtui.push_screen_wait(review):
+                await self._go_on(summary, text)
+
+    async def _go_on(self, summary: Summary, prompt: str = "") -> None:
+        gemtui, live = self.screen.gemtui, self._live.of(summary)
+        if live is not None and live.state not in GONE:
+            gemtui.say(f"Process {live.pid} has this session open; close it there first.")
+            return
+        if live is not None:  # it was written to just now, and is no more
+            summary = replace(summary, flags=summary.flags - {Flag.LIVE})
+        back: Summary | None = summary
+        if Flag.KEPT in summary.flags:
+            from gemtui.ui.kit.put_back import put_back
+
+            back = await put_back(gemtui, summary, "Restore it and continue?")
+            self.screen.store.look_again()
+        if back is not None:
+            self.screen.post_message(ContinueRequested(back, prompt))
+
+    # --- back to before a prompt ---------------------------------------------------------------
+
+    @dialog
+    async def action_undo_to(self) -> None:
+        """Files and chat back to before the prompt of the cursor; in the list, the last one."""
+        from gemtui.ui.undo.start import show_undo
+
+        gemtui, store = self.screen.gemtui, self.screen.store
+        summary = self._main_session()
+        live = None if summary is None else self._live.of(summary)
+        if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
+            gemtui.say(f"Process {live.pid} works in this session: wait, or stop it there.")
+        elif summary is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_undo(gemtui, lambda: summary, number, folder, store.home)
+            store.look_again()
+
+    @dialog
+    async def action_redo(self) -> None:
+        """Take the last undo in the folder of the session back."""
+        from gemtui.ui.undo.start import show_redo
+
+        if (summary := self.screen.chosen) is not None:
+            await show_redo(self.screen.gemtui, _folder_of(summary), self.screen.store.home)
+
+    @dialog
+    async def action_fork(self) -> None:
+        """A new chat from before the prompt of the cursor; in the list, the last one."""
+        from gemtui.ui.undo.start import show_fork
+
+        store = self.screen.store
+        if (summary := self._main_session()) is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_fork(self.screen.gemtui, lambda: summary, number, folder, store.home)
+            store.look_again()
+
+    def _main_session(self) -> Summary | None:
+        """The session that keys are about; None, after a word, where that is a subagent's."""
+        summary = self.screen.chosen
+        if summary is not None and summary.kind is SessionKind.SUBAGENT:
+            words = "This is a subagent's session: open the session that called it."
+            self.screen.gemtui.say(words)
+            return None
+        return summary
+
+    def _prompt_number(self) -> Number:
+        """Which prompt keys are about: that of the cursor, in the list the last one."""
+        from gemtui.ui.undo.start import prompt_at
+
+        view = self.screen.pane.view
+        return prompt_at(view.page.transcript, view.index) if self.screen.reading else len
+
+
+def _folder_of(summary: Summary) -> Path | None:
+    return None if summary.project is None else Path(summary.project)

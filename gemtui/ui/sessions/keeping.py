@@ -1,0 +1,116 @@
+"""Whether a session stays: deleted and brought back, kept in the vault and restored from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gemtui.sessions.summary import Flag, Summary
+from gemtui.text import clean_line
+from gemtui.ui.kit.dialog_guard import background, dialog
+from gemtui.ui.sessions.marking import named
+from gemtui.ui.sessions.navigation import Navigation
+from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+from gemtui.ui.sessions.vault_feed import VaultFeed
+
+
+class SessionKeeping(SessionsPart):
+    """Keeps sessions in the vault where that is on; deletes and restores them."""
+
+    def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
+        super().__init__(screen)
+        self._navigation = navigation
+        self._vault = self._new_feed()
+
+    def _new_feed(self) -> VaultFeed:
+        return VaultFeed(self.screen.store.home, self.screen.update_status)
+
+    def can(self, action: str) -> bool:
+        """Return whether there is a session to delete or restore, or something to take back."""
+        chosen = self.screen.chosen
+        match action:
+            case "restore":
+                return chosen is not None and Flag.KEPT in chosen.flags
+            case "undo":
+                return self.screen.done.last is not None
+            case "delete":
+                return chosen is not None or bool(self.screen.sessions.selection)
+        return True
+
+    # --- the vault -----------------------------------------------------------------------------
+
+    @background("vault", exclusive=True)
+    async def follow(self) -> None:
+        """Keep what is stored, where the vault is on; what is invented is not kept."""
+        self._vault = self._new_feed()
+        if not self.screen.start.demo:
+            await self._vault.run()
+
+    def look(self) -> None:
+        """Keep all that is in the store and not kept yet."""
+        self._vault.look()
+
+    def changed(self, paths: Iterable[Path]) -> None:
+        """Keep what is at these places now."""
+        self._vault.changed(paths)
+
+    @property
+    def words(self) -> Iterator[str]:
+        """Say how far the vault is, and what can't be kept."""
+        if (keeping := self._vault.progress) is not None:
+            yield f"vault: saving {keeping[0]:,} of {keeping[1]:,}"
+        if self._vault.problem is not None:
+            glyph = self.screen.gemtui.glyphs.warning
+            yield clean_line(f"{glyph} not everything is in the vault: {self._vault.problem}")
+
+    @dialog
+    async def action_vault(self) -> None:
+        """Switch the vault on or off, see what it holds and what goes next."""
+        from gemtui.ui.sessions.vault_dialog import show_vault
+
+        gemtui, store = self.screen.gemtui, self.screen.store
+        if self.screen.start.demo:
+            gemtui.say("Not available in the demo.")
+            return
+        if store.snapshot is None:
+            return
+        answer = await show_vault(gemtui, store.snapshot)
+        if answer is True:
+            self._vault.look()
+        elif isinstance(answer, Summary):
+            self.screen.show(answer)
+        store.look_again()
+
+    @dialog
+    async def action_restore(self) -> None:
+        """Put a kept session back into the store, after a question."""
+        from gemtui.ui.kit.put_back import put_back
+
+        if (summary := self.screen.chosen) is not None:
+            await put_back(self.screen.gemtui, summary, "Restore this session?")
+
+    # --- deleting ------------------------------------------------------------------------------
+
+    @dialog
+    async def action_delete(self) -> None:
+        """Delete the wanted sessions, after a question."""
+        from gemtui.ui.sessions.deletion import Deleting
+
+        screen = self.screen
+        deleting = Deleting(screen.gemtui, screen.store.home)
+        screen.done.add(deleting)
+        await deleting.run([named(each, screen.marks.marks) for each in screen.wanted])
+        for each in deleting.gone:
+            if each.whole:
+                screen.pane.forget(each.session)
+        if screen.reading and screen.pane.summary is None:
+            screen.sessions.focus()
+        screen.store.look_again()
+        screen.refresh_bindings()
+
+    @background("undo")
+    async def action_undo(self) -> None:
+        """Take back what was done last: a deletion, or a change of marks."""
+        if back := await self.screen.done.undo():
+            self._navigation.highlight(back[0])
+        self.screen.refresh_bindings()

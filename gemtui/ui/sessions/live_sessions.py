@@ -1,0 +1,136 @@
+"""What sessions in any terminal do right now: shown, rung for, and answered where they wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from gemtui.config import Ring
+from gemtui.sessions.live import LiveSession, LiveState
+from gemtui.sessions.summary import Summary
+from gemtui.ui.kit.dialog_guard import background, dialog
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.sessions.list_pane import SessionPane
+from gemtui.ui.sessions.marking import named
+from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+from gemtui.ui.sessions.store_feed import SETTLE
+
+if TYPE_CHECKING:
+    from gemtui.ui.sessions.live_question import LiveQuestionScreen
+
+
+class LiveSessions(SessionsPart):
+    """Live sessions as hooks report them, from `follow` on."""
+
+    def __init__(self, screen: SessionsPane) -> None:
+        super().__init__(screen)
+        self._live: tuple[LiveSession, ...] | None = None
+
+    def of(self, summary: Summary) -> LiveSession | None:
+        """Return what hooks report of a session; None = nothing."""
+        return next((each for each in self._live or () if each.session == summary.id), None)
+
+    @background("live", exclusive=True)
+    async def follow(self) -> None:
+        """Show what sessions do, and every change of it."""
+        await asyncio.sleep(SETTLE)
+        from gemtui.ui.sessions.live_feed import follow_live
+
+        await follow_live(self._take)
+
+    def _take(self, live: tuple[LiveSession, ...]) -> None:
+        """Show what sessions do, and ring where one begins to wait that is not on the screen."""
+        screen = self.screen
+        if not screen.app.is_running:
+            return
+        before, self._live = self._live, live
+        screen.query_one(SessionPane).take_live(live, screen.gemtui.glyphs)
+        screen.pane.take_live({each.session: each.state for each in live})
+        if (top := screen.app.screen).id == "live-question":
+            cast("LiveQuestionScreen", top).take(live)
+        known = {(each.session, each.question) for each in before or ()}
+        for each in _waiting(live) if before is not None else ():
+            by_run = each.question is not None and each.question.run  # which rings itself
+            if (each.session, each.question) not in known and not by_run:
+                self._ring(each, seen=self._on_screen(each))
+
+    def _on_screen(self, live: LiveSession) -> bool:
+        """Whether somebody looks at the session: at its row, or at its transcript."""
+        screen = self.screen
+        if not screen.app.app_focus or not screen.is_active:
+            return False
+        read = screen.pane.summary if screen.reading or screen.side_by_side else None
+        shown = screen.side_by_side or not screen.reading
+        return (read is not None and read.id == live.session) or (
+            shown and screen.sessions.sees(live.session)
+        )
+
+    @background("ring")
+    async def _ring(self, live: LiveSession, *, seen: bool) -> None:
+        """Ring, unless it is seen here or another gemtui has rung."""
+        from gemtui.sessions.live import LiveFolder
+        from gemtui.ui.sessions.live_words import waiting_notice
+
+        screen = self.screen
+        if screen.gemtui.config.ring is Ring.OFF and not seen:
+            return
+        if not await asyncio.to_thread(LiveFolder().claim, live) or seen:
+            return
+        session = screen.store.find(live.session)
+        name = "" if session is None else named(session, screen.marks.marks).title
+        screen.gemtui.ring(waiting_notice(live, name))
+
+    # --- what waits ----------------------------------------------------------------------------
+
+    @dialog
+    async def action_waiting(self) -> None:
+        """Show what the chosen session asks, else the next that waits; from there all others."""
+        from gemtui.sessions.live import terminal_of
+        from gemtui.ui.sessions.live_question import LiveQuestionScreen
+
+        gemtui = self.screen.gemtui
+        asking = self._asking(after=None)
+        if asking is None:
+            gemtui.say(await asyncio.to_thread(_none_waits))
+        while asking is not None:
+            self._highlight_everywhere(asking.session)
+            tty = await asyncio.to_thread(terminal_of, asking.pid)
+            shown = LiveQuestionScreen(asking, tty=tty, ascii=gemtui.config.ascii)
+            more = await gemtui.push_screen_wait(shown)
+            asking = self._asking(after=asking.session) if more else None
+
+    def _asking(self, *, after: str | None) -> LiveSession | None:
+        """A session that waits: the chosen one, or the one behind `after`, else the first."""
+        waiting = _waiting(self._live or ())
+        ids = [each.session for each in waiting]
+        chosen = None if self.screen.chosen is None else self.screen.chosen.id
+        if after is not None:
+            at = ids.index(after) + 1 if after in ids else 0
+        else:
+            at = ids.index(chosen) if chosen in ids else 0
+        return waiting[at % len(waiting)] if waiting else None
+
+    def _highlight_everywhere(self, id: str) -> None:
+        """Put the list's cursor on a session, whatever the list leaves out now."""
+        screen, session = self.screen, self.screen.store.find(id)
+        if session is None or (screen.chosen is not None and screen.chosen.id == id):
+            return
+        screen.sessions.focus()
+        if not screen.sessions.highlight(session):
+            screen.sessions.filter("")
+            screen.sessions.scope(everywhere=True)
+            screen.sessions.highlight(session)
+
+
+def _none_waits() -> str:
+    from gemtui.extension.status import HookState, extension_state
+
+    if extension_state().state is HookState.READY:
+        return "No session waits for you."
+    key = BY_ID["app.extension"].footer()
+    return f"Can't tell which sessions need you: the extension is not installed ({key})."
+
+
+def _waiting(live: Sequence[LiveSession]) -> list[LiveSession]:
+    return [each for each in live if each.state is LiveState.WAITING]

@@ -1,0 +1,81 @@
+"""The keys that change names, tags, notes and pins of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from gemtui.sessions.summary import Summary
+from gemtui.text import clean_line
+from gemtui.ui.kit.dialog_guard import background, dialog
+from gemtui.ui.sessions.marking import Marking
+from gemtui.ui.sessions.pane_base import SessionsPart
+from gemtui.ui.sessions.tags import tags_in_use
+
+if TYPE_CHECKING:
+    from gemtui.marks import MarkEdit
+
+
+class MarkKeys(SessionsPart):
+    """Changes marks for a person; each change can be taken back."""
+
+    def can(self, action: str) -> bool:
+        """Return whether there are sessions to mark."""
+        del action
+        return self.screen.chosen is not None or bool(self.screen.sessions.selection)
+
+    @dialog
+    async def action_marks(self) -> None:
+        """Change name, tags, note, pin and archive of the wanted sessions in a form."""
+        from gemtui.ui.sessions.marks_dialog import MarksScreen
+
+        app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.wanted
+        if not sessions or self._say_no_marks():
+            return
+        marks = [feed.of(id) for id in dict.fromkeys(each.id for each in sessions)]
+        about = clean_line(sessions[0].title if len(marks) == 1 else f"{len(marks):,} sessions")
+        tried: list[Marking] = []
+
+        async def keep(edit: MarkEdit) -> None:
+            tried.append(self._change(sessions, edit, "marked"))
+            await tried[-1].keep()
+
+        shown = MarksScreen(about, marks, tags_in_use(feed.marks), keep)
+        if await app.push_screen_wait(shown):
+            tried[-1].say()
+
+    def action_pin(self) -> None:
+        """Pin the wanted sessions; where all of them are, unpin them."""
+        self._toggle("pinned")
+
+    def action_archive(self) -> None:
+        """Archive the wanted sessions; where all of them are, no longer."""
+        self._toggle("archived")
+        self.screen.sessions.select_listed()
+
+    def _toggle(self, state: Literal["pinned", "archived"]) -> None:
+        from gemtui.marks import MarkEdit
+
+        if not self._say_no_marks():
+            sessions = self.screen.wanted
+            on = not all(getattr(self.screen.marks.of(each.id), state) for each in sessions)
+            edit = MarkEdit(pinned=on) if state == "pinned" else MarkEdit(archived=on)
+            off = {"pinned": "unpinned", "archived": "no longer archived"}[state]
+            self._finish(self._change(sessions, edit, state if on else off))
+        self.screen.refresh_bindings()
+
+    @background("keep")
+    async def _finish(self, marking: Marking) -> None:
+        await marking.finish()
+
+    def _change(self, sessions: Sequence[Summary], edit: MarkEdit, done: str) -> Marking:
+        marking = Marking(self.screen.gemtui, self.screen.marks, sessions, edit, done)
+        self.screen.done.add(marking)
+        return marking
+
+    def _say_no_marks(self) -> bool:
+        """Say why there are no marks to change, if so."""
+        problem = self.screen.marks.problem
+        if problem is not None:
+            self.screen.gemtui.say(str(problem), problem=True)
+        return problem is not None

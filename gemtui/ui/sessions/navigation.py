@@ -1,0 +1,155 @@
+"""From the list into sessions and back: what is highlighted, what is read, where esc leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from textual.timer import Timer
+
+from gemtui.sessions.summary import Summary
+from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+
+PREVIEW_DELAY = 0.08
+"""Seconds the cursor rests on a session before it is shown beside the list."""
+
+
+class _WayBack(NamedTuple):
+    """How esc leads from a session, by the name of its file, to what led there."""
+
+    of: str
+    go: Callable[[], object]
+
+
+class Navigation(SessionsPart):
+    """Moves between the list, sessions, and what else led to a session."""
+
+    def __init__(self, screen: SessionsPane) -> None:
+        super().__init__(screen)
+        self._resting: Timer | None = None
+        self._to_highlight: Summary | None = None
+        self._ways_back: list[_WayBack] = []
+
+    def can(self, action: str) -> bool:
+        """Return whether there is another pane to go to, or a session to spread."""
+        if action == "other_pane" and self.screen.reading:
+            return not self.screen.has_class("-empty")
+        return self.screen.chosen is not None
+
+    def show(self, summary: Summary, *, deeper: bool = False) -> None:
+        """Open a session and focus its transcript; `deeper`: esc leads to the present one."""
+        pane = self.screen.pane
+        self.stop_preview()
+        if not deeper:
+            self._ways_back.clear()
+        self.highlight(summary)
+        pane.open(summary, deeper=deeper)
+        self.screen.reading = True
+        self.screen.call_after_refresh(lambda: pane.front.focus())
+
+    def preview(self, summary: Summary) -> None:
+        """Show a session beside the list once the cursor has rested on it."""
+        pane = self.screen.pane
+        if self.screen.side_by_side and not self.screen.reading:
+            self._resting = self.screen.set_timer(PREVIEW_DELAY, lambda: pane.open(summary))
+
+    def stop_preview(self) -> None:
+        """Leave the session out that would be shown next."""
+        if self._resting is not None:
+            self._resting.stop()
+
+    # --- the cursor of the list ----------------------------------------------------------------
+
+    def highlight(self, summary: Summary) -> None:
+        """Put the list's cursor on a session, at once or as soon as it is listed."""
+        self._to_highlight = summary
+        self.highlight_again()
+
+    def highlight_again(self) -> None:
+        """Put the list's cursor where it is wanted, if that is listed now."""
+        if self._to_highlight is not None and self.screen.sessions.highlight(self._to_highlight):
+            self._to_highlight = None
+
+    def forget_highlight(self) -> None:
+        """Leave the cursor to the person."""
+        self._to_highlight = None
+
+    # --- back ----------------------------------------------------------------------------------
+
+    def go_back(self) -> bool:
+        """One step back; False in the list, from where there is none.
+
+        From a session to what led to it: the session that calls it, a search, a file; from a
+        subagent to its parent, else to the list.
+        """
+        screen = self.screen
+        if screen.reading and self._ways_back and self._ways_back[-1].of == self._read_file:
+            self._ways_back.pop().go()
+        elif screen.reading and self._back():
+            pass
+        elif screen.reading and (parent := screen.pane.parent_session) is not None:
+            self._leave_for(parent)
+        elif screen.has_class("-zoom"):
+            self.action_zoom()
+        elif not screen.reading or screen.has_class("-empty"):
+            return False
+        else:
+            screen.sessions.focus()
+        return True
+
+    def add_way_back(self, summary: Summary, go: Callable[[], object]) -> None:
+        """Let esc in a session call `go`."""
+        self._ways_back.append(_WayBack(summary.name, go))
+
+    def leave_place(self) -> Callable[[], object]:
+        """Return what leads back to the place that is read now."""
+        read, view = self._read_file, self.screen.pane.view
+        cursor = view.page.cursor
+
+        def back() -> None:
+            if self._read_file != read:
+                self._back()
+            else:
+                view.page.go(cursor)
+                view.refresh_page()
+
+        return back
+
+    @property
+    def _read_file(self) -> str:
+        """The file of the session that is read; "" = none."""
+        summary = self.screen.pane.summary
+        return "" if summary is None else summary.name
+
+    def _back(self) -> bool:
+        """To the session that was left for this one; False if there is none."""
+        pane = self.screen.pane
+        if not pane.back():
+            return False
+        if pane.summary is not None:
+            self.highlight(pane.summary)
+        return True
+
+    def _leave_for(self, parent: Summary) -> None:
+        """From a subagent that was not opened from its card, to that card."""
+        subagent = self.screen.pane.summary
+        self.show(parent)
+        if subagent is not None:
+            self.screen.pane.go_to_call(subagent.id)
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def action_other_pane(self) -> None:
+        """To the other pane."""
+        if self.screen.reading:
+            self.screen.sessions.focus()
+        elif (summary := self.screen.sessions.highlighted) is not None:
+            self.screen.show(summary)
+
+    def action_zoom(self) -> None:
+        """The transcript on the whole width, or beside the list again."""
+        screen = self.screen
+        if not screen.reading:
+            self.action_other_pane()
+        screen.toggle_class("-zoom")
+        screen.pane.view.spread(whole=screen.has_class("-zoom"))

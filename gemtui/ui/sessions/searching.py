@@ -1,0 +1,169 @@
+"""From the sessions pane into the search of all sessions and into written files, and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from gemtui.sessions.catalog import Snapshot
+from gemtui.ui.kit.dialog_guard import background, dialog
+from gemtui.ui.sessions.navigation import Navigation
+from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+from gemtui.ui.sessions.search_feed import SearchFeed
+
+if TYPE_CHECKING:
+    from gemtui.ui.sessions.files_screen import Files
+    from gemtui.ui.sessions.history_screen import HistoryPosition
+    from gemtui.ui.sessions.search_screen import Searching, SearchScreen
+    from gemtui.ui.sessions.writes_screen import WritesScreen
+
+
+class SessionSearch(SessionsPart):
+    """Searches all that was said; keeps the index while the app runs."""
+
+    def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
+        super().__init__(screen)
+        self._navigation = navigation
+        self._feed = self._feed_of(screen.store.home)
+        self._searching: Searching | None = None
+
+    def _feed_of(self, home: Path) -> SearchFeed:
+        return SearchFeed(home, self.screen.start.cache, self._show_progress)
+
+    def close(self) -> None:
+        """Close the files that were searched in."""
+        self._feed.close()
+
+    def go_to(self, home: Path) -> None:
+        """Search in another store."""
+        self._feed.close()
+        self._feed = self._feed_of(home)
+
+    def changed(self) -> None:
+        """Have the index take up what changed in the store."""
+        self._feed.look()
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Search in a newer state of the store; keep the index once all of it has been read."""
+        if (search := self._open) is not None:
+            search.take(snapshot)
+        if snapshot.complete:
+            self._feed.keep_index()
+
+    def mark(self) -> None:
+        """Show the user's marks as they are now."""
+        if (search := self._open) is not None:
+            search.mark(self.screen.marks.marks)
+
+    def _show_progress(self) -> None:
+        screen, progress = self.screen, self._feed.progress
+        attached = screen.is_attached and screen.app.is_running  # it may come while the app ends
+        if attached and progress is not None and (search := self._open) is not None:
+            search.indexing(progress)
+
+    @property
+    def _open(self) -> SearchScreen | None:
+        top = self.screen.app.screen
+        return top if top.id == "search" else None  # type: ignore[return-value]
+
+    @dialog
+    async def action_search(self) -> None:
+        """Search in all that was said, and read what is found."""
+        from gemtui.ui.sessions.search_screen import Searching, SearchScreen
+
+        screen = self.screen
+        if (snapshot := screen.store.snapshot) is None:
+            return
+        search = self._feed.search()
+        if self._searching is None:
+            self._searching = Searching(everywhere=screen.sessions.view.everywhere)
+        place = await screen.gemtui.push_screen_wait(
+            SearchScreen(
+                search,
+                snapshot,
+                screen.start.project,
+                self._searching,
+                indexing=self._feed.progress,
+                marks=screen.marks.marks,
+            )
+        )
+        if place is not None:
+            screen.show(place.hit.file)
+            screen.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
+            self._navigation.add_way_back(place.hit.file, self._back)
+        await asyncio.to_thread(self._feed.rest)
+
+    def _back(self) -> None:
+        self.screen.sessions.focus()
+        self.action_search()
+
+
+class WrittenFiles(SessionsPart):
+    """Shows which files sessions wrote, and reads the session of a write."""
+
+    def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
+        super().__init__(screen)
+        self._navigation = navigation
+        self._files: Files | None = None
+        self._open: WritesScreen[Any] | None = None
+
+    def take(self, snapshot: Snapshot) -> None:
+        """Show a newer state of the store."""
+        if self._open is not None:
+            self._open.take(snapshot)
+
+    def show_history(self, path: PurePath) -> None:
+        """Show which sessions wrote a file, over whatever is shown, and read what is chosen."""
+        from gemtui.ui.sessions.history_screen import HistoryPosition
+
+        self._show_history(HistoryPosition(path))
+
+    @background("writes", exclusive=True)
+    async def _show_history(self, history: HistoryPosition) -> None:
+        from gemtui.ui.sessions.history_screen import HistoryScreen
+
+        store, marks = self.screen.store, self.screen.marks.marks
+        if store.snapshot is not None:
+            shown = HistoryScreen(store.snapshot, store.home, marks, history)
+            await self._read_write(shown, lambda: self._show_history(history))
+
+    @background("writes", exclusive=True)
+    async def action_files(self) -> None:
+        """Show all files that sessions wrote, and the writes of each."""
+        from gemtui.ui.sessions.files_screen import Files, FilesScreen
+
+        screen, store = self.screen, self.screen.store
+        if store.snapshot is None:
+            return
+        if self._files is None:
+            self._files = Files(everywhere=screen.sessions.view.everywhere)
+        project, marks = screen.start.project, screen.marks.marks
+        shown = FilesScreen(store.snapshot, store.home, marks, project, self._files)
+        await self._read_write(shown, self.action_files)
+
+    async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
+        """Ask for a write; read its session there, from where the way back is to ask `again`."""
+        screen, app = self.screen, self.screen.gemtui
+        mode = app.current_mode
+        self._open = shown
+        try:
+            write = await app.push_screen_wait(shown)
+        finally:
+            if self._open is shown:
+                self._open = None
+        if write is None:
+            return
+        deeper = app.screen is screen and screen.reading
+        await app.switch_mode(app.DEFAULT_MODE)
+        left = self._navigation.leave_place() if deeper else screen.sessions.focus
+        screen.show(write.source, deeper=deeper)
+        screen.pane.go_to_block(write.message, write.block)
+
+        async def back() -> None:
+            left()
+            await app.switch_mode(mode)
+            again()
+
+        self._navigation.add_way_back(write.source, lambda: screen.call_later(back))
