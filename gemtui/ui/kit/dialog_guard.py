@@ -1,20 +1,11 @@
-"""Screens that close with an answer, and screens that ask: a burst of keys acts only once.
-
-A screen with many keys is made of parts: each has the state of one subject and what its keys do.
-"""
+"""Screens that close with an answer: a burst of keys answers only once."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Coroutine, Mapping
-from functools import partial, wraps
-from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from textual import events, on
 from textual.await_complete import AwaitComplete
 from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
-from textual.worker import Worker
 
 DIALOG = "dialog"
 """The group of the workers in which a screen asks something."""
@@ -67,85 +58,3 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
 class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
     """A dialog over the screen that asks."""
-
-
-class DialogGuardScreen(AnsweringScreen[ScreenResultType]):
-    """No key acts on it while a dialog opens, or while the answer of one is taken.
-
-    Keys that come in one burst would act here, though they were meant for the dialog.
-    """
-
-    VERTICAL_BREAKPOINTS = LOW
-    _part_of: Mapping[str, ScreenPart] = MappingProxyType({})
-    """The part that has an action."""
-
-    def add_parts(self, *parts: ScreenPart) -> None:
-        """Let the keys of this screen reach the actions of these parts."""
-        actions = [(part, name) for part in parts for name in dir(part) if name[:7] == "action_"]
-        self._part_of = {name[7:]: part for part, name in actions}
-        for part, name in actions:
-            setattr(self, name, getattr(part, name))
-
-    def can(self, action: str) -> bool:
-        """Return whether a key does something now; the part that has the action decides."""
-        part = self._part_of.get(action)
-        return part is None or part.can(action)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing is done while a dialog opens."""
-        del parameters
-        return not self.is_mounted or (not self.asking and self.can(action))
-
-    @property
-    def asking(self) -> bool:
-        """Whether a dialog opens, or its answer is taken."""
-        mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
-        return self.is_active and any(not each.is_finished for each in mine)
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """What a dialog was for is done: keys act again."""
-        if event.worker.group == DIALOG and event.worker.is_finished:
-            self.refresh_bindings()
-
-
-class ScreenPart:
-    """One subject of a screen: its state, and the `action_*` methods of its keys."""
-
-    screen: DialogGuardScreen[Any]
-
-    def can(self, action: str) -> bool:
-        """Return whether the key of one of its actions does something now."""
-        del action
-        return True
-
-
-Part = TypeVar("Part", bound=ScreenPart)
-Args = ParamSpec("Args")
-Result = TypeVar("Result")
-_Method = Callable[Concatenate[Part, Args], Coroutine[Any, Any, Result]]
-_Begin = Callable[Concatenate[Part, Args], Worker[Result]]
-
-
-def background(
-    group: str, *, exclusive: bool = False
-) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
-    """Make a part's method run as a worker of its screen, as Textual's `work` does in widgets."""
-
-    def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-        @wraps(method)
-        def begin(part: Part, /, *args: Args.args, **kwargs: Args.kwargs) -> Worker[Result]:
-            return part.screen.run_worker(
-                partial(method, part, *args, **kwargs),
-                name=method.__name__,
-                group=group,
-                exclusive=exclusive,
-            )
-
-        return begin
-
-    return decorate
-
-
-def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-    """Make a part's method ask in a dialog: until it ends, no key acts on its screen."""
-    return background(DIALOG, exclusive=True)(method)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -19,7 +19,8 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.model.rules import ApprovalMode, Call, Finding, Rule
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import RunWithPolicyRequested
@@ -71,11 +72,6 @@ class PolicyScreen(DialogGuardScreen[None]):
             yield PolicySide(glyphs)
         yield StatusLine(mark=glyphs.ellipsis)
         yield FooterLine(ascii=glyphs.name == "ascii")
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def main(self) -> PolicyMain:

@@ -35,8 +35,9 @@ from gemtui.transcript.model import ToolCall
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.review.git_tool import open_git_tool
@@ -50,7 +51,7 @@ from gemtui.ui.review.rows import (
 )
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 WAIT = 1.0
 """Seconds between two looks whether the run has ended."""
@@ -90,11 +91,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._waiting = False
         self._comments: dict[_Place, Comment] = {}
         self._shown: ReviewedFile | None = None
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def files(self) -> RowList[ReviewRow]:

@@ -36,8 +36,9 @@ from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.dialog_guard import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.editor import edit
+from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import (
     AllowCallRequested,

@@ -11,7 +11,7 @@ from gemtui.paths import current_folder
 from gemtui.sessions.live import GONE, LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.ui.kit.dialog_guard import dialog
+from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marking import named

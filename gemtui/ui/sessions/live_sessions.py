@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from gemtui.config import Ring
 from gemtui.sessions.live import LiveSession, LiveState
 from gemtui.sessions.summary import Summary
-from gemtui.ui.kit.dialog_guard import background, dialog
+from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.marking import named

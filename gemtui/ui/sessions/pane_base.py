@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.reactive import reactive
 
 from gemtui.sessions.summary import Summary
-from gemtui.ui.kit.dialog_guard import DialogGuardScreen, ScreenPart
+from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.marks_feed import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane
@@ -16,7 +16,7 @@ from gemtui.ui.sessions.store_feed import OpenStore
 from gemtui.ui.sessions.undo_stack import UndoStack
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase, Start
+    from gemtui.ui.kit.app_base import Start
 
 
 class SessionsPane(DialogGuardScreen[None]):
@@ -28,11 +28,6 @@ class SessionsPane(DialogGuardScreen[None]):
     done: UndoStack
     reading: reactive[bool] = reactive(False, init=False)
     """Whether the keys are with the transcript; a narrow terminal shows only what has the keys."""
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def sessions(self) -> SessionList:

@@ -26,8 +26,9 @@ from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import CopyRequested
@@ -82,7 +83,7 @@ class PatchView(LineView):
             )
 
 
-class PatchScreen(AnsweringScreen[None]):
+class PatchScreen(FullScreen[None]):
     """Reads the sessions in a thread, then shows the patch."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
@@ -93,11 +94,6 @@ class PatchScreen(AnsweringScreen[None]):
         self._patching, self._home = patching, home
         self._stopped = Event()
         self._patch: Patch | None = None
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def view(self) -> PatchView:

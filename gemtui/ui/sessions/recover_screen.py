@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -25,8 +25,9 @@ from gemtui.text import clean, clean_line, counted, file_name, relative, short_p
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import CopyRequested
@@ -34,7 +35,7 @@ from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 from gemtui.ui.sessions.labels import titled_path
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 _SHORT_ID = 8
 _NUMBER = 5
@@ -52,7 +53,7 @@ class RecoveredView(LineView):
             self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
 
 
-class RecoverScreen(AnsweringScreen[None]):
+class RecoverScreen(FullScreen[None]):
     """Reads the sessions in a thread, then shows each line with how sure it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
@@ -64,11 +65,6 @@ class RecoverScreen(AnsweringScreen[None]):
         self._stopped = Event()
         self._since = time.monotonic()
         self._found: Recovered | None = None
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def _rebuilt(self) -> Rebuilt | None:

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from gemtui.sessions.catalog import Snapshot
-from gemtui.ui.kit.dialog_guard import background, dialog
+from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.search_feed import SearchFeed

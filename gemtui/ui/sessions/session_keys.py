@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
-from gemtui.ui.kit.dialog_guard import dialog
+from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -24,20 +24,20 @@ from gemtui.stats.report import Stats, counted_sessions
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 _STEP = 0.5
 """Seconds between two drawings while sessions are read; what is cached takes less in all."""
 
 
-class StatsScreen(AnsweringScreen[None]):
+class StatsScreen(FullScreen[None]):
     """Reads what happened in these sessions in a thread, and shows the growing sums.
 
     `project`: the narrow scope; None = there is none.
@@ -51,11 +51,6 @@ class StatsScreen(AnsweringScreen[None]):
         self._everywhere = project is None or not counted_sessions(sessions, project)
         self._span = 0
         self._stopped = Event()
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     def compose(self) -> ComposeResult:
         """Title, numbers, how far the reading has come, keys."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,11 +14,11 @@ from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 Answer = TypeVar("Answer")
 
@@ -30,17 +30,12 @@ class Typed(Protocol):
     everywhere: bool
 
 
-class TypedSearch(AnsweringScreen[Answer]):
+class TypedSearch(FullScreen[Answer]):
     """`typed`: what it goes on with. `project`: the narrow scope; None = there is none."""
 
     AUTO_FOCUS = "Input"
     typed: Typed
     project: Path | None
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def rows(self) -> RowList[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual import work
 from textual.content import Content
@@ -19,14 +19,13 @@ from gemtui.sessions.written_files import RecordedWrite, recorded_writes
 from gemtui.text import Clean, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.bars import BarLine
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.full_screen import FullScreen
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from gemtui.marks import Mark
     from gemtui.sessions.summary import Summary
-    from gemtui.ui.kit.app_base import AppBase
 
 Row = TypeVar("Row")
 SHOWN = 0.3
@@ -35,7 +34,7 @@ _PAUSE = 1.0
 """Seconds before a store that changes all the time is read again."""
 
 
-class WritesScreen(AnsweringScreen[RecordedWrite], Generic[Row]):
+class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     """Closes with the write at which a session is to be read, or with None.
 
     The first time its rows grow; later they are replaced when all has been read. `marks`: the
@@ -48,11 +47,6 @@ class WritesScreen(AnsweringScreen[RecordedWrite], Generic[Row]):
         super().__init__(id=id)
         self._snapshot, self._home, self._marks = snapshot, home, marks
         self._stopped, self._news = Event(), asyncio.Event()
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """In a thread: the sessions to read, in this order, and since when."""

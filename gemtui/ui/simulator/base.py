@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.content import Content
@@ -18,7 +18,7 @@ from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.dialog_guard import DialogGuardScreen
+from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
 from gemtui.ui.rules.draw import asked
 from gemtui.ui.simulator.simulation import Simulation
@@ -90,11 +90,6 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
             self.gemtui.say("This session no longer exists.", problem=True)
         else:
             self.post_message(SessionRequested(session, call))
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def is_open(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -34,7 +34,8 @@ from gemtui.ui.draw.gutter_rows import remark
 from gemtui.ui.draw.lines import Line, own
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import ChatRequested
@@ -52,7 +53,7 @@ from gemtui.ui.undo.drawing import (
 from gemtui.ui.undo.file_screen import UndoFileScreen
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 _SECOND = 1.0
 
@@ -93,7 +94,7 @@ class _Plan:
     refused: str
 
 
-class UndoScreen(AnsweringScreen[None]):
+class UndoScreen(FullScreen[None]):
     """Plans in a thread, shows the plan, does it after `y`, and leads on."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
@@ -104,11 +105,6 @@ class UndoScreen(AnsweringScreen[None]):
         self._request, self._scope = request, UndoScope.BOTH
         self._stage, self._since = _Stage.PLANNING, time.monotonic()
         self._plan: _Plan | None = None
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
 
     @property
     def rows(self) -> RowList[UndoRow]:
