@@ -148,8 +148,7 @@ class RunMode:
     async def show_with(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """The run pane, ready for a run with these policy files in this mode."""
         screen = await self._switched()
-        await screen.kept_taken()
-        screen.take_policies(policies, mode)
+        await screen.take_policies(policies, mode)
 
     async def go_on(self, summary: Summary, prompt: str = "") -> None:
         """Show the run pane, ready to continue a stored session; `prompt`: put into its prompt."""

@@ -37,7 +37,7 @@ async def test_three_are_sent_by_going_on_with_the_session_in_the_new_order(
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
         async with runner(on_loopback.home, on_loopback.project, NARROW) as found:
             me = Queuer(found.app, found.pilot)
-            me.pane.options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO)
+            me.pane.next_run.options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO)
             await me.ask("begin")
             await me.sees("running")
             await me.queue("first", "second", "third")

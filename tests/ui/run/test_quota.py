@@ -27,7 +27,7 @@ async def test_a_used_up_quota_is_waited_for_across_a_quit(
 ) -> None:
     fake_cli(START, says("Half"), QUOTA, "exit:173")
     async with runner(home, project) as me:
-        me.pane.options = replace(me.pane.options, wait_for_quota=True)
+        me.pane.next_run.options = replace(me.pane.options, wait_for_quota=True)
         await me.ask("go")
         await me.sees("used up", "until 02:30", "1 waiting")
         await me.until(lambda: any("queued prompt" in said for said in me.said))

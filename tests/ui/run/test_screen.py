@@ -690,7 +690,8 @@ async def test_leaving_asks_and_a_run_left_alone_is_found_again(
 ) -> None:
     fake_cli(START, says("I go on."), "wait")
     async with runner(home, project) as me:
-        me.pane.options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO, model="m")
+        options = replace(me.pane.options, approval_mode=ApprovalMode.YOLO, model="m")
+        me.pane.next_run.options = options
         await me.ask("long one")
         await me.sees("I go on.")
         await me.press("ctrl+q")
@@ -882,7 +883,7 @@ async def test_what_one_folder_keeps_is_not_for_another(
     kept = AgentOptions(cwd=other, disallowed_tools=["web_fetch"])
     await asyncio.to_thread(remember_options, kept)
     async with runner(home, project) as me:
-        me.pane.options = replace(me.pane.options, model="m", trust=True)
+        me.pane.next_run.options = replace(me.pane.options, model="m", trust=True)
         me.pane.prepare(other)
         await me.sees("Remembered for this folder: 1 tool denied")
         assert me.pane.options == kept

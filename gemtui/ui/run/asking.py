@@ -1,0 +1,122 @@
+"""What the run that is shown asks: where the keys go while it does, and what an answer does."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from gemtui.ui.kit.full_screen import dialog
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.run import answers
+from gemtui.ui.run.live_run import LiveRun
+from gemtui.ui.run.pane_base import RunPane, RunPart
+from gemtui.ui.run.question_pane import QuestionPane
+
+_PAUSE = 0.7
+"""Seconds without a key after which a question takes the keys from an empty prompt."""
+
+
+class Asking(RunPart):
+    """Shows the questions of a run and takes the answers to them."""
+
+    def __init__(self, screen: RunPane) -> None:
+        super().__init__(screen)
+        self._answered_by = ""
+        """The key of the last answer."""
+        self._pointed_at: int | None = None
+        """The question to which the focus went by itself, or from which the person went away."""
+
+    def can(self, action: str) -> bool:
+        """Return whether there is an answer to take back, or a file that differs."""
+        run = self.screen.run_shown
+        if run is None:
+            return False
+        return bool(run.differing if action == "differing" else self._held(run))
+
+    @staticmethod
+    def _held(run: LiveRun) -> bool:
+        return any(each.holds for each in run.questions)
+
+    # --- where the keys go ---------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Show no question: another run is shown from now on."""
+        self._pointed_at = None
+        self.screen.question.show(())
+
+    def show(self, run: LiveRun) -> None:
+        """Show what waits; the keys go there once nothing else can be meant by them."""
+        screen, pane = self.screen, self.screen.question
+        asked, had_focus = pane.asks, pane.view.has_focus
+        pane.show(run.waiting, run.conversation)
+        if pane.asks != asked:
+            screen.say_options()
+            screen.refresh_bindings()
+        if not pane.asks:
+            self._pointed_at = None
+            if had_focus:
+                screen.prompt.focus()
+        elif pane.shown is not None and self._pointed_at != pane.shown.question.number:
+            if had_focus:
+                self._pointed_at = pane.shown.question.number
+            elif self._idle():
+                self._point()
+
+    def point(self) -> bool:
+        """Give the keys to the question; False where there is none."""
+        if self.screen.question.asks:
+            self._point()
+        return self.screen.question.asks
+
+    def _point(self) -> None:
+        pane = self.screen.question
+        if not self._written():
+            self.screen.prompt.put("")
+        if pane.shown is not None:
+            self._pointed_at = pane.shown.question.number
+        pane.view.focus()
+
+    def _idle(self) -> bool:
+        """Whether nobody is typing or reading."""
+        screen = self.screen
+        still = Message().time - screen.gemtui.last_key > _PAUSE
+        free = not self._written() if screen.focused is screen.prompt else screen.view.following
+        known = screen.focused in (None, screen.prompt, screen.view)
+        return still and free and known and not screen.asking
+
+    def _written(self) -> str:
+        """What stands in the prompt, but for the key of the last answer pressed once too often."""
+        text = self.screen.prompt.text
+        return text.strip(self._answered_by) if self._answered_by else text
+
+    # --- answers -------------------------------------------------------------------------------
+
+    def answered(self, event: QuestionPane.Answered) -> None:
+        """Answer the question that is shown, after what its key still asks."""
+        self._answered_by = BY_ID[f"question.{event.action}"].keys
+        self._settle(event)
+
+    @dialog
+    async def _settle(self, event: QuestionPane.Answered) -> None:
+        if (run := self.screen.run_shown) is not None:
+            app, talk = self.screen.gemtui, run.conversation
+            await answers.answer(app, self.screen.question, talk, event.action, event.shown)
+            await self._look(run)
+
+    @dialog
+    async def action_take_back(self) -> None:
+        """Ask again about what was allowed for all like it."""
+        if (run := self.screen.run_shown) is not None:
+            await answers.take_back(self.screen.gemtui, run.conversation)
+            await self._look(run)
+
+    async def _look(self, run: LiveRun) -> None:
+        await run.look_at_questions()
+        self.screen.paint()
+
+    @dialog
+    async def action_differing(self) -> None:
+        """Show the files that differ from what was approved."""
+        from gemtui.ui.run.differing import show_differing
+
+        if self.screen.run_shown is not None:
+            await show_differing(self.screen.gemtui, self.screen.run_shown)

@@ -1,0 +1,162 @@
+"""What the next run may do: chosen by the person, kept for its folder, usual in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from textual.worker import WorkerCancelled
+
+from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.options import AgentOptions
+from gemtui.extension.status import HookState, extension_state
+from gemtui.paths import current_folder
+from gemtui.policy.model.rules import ApprovalMode
+from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.run import actions
+from gemtui.ui.run.labels import kept_words
+from gemtui.ui.run.live_run import LiveRun
+from gemtui.ui.run.pane_base import RunPane, RunPart
+from gemtui.ui.run.prompt_modes import mode_named, next_mode, to_carry_out
+
+_KEPT = "kept"
+"""The group of the worker that reads what a folder keeps."""
+_USUAL = "usual"
+"""The group of the worker that looks at what is usual in a folder."""
+
+
+class NextRun(RunPart):
+    """The options of the next run, and of the prompts that wait behind the one that is shown.
+
+    `usual`: the mode of a run that names none. `queueing`: held while a queue is written.
+    """
+
+    def __init__(self, screen: RunPane, folder: Path | None) -> None:
+        super().__init__(screen)
+        self.options = AgentOptions(cwd=folder or current_folder())
+        self.usual = ApprovalMode.DEFAULT
+        self.queueing = asyncio.Lock()
+        self._kept = False
+        """Whether the options are those that the folder keeps."""
+        self._can_ask = False
+        """The extension that asks is ready in this folder."""
+        self._chosen = False
+        """The person has chosen how the next run asks."""
+        self._mode_chosen = False
+        """Its mode is to be kept for the folder once a run has begun with it."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the next run."""
+        return self.options.cwd or current_folder()
+
+    # --- where it is ---------------------------------------------------------------------------
+
+    def go_to(self, folder: Path) -> None:
+        """Run in this folder next; trust was for one, and so is what one keeps."""
+        if folder != self.options.cwd:
+            before = AgentOptions(resume=self.options.resume) if self._kept else self.options
+            self._chosen = self._chosen and not self._kept
+            self.options, self._kept = replace(before, cwd=folder, trust=False), False
+            self._mode_chosen = False
+            self.look_at_folder()
+            self.look_for_mode()
+
+    def look_at_folder(self) -> None:
+        """Take the options that the folder keeps, if it does."""
+        self._take_kept(self.folder)
+
+    @background(_KEPT, exclusive=True)
+    async def _take_kept(self, folder: Path) -> None:
+        app = self.screen.gemtui
+        kept = await actions.remembered_options(app, folder)
+        if kept is not None and self.options.cwd == folder:
+            self.options, self._kept = replace(kept, resume=self.options.resume), True
+            app.say(kept_words(kept))
+            self.screen.say_options()
+
+    @background(_USUAL, exclusive=True)
+    async def look_for_mode(self) -> None:
+        """Find the mode of a run here that names none, and whether it can ask, as it then does."""
+        settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
+        extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
+        self.usual, self._can_ask = settings.usual_mode, extension.state is HookState.READY
+        if self._can_ask and not (self._kept or self._chosen):
+            self.options = replace(self.options, ask=True)
+        self.screen.say_options()
+
+    async def settled(self) -> None:
+        """Wait until the options are those that the folder keeps, or those of a new run there."""
+        for worker in [each for each in self.screen.workers if each.group in (_KEPT, _USUAL)]:
+            with suppress(WorkerCancelled):
+                await worker.wait()
+
+    # --- what it may do ------------------------------------------------------------------------
+
+    def like(self, run: LiveRun) -> None:
+        """Be in the folder of a run, and ask as it does."""
+        self.go_to(run.cwd)
+        if run.alive and run.run.asks:
+            self.options = replace(self.options, ask=True, away=run.away)
+
+    def resume(self, session: str | None) -> None:
+        """Go on with this session; None = a new one."""
+        self.options = replace(self.options, resume=session)
+
+    def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+        """Run with these policy files, in this mode."""
+        self.options = replace(self.options, policies=policies, approval_mode=mode)
+        self._mode_chosen = False
+        self.screen.say_options()
+
+    def use_model(self, model: str) -> None:
+        """Run with this model."""
+        self._choose(replace(self.options, model=model))
+
+    def use_mode(self, name: str) -> bool:
+        """Run in the mode of this name; False if there is none."""
+        chosen = mode_named(self.options, name, can_ask=self._can_ask)
+        if chosen is not None:
+            self._mode_chosen = True
+            self._choose(chosen)
+        return chosen is not None
+
+    def use_next_mode(self) -> None:
+        """Run in the next mode, and so in this folder once a run has begun with it."""
+        self._mode_chosen = True
+        self._choose(next_mode(self.options, self.usual, can_ask=self._can_ask))
+
+    def carry_out(self) -> None:
+        """Run in a mode that may carry out a plan."""
+        self._choose(to_carry_out(self.options, can_ask=self._can_ask))
+
+    async def begun(self) -> None:
+        """A run has begun with these options: a session is continued once, and trust was asked."""
+        if self._mode_chosen:
+            self._mode_chosen = False
+            await actions.keep_mode(self.screen.gemtui, self.options)
+        self.options = replace(self.options, resume=None, trust=False)
+
+    @dialog
+    async def action_options(self) -> None:
+        """Change what the next run may do."""
+        await self.settled()
+        chosen = await actions.choose_options(self.screen.gemtui, self.options)
+        if chosen is not None:
+            self._kept, self._mode_chosen = chosen.remember, False
+            self._choose(chosen.options)
+
+    def _choose(self, options: AgentOptions) -> None:
+        """Use these options for the next run, and for prompts that wait."""
+        self.options, self._chosen = options, True
+        self.screen.say_options()
+        if (run := self.screen.run_shown) is not None and run.steered.prompts:
+            self._keep(run)
+
+    @background("telling")
+    async def _keep(self, run: LiveRun) -> None:
+        async with self.queueing:
+            await actions.keep_options(self.screen.gemtui, run, self.options)

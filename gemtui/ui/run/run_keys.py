@@ -1,0 +1,166 @@
+"""The keys that show or do something else with a run: stop, undo, review, output, command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.actions import SkipAction
+
+from gemtui.agent.command import line_again
+from gemtui.errors import OptionError
+from gemtui.ui.kit.full_screen import dialog
+from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.kit.messages import AllowCallRequested
+from gemtui.ui.run import actions
+from gemtui.ui.run.live_run import ToolEnd
+from gemtui.ui.run.next_run import NextRun
+from gemtui.ui.run.pane_base import RunPane, RunPart
+from gemtui.ui.run.registry import RunRegistry
+
+if TYPE_CHECKING:
+    from gemtui.sessions.summary import Summary
+    from gemtui.ui.undo.start import Number
+
+
+class RunKeys(RunPart):
+    """What keys do with the run that is shown, and with the prompt before one."""
+
+    def __init__(self, screen: RunPane, registry: RunRegistry, next_run: NextRun) -> None:
+        super().__init__(screen)
+        self._registry, self._next = registry, next_run
+
+    def can(self, action: str) -> bool:
+        """Return whether there is a run, and what the key is about."""
+        run = self.screen.run_shown
+        match action:
+            case "stop":
+                return (run is not None and run.alive) or bool(self.screen.selections)
+            case "stderr" | "copy_command" | "files" | "review":
+                return run is not None
+            case "undo_to" | "fork":
+                return run is not None or self._next.options.resume is not None
+            case "allow":
+                return run is not None and run.ends()[ToolEnd.DENIED] > 0
+        return True
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run that is shown, else of the next one."""
+        run = self.screen.run_shown
+        return self._next.folder if run is None else run.cwd
+
+    def action_stop(self) -> None:
+        """Copy what is selected; else SIGTERM, the second time SIGKILL."""
+        screen, run = self.screen, self.screen.run_shown
+        if screen.get_selected_text() is not None:
+            screen.action_copy_text()
+        elif run is None or not run.alive:
+            raise SkipAction
+        else:
+            run.stop()
+            screen.say_state(run)
+
+    def action_files(self) -> None:
+        """To the written files; where they are out of sight, show them or hide them."""
+        self.screen.panes.to_files()
+
+    # --- back to before a prompt ---------------------------------------------------------------
+
+    @dialog
+    async def action_undo_to(self) -> None:
+        """Files and chat back to before the prompt of the cursor."""
+        from gemtui.ui.undo.start import show_undo
+
+        app = self.screen.gemtui
+        if (found := self._stored_place()) is not None:
+            await show_undo(app, *found, self.folder, app.start.home)
+
+    @dialog
+    async def action_fork(self) -> None:
+        """A new chat from before the prompt of the cursor."""
+        from gemtui.ui.undo.start import show_fork
+
+        app = self.screen.gemtui
+        if (found := self._stored_place()) is not None:
+            await show_fork(app, *found, self.folder, app.start.home)
+
+    @dialog
+    async def action_redo(self) -> None:
+        """Take the last undo in this folder back."""
+        from gemtui.ui.undo.start import show_redo
+
+        app = self.screen.gemtui
+        await show_redo(app, self.folder, app.start.home)
+
+    def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
+        """The session that is shown, and the prompt of the cursor; None, after a word why."""
+        from gemtui.ui.undo.start import find_stored, prompt_at
+
+        app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
+        if run is not None and run.alive:
+            key = BY_ID["run.stop"].footer()
+            app.say(f"The run is working: {key} stops it, or wait for its end.")
+            return None
+        session = self._next.options.resume if run is None else run.session or run.resumes
+        if session is None:
+            app.say("No session here yet.")
+            return None
+        return partial(find_stored, app, session), prompt_at(view.page.transcript, view.index)
+
+    @dialog
+    async def action_review(self) -> None:
+        """What the run changed, hunk by hunk; comments become the next prompt."""
+        from gemtui.ui.review.screen import review_run
+
+        if (run := self.screen.run_shown) is not None:
+            calls, prompt = run.own.calls(), run.prompt
+            subject = review_run(run.cwd, run.session or "", run.id, calls, prompt)
+            if text := await self.screen.gemtui.push_screen_wait(subject):
+                self._write(text)
+
+    # --- looking closer ------------------------------------------------------------------------
+
+    def action_allow(self) -> None:
+        """The rule that would allow a refused call, in the policy pane."""
+        if (call := self.screen.panes.refused()) is not None:
+            self.screen.post_message(AllowCallRequested(call, self._next.options.policies))
+
+    def action_stderr(self) -> None:
+        """All that the CLI said on stderr."""
+        if self.screen.run_shown is not None:
+            actions.show_stderr(self.screen.gemtui, self.screen.run_shown)
+
+    def action_copy_command(self) -> None:
+        """The command line of this run."""
+        app, run = self.screen.gemtui, self.screen.run_shown
+        if run is None:
+            return
+        new = ", for a new session" if run.resumes else ""
+        try:
+            line = line_again(run.run.request, run.run.folder)
+        except OptionError as error:
+            app.say(str(error), problem=True)
+        else:
+            app.copy(line, f"the command line{new}")
+
+    @dialog
+    async def action_command(self) -> None:
+        """The exact command that enter would run."""
+        await self._next.settled()
+        app, prompt = self.screen.gemtui, self.screen.prompt.text
+        await actions.show_command(app, self._registry, prompt, self._next.options)
+
+    @dialog
+    async def action_from_file(self) -> None:
+        """A prompt that stands in a file."""
+        text = await actions.prompt_from_file(self.screen.gemtui, self._next.folder)
+        if text is not None:
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        """Put a text into the prompt."""
+        self.screen.prompt.put(text)
+        self.screen.prompt.focus()

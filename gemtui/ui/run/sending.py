@@ -1,0 +1,229 @@
+"""Prompts on their way: into a new run, into the one that goes on, into the queue behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from textual.actions import SkipAction
+from textual.content import Content
+
+from gemtui.errors import OptionError
+from gemtui.runs.follow_up import send_next
+from gemtui.text import clean_line
+from gemtui.transcript.model import Transcript
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.run import actions
+from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_words
+from gemtui.ui.run.live_run import LiveRun
+from gemtui.ui.run.next_run import NextRun
+from gemtui.ui.run.pane_base import RunPane, RunPart
+from gemtui.ui.run.prompt_modes import CARRY_OUT
+from gemtui.ui.run.queue_dialog import show_queue
+from gemtui.ui.run.registry import RunRegistry
+from gemtui.ui.run.slash_commands import OwnCommand, own_command
+
+
+class Sending(RunPart):
+    """Sends what is written.
+
+    `may_start`: asked with a run's policy files before it starts; False = the person stays.
+    """
+
+    def __init__(
+        self,
+        screen: RunPane,
+        registry: RunRegistry,
+        next_run: NextRun,
+        may_start: Callable[[Sequence[Path]], Awaitable[bool]],
+    ) -> None:
+        super().__init__(screen)
+        self._registry, self._next, self._may_start = registry, next_run, may_start
+
+    def can(self, action: str) -> bool:
+        """Return whether the run that is shown can be followed by another one in this way."""
+        run = self.screen.run_shown
+        if run is None:
+            return False
+        match action:
+            case "follow_up":
+                return run.can_go_on
+            case "carry_out":
+                return run.planned
+            case "queue":
+                return bool(run.steered.prompts)
+        return not run.alive
+
+    # --- what is written -----------------------------------------------------------------------
+
+    def submit(self, text: str) -> None:
+        """Obey a command of gemtui, go on with a prompt, or queue it behind the run that works."""
+        prompt = self.screen.prompt
+        if (own := own_command(text)) is not None:
+            prompt.sent(text)
+            self._obey(*own)
+        elif (run := self.screen.run_shown) is None or run.over:
+            self._go_on(text)
+        else:
+            prompt.sent(text)
+            self._tell_run(run, text, now=False)
+
+    def say_now(self, text: str) -> None:
+        """Send a message into the turn that goes on, where the run can be told."""
+        if (run := self.screen.run_shown) is None:
+            return
+        if run.hears:
+            self.screen.prompt.sent(text)
+            self._tell_run(run, text, now=True)
+        else:
+            self.screen.gemtui.say(UNHEARD)
+
+    @background("obey")
+    async def _obey(self, command: OwnCommand, words: str) -> None:
+        """Do what a command of gemtui says."""
+        app = self.screen.gemtui
+        match command.name:
+            case "model" if words:
+                self._next.use_model(words)
+            case "model":
+                model = clean_line(self._next.options.model or "Gemini CLI's own choice")
+                app.say(f"Model: {model}. /model NAME changes it.")
+            case "mode" if words:
+                if not self._next.use_mode(words):
+                    app.say("There are the modes ask, auto_edit, plan and yolo.")
+            case "mode":
+                self._next.use_next_mode()
+            case _:
+                if not await app.run_action(command.action, self.screen):
+                    app.say(f"/{command.name} has nothing to act on now.")
+
+    @background("telling")
+    async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
+        """A word into the turn that goes on, or the prompt for the one after; each in its turn."""
+        app, prompt = self.screen.gemtui, self.screen.prompt
+        async with self._next.queueing:
+            await self._next.settled()
+            try:
+                await (run.say(text) if now else run.queue(text, self._next.options))
+            except OSError as error:
+                prompt.put("\n\n".join(filter(None, (text, prompt.text))))
+                app.say(f"Not queued: {error}. Your text is back in the prompt.", problem=True)
+            else:
+                self.screen.say_options()
+                app.say(SAID_NOW if now else QUEUED)
+                await self._send_what_waits(run)
+
+    # --- a run begins --------------------------------------------------------------------------
+
+    def _go_on(self, prompt: str) -> None:
+        """Send a prompt: in the session that is shown where there is one, else in a new one."""
+        run, resume = self.screen.run_shown, self._next.options.resume
+        if resume is None and run is not None and run.can_go_on:
+            self._send(prompt, resume=run.session, before=run.settled())
+        else:
+            self._send(prompt, resume=resume, before=self.screen.panes.before)
+
+    @dialog
+    async def _send(self, prompt: str, *, resume: str | None, before: Transcript | None) -> None:
+        screen = self.screen
+        shown = screen.run_shown
+        run = await self._started(prompt, resume=resume, before=before)
+        if run is None:
+            return
+        screen.prompt.sent(prompt)
+        if shown is not None and shown.steered.prompts:
+            await actions.hand_on(screen.gemtui, shown, run)
+        screen.show_run(run, fresh=before is None)
+
+    async def _started(
+        self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
+    ) -> LiveRun | None:
+        """Start a run with the options of the next one; None, after a word, where it did not."""
+        app, status = self.screen.gemtui, self.screen.query_one("#status", BarLine)
+        await self._next.settled()
+        if not await self._may_start(self._next.options.policies):
+            return None
+        status.say([Content("starting")])
+        options = replace(self._next.options, resume=resume)
+        run = await actions.start(app, self._registry, prompt, options, before, id=id)
+        status.say([])
+        if run is not None:
+            self.screen.panes.before = None
+            await self._next.begun()
+        return run
+
+    # --- what waits behind one -----------------------------------------------------------------
+
+    def show_next(self, run: LiveRun) -> None:
+        """Show the run that goes on after this one, or say what waits."""
+        if run.next is not None:
+            if run is self.screen.run_shown:
+                self.screen.show_run(run.next, fresh=False)
+        elif run.steered.prompts and not run.past:
+            self.screen.gemtui.say(held_words(run), problem=True)
+
+    async def _send_what_waits(self, run: LiveRun) -> None:
+        """Send what waits behind a run that has ended meanwhile."""
+        if run.over:
+            await self._registry.send_what_waits(run)
+            self.show_next(run)
+
+    async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
+        """Send one of the prompts that wait behind a run that has ended, with their options."""
+        before = run.settled() if run.can_go_on else run.before
+
+        async def begin(text: str, id: str) -> LiveRun | None:
+            return await self._started(text, resume=options.resume, before=before, id=id)
+
+        try:
+            options = await asyncio.to_thread(run.next_options) or self._next.options
+            self._next.options = replace(options, resume=None)
+            run.next = await send_next(run.run.folder, begin, prompt=prompt)
+        except (OptionError, OSError) as error:
+            self.screen.gemtui.say(f"Still queued: {error}", problem=True)
+        await run.look_at_steering()
+        self.show_next(run)
+
+    @dialog
+    async def action_queue(self) -> None:
+        """What is sent next."""
+        if (run := self.screen.run_shown) is not None:
+            app = self.screen.gemtui
+            wanted = await show_queue(app, run, edited=self._send_what_waits)
+            if wanted is not None:
+                await self._send_waiting(run.latest, wanted)
+            self.screen.say_options()
+
+    # --- after a run ---------------------------------------------------------------------------
+
+    def action_again(self) -> None:
+        """The same prompt once more."""
+        if (run := self._ended()) is not None:
+            self._send(run.prompt, resume=run.resumes, before=run.before)
+
+    def action_edit(self) -> None:
+        """The same prompt, to be changed first."""
+        if (run := self._ended()) is not None:
+            self.screen.prompt.put(run.prompt)
+            self.screen.prompt.focus()
+
+    def action_follow_up(self) -> None:
+        """To the prompt: what is sent goes on in this session."""
+        self.screen.prompt.focus()
+
+    def action_carry_out(self) -> None:
+        """Go on with the session of a plan, in a mode that may carry it out."""
+        if self.screen.asking or not self.can("carry_out"):
+            raise SkipAction
+        self._next.carry_out()
+        self._go_on(CARRY_OUT)
+
+    def _ended(self) -> LiveRun | None:
+        run = self.screen.run_shown
+        if run is None or run.alive:
+            self.screen.gemtui.say("No finished run.")
+            return None
+        return run
