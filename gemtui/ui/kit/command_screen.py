@@ -15,7 +15,7 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Key, Where, bindings
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
 _LABEL = 16
 """Cells of a command's name, with two blanks behind it."""
@@ -30,7 +30,7 @@ class More(NamedTuple):
 CommandRow = Key | Where | More
 
 
-class CommandScreen(DialogScreen[Key]):
+class CommandScreen(SteersRows, DialogScreen[Key]):
     """Closes with the key whose action was chosen, or with None.
 
     `keys`: all of them, each under the heading of its place, in the order given. `few`: those to
@@ -57,7 +57,8 @@ class CommandScreen(DialogScreen[Key]):
         self._fill("")
 
     @property
-    def _rows(self) -> CommandList:
+    def rows(self) -> CommandList:
+        """The commands."""
         return self.query_one(CommandList)
 
     @on(Input.Changed)
@@ -70,43 +71,21 @@ class CommandScreen(DialogScreen[Key]):
             (key for key in self._keys if all(f" {word}" in _said(key) for word in words)),
             key=lambda key: not all(word in key.label.lower() for word in words),
         )
-        self._rows.empty = own("No matches.")
+        self.rows.empty = own("No matches.")
         rows: Sequence[CommandRow] = found if words else _headed(found)
         if self._few and not words:
             rows = (*self._few, More(len(self._keys)))
-        self._rows.show(rows, fresh=True)
+        self.rows.show(rows, fresh=True)
 
-    def key_down(self) -> None:
-        """Move in the list while typing."""
-        self._rows.action_cursor_down()
-
-    def key_up(self) -> None:
-        """Move in the list while typing."""
-        self._rows.action_cursor_up()
-
-    def action_page_down(self) -> None:
-        """Move in the list while typing."""
-        self._rows.action_page_down()
-
-    def action_page_up(self) -> None:
-        """Move in the list while typing."""
-        self._rows.action_page_up()
-
-    def action_half_down(self) -> None:
-        """Move in the list before typing."""
-        self._rows.action_half_down()
-
-    def action_half_up(self) -> None:
-        """Move in the list before typing."""
-        self._rows.action_half_up()
+    key_down, key_up = SteersRows.action_cursor_down, SteersRows.action_cursor_up
 
     @on(Input.Submitted)
     def _entered(self) -> None:
-        self._rows.action_open()
+        self.rows.action_open()
 
     @on(RowList.Opened)
     def _chosen(self) -> None:
-        row = self._rows.chosen
+        row = self.rows.chosen
         if isinstance(row, Key):
             self.dismiss(row)
         elif isinstance(row, More):
@@ -114,16 +93,11 @@ class CommandScreen(DialogScreen[Key]):
             self._fill("")
 
 
-class CommandList(RowList[CommandRow], can_focus=False):
+class CommandList(SteeredRows[CommandRow], can_focus=False):
     """Commands under the headings of their places; its cursor is moved while somebody types."""
 
     def __init__(self) -> None:
         super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
-
-    @property
-    def active(self) -> bool:
-        """Keys always move its cursor."""
-        return True
 
     def on_click(self, event: events.Click) -> None:
         """One click is enough."""

@@ -274,3 +274,30 @@ class SteeredRows(RowList[Item], can_focus=False):
     def active(self) -> bool:
         """Always: the focus stays where one types."""
         return True
+
+
+class SteersRows(CursorKeys):
+    """The keys of a cursor, for a screen whose `SteeredRows` have no focus of their own."""
+
+    @property
+    def rows(self) -> SteeredRows[Any]:
+        """The rows."""
+        raise NotImplementedError
+
+    @property
+    def cursor(self) -> int:
+        """The number of the row with the cursor, from 0."""
+        return self.rows.cursor
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.rows.count
+
+    def go(self, place: int, step: int = 1) -> None:
+        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
+        self.rows.go(place, step)
+
+    def turn(self, pages: float) -> None:
+        """Move the cursor by pages; up where they are less than 0."""
+        self.rows.turn(pages)

@@ -114,7 +114,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         self._become()
         self._say_rule()
         where = folder_words(self.editor.folder, self.gemtui.glyphs)
-        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.policies"), [where])
+        self.header.say(self.gemtui.tabs("app.policies"), [where])
         file = None if draft.opened is None else draft.opened.file
         if file is not None and file.path != self._watched:
             self._watched = file.path
@@ -146,7 +146,7 @@ class PolicyScreen(DialogGuardScreen[None]):
         found = (*said, *here) or draft.of_the_file
         fixes = worst_of(found) in corrected
         right = list(state(draft, self.side.changes, fixable=fixes))
-        self.query_one("#status", BarLine).say(list(worst(found, self.gemtui.glyphs)), right)
+        self.status.say(list(worst(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
 
     @property

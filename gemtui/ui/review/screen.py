@@ -118,7 +118,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     def on_mount(self) -> None:
         """Begin to read once the screen is seen."""
-        self.query_one("#header", BarLine).say([Content(clean_line(f"Review of {self._title}"))])
+        self.header.say([Content(clean_line(f"Review of {self._title}"))])
         self.call_after_refresh(self.action_reload)
 
     # --- what is shown -------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
     def _say(self, words: str) -> None:
-        self.query_one("#status", BarLine).say([Content(clean_line(words))])
+        self.status.say([Content(clean_line(words))])
 
     def _say_state(self) -> None:
         """Say what is marked, and what is not known of the change."""
@@ -187,7 +187,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments:
             words.append(counted(len(self._comments), "comment"))
         words += self._review.notes
-        self.query_one("#status", BarLine).say([Content(clean_line(each)) for each in words])
+        self.status.say([Content(clean_line(each)) for each in words])
         self.files.refresh()
         self.diff.refresh()
         self.refresh_bindings()

@@ -162,7 +162,7 @@ class RunScreen(RunPane):
         self._asking.clear()
         self.next_run.go_to(folder)
         self.next_run.resume(resume)
-        self.query_one("#status", BarLine).say([])
+        self.status.say([])
         self.panes.prepare(before, None if resume is None else self.gemtui.name_of(resume))
         self._say_nothing_yet()
         self.say_options()
@@ -325,7 +325,7 @@ class RunScreen(RunPane):
         looking = Content.styled("looking for Gemini CLI", "dim")
         right = [looking if self._cli is None else cli_words(self._cli)]
         first = BY_ID["prompt.leave"].footer() if self.focused is self.prompt else ""
-        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.runs", first=first), right)
+        self.header.say(self.gemtui.tabs("app.runs", first=first), right)
 
     @on(events.DescendantFocus, "PromptArea")
     @on(events.DescendantBlur, "PromptArea")
@@ -342,7 +342,7 @@ class RunScreen(RunPane):
         if totals := write_totals(run, glyphs):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
-        self.query_one("#status", BarLine).say(left, right)
+        self.status.say(left, right)
         keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
         self.panes.say_state(run, keys)
         title = clean_line(run.prompt[:60])

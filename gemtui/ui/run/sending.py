@@ -14,7 +14,6 @@ from gemtui.errors import OptionError
 from gemtui.runs.follow_up import send_next
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.run import actions
 from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_words
@@ -142,7 +141,7 @@ class Sending(RunPart):
         self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
     ) -> LiveRun | None:
         """Start a run with the options of the next one; None, after a word, where it did not."""
-        app, status = self.screen.gemtui, self.screen.query_one("#status", BarLine)
+        app, status = self.screen.gemtui, self.screen.status
         await self._next.settled()
         if not await self._may_start(self._next.options.policies):
             return None

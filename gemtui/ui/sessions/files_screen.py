@@ -23,7 +23,6 @@ from gemtui.sessions.written_files import RecordedWrite, files_of
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
@@ -167,7 +166,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         parts.append(Content(SPANS[self.files.span].words))
         shown, total = len(self.rows.items), len(self._all)
         count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
-        self.query_one("#header", BarLine).say(parts, [Content.styled(count, "dim")])
+        self.header.say(parts, [Content.styled(count, "dim")])
 
     # --- keys ----------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     def on_resize(self) -> None:
         """The path has more room, or less."""
-        header = self.query_one("#header", BarLine)
+        header = self.header
         room, path = header.content_size.width, Path(self.history.path)
         header.say(titled_path("History of", path, room, self.gemtui.glyphs))
 

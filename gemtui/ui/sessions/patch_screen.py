@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
-from threading import Event
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import work
@@ -15,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from gemtui.files import resolved, write_new
 from gemtui.paths import current_folder
 from gemtui.sessions.patches import ProjectPatch, Remark, remarks
 from gemtui.sessions.store import Problem
@@ -25,15 +23,12 @@ from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.kit.new_file import free_name
 from gemtui.ui.sessions.labels import titled_path
+from gemtui.ui.sessions.made_text_screen import MadeTextScreen
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -83,16 +78,15 @@ class PatchView(LineView):
             )
 
 
-class PatchScreen(FullScreen[None]):
+class PatchScreen(MadeTextScreen):
     """Reads the sessions in a thread, then shows the patch."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
     AUTO_FOCUS = "PatchView"
 
     def __init__(self, patching: Patching, home: Path) -> None:
-        super().__init__(id="patch-screen")
-        self._patching, self._home = patching, home
-        self._stopped = Event()
+        super().__init__(home, id="patch-screen")
+        self._patching = patching
         self._patch: Patch | None = None
 
     @property
@@ -102,31 +96,22 @@ class PatchScreen(FullScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Of what, the patch, how it goes, keys."""
-        yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
-        yield PatchView(what="the patch")
-        yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        yield from self.framed(PatchView(what="the patch"))
 
     def on_mount(self) -> None:
         """Begin to read."""
         self._read()
 
-    def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
-        self._stopped.set()
-
     def on_resize(self) -> None:
         """The path has more room, or less."""
-        header, count = self.query_one("#header", BarLine), ""
-        if self._patch is not None:
-            count = counted(self._patch.files, "file")
-        room = header.content_size.width - len(count)
+        count = "" if self._patch is None else counted(self._patch.files, "file")
+        room = self.header.content_size.width - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
-        header.say(words, [Content.styled(count, "dim")])
+        self.header.say(words, [Content.styled(count, "dim")])
 
     def _say(self, words: Clean) -> None:
-        if not self._stopped.is_set():
-            self.query_one("#status", BarLine).say([Content(words)])
+        if not self.stopped.is_set():
+            self.status.say([Content(words)])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
@@ -134,42 +119,25 @@ class PatchScreen(FullScreen[None]):
 
         def progress(done: int, total: int) -> None:
             words = own(f"reading {done:,} of {total:,}")
-            if not self._stopped.is_set():
+            if not self.stopped.is_set():
                 loop.call_soon_threadsafe(self._say, words)
 
-        patch = await asyncio.to_thread(_made, self._patching, progress, self._stopped.is_set)
+        patch = await asyncio.to_thread(_made, self._patching, progress, self.stopped.is_set)
         self._patch = self.view.patch = patch
+        self.text = patch.text or None
         self.on_resize()
         left = f"{counted(patch.left_out, 'file')} left out" if patch.left_out else ""
         self._say(own(left))
         self.view.show(lambda look: _lines(patch, look))
         self.refresh_bindings()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a patch there is nothing to write."""
-        del parameters
-        return action != "write" or (self._patch is not None and bool(self._patch.text))
+    def question(self) -> Clean:
+        """Return how to ask for the patch's file."""
+        return clean_line(f"Write the patch to a file in {short_path(current_folder())}")
 
-    @work(exclusive=True, group=DIALOG)
-    async def action_write(self) -> None:
-        """Ask for a file that does not exist yet, and write the patch there."""
-        patch, forbidden = self._patch, resolved(self._home)
-        name = await self.app.push_screen_wait(
-            AskScreen(
-                clean_line(f"Write the patch to a file in {short_path(current_folder())}"),
-                value=free_name(file_name(self._patching.root.name), ".patch"),
-                problem=lambda name: problem_of(name, forbidden=forbidden),
-            )
-        )
-        if name is None or patch is None:
-            return
-        path = place_of(name)
-        try:
-            await asyncio.to_thread(write_new, path, patch.text.encode())
-        except OSError as error:
-            self.gemtui.say(f"Nothing was written: {error}", problem=True)
-        else:
-            self.gemtui.say(f"Written: {short_path(path)}")
+    def offered(self) -> str:
+        """In a thread: return a name after the project's folder."""
+        return free_name(file_name(self._patching.root.name), ".patch")
 
 
 def _made(

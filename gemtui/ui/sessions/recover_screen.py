@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
@@ -16,23 +15,20 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.errors import GemtuiError
-from gemtui.files import is_there, resolved, write_new
+from gemtui.files import is_there
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.recover.rebuilt import RebuiltLine as FileLine
 from gemtui.sessions.summary import Summary
-from gemtui.text import clean, clean_line, counted, file_name, relative, short_path, visible
+from gemtui.text import Clean, clean, clean_line, counted, file_name, relative, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, wrap
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.kit.new_file import free_name
 from gemtui.ui.sessions.labels import titled_path
+from gemtui.ui.sessions.made_text_screen import MadeTextScreen
 
 if TYPE_CHECKING:
     pass
@@ -53,29 +49,21 @@ class RecoveredView(LineView):
             self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
 
 
-class RecoverScreen(FullScreen[None]):
+class RecoverScreen(MadeTextScreen):
     """Reads the sessions in a thread, then shows each line with how sure it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
     AUTO_FOCUS = "RecoveredView"
 
     def __init__(self, path: Path, sessions: Sequence[Summary], home: Path) -> None:
-        super().__init__(id="recover")
-        self._path, self._sessions, self._home = path, sessions, home
-        self._stopped = Event()
+        super().__init__(home, id="recover")
+        self._path, self._sessions = path, sessions
         self._since = time.monotonic()
         self._found: Recovered | None = None
 
-    @property
-    def _rebuilt(self) -> Rebuilt | None:
-        return None if self._found is None else self._found.rebuilt
-
     def compose(self) -> ComposeResult:
         """Of which file, its lines, how sure they are, keys."""
-        yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
-        yield RecoveredView(what="the rebuilt text")
-        yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        yield from self.framed(RecoveredView(what="the rebuilt text"))
 
     def on_mount(self) -> None:
         """Begin to read."""
@@ -83,33 +71,28 @@ class RecoverScreen(FullScreen[None]):
         self._say()
         self._read()
 
-    def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
-        self._stopped.set()
-
     def on_resize(self) -> None:
         """The path has more room, or less."""
-        header = self.query_one("#header", BarLine)
-        room = header.content_size.width
-        header.say(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
+        room = self.header.content_size.width
+        self.header.say(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
 
     def _say(self) -> None:
         if self._found is None:
             seconds = int(time.monotonic() - self._since)
             words = f"reading {counted(len(self._sessions), 'session')}"
             words += f", {seconds} s" if seconds else ""
-        elif (rebuilt := self._rebuilt) is None:
+        elif (rebuilt := self._found.rebuilt) is None:
             words = "no session has the text of this file"
         else:
             words = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
             words += f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
-        self.query_one("#status", BarLine).say([Content(own(words))])
+        self.status.say([Content(own(words))])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
         try:
             found = await asyncio.to_thread(
-                recover, self._path, self._sessions, cancelled=self._stopped.is_set
+                recover, self._path, self._sessions, cancelled=self.stopped.is_set
             )
         except (GemtuiError, OSError) as error:
             self.gemtui.say(f"Not recovered: {error}", problem=True)
@@ -120,43 +103,20 @@ class RecoverScreen(FullScreen[None]):
         now = self.gemtui.clock()
         view = self.query_one(RecoveredView)
         view.rebuilt = found.rebuilt
+        self.text = None if found.rebuilt is None else found.rebuilt.text
         view.show(lambda look: list(_lines(found, look, now)))
         self.refresh_bindings()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a text there is nothing to write."""
-        del parameters
-        return action != "write" or self._rebuilt is not None
+    def question(self) -> Clean:
+        """Return how to ask for the file."""
+        return own("Write the text to a new file")
 
-    @work(exclusive=True, group=DIALOG)
-    async def action_write(self) -> None:
-        """Ask for a file that does not exist yet, and write the text there."""
-        rebuilt, forbidden = self._rebuilt, resolved(self._home)
-        if rebuilt is None:
-            return
-        name = await self.app.push_screen_wait(
-            AskScreen(
-                own("Write the text to a new file"),
-                value=await asyncio.to_thread(_offered, self._path),
-                problem=lambda name: problem_of(name, forbidden=forbidden),
-            )
-        )
-        if name is None:
-            return
-        path = place_of(name)
-        try:
-            await asyncio.to_thread(write_new, path, rebuilt.text.encode(errors="replace"))
-        except OSError as error:
-            self.gemtui.say(f"Nothing was written: {error}", problem=True)
-        else:
-            self.gemtui.say(f"Written: {short_path(path)}")
-
-
-def _offered(path: Path) -> str:
-    """The lost file itself, or a name beside what is there now."""
-    if not is_there(path) and path.parent.is_dir():
-        return str(path)
-    return free_name(file_name(f"{path.stem}-recovered"), path.suffix)
+    def offered(self) -> str:
+        """In a thread: return the lost file itself, or a name beside what is there now."""
+        path = self._path
+        if not is_there(path) and path.parent.is_dir():
+            return str(path)
+        return free_name(file_name(f"{path.stem}-recovered"), path.suffix)
 
 
 def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:

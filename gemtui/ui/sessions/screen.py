@@ -338,7 +338,7 @@ class SessionsScreen(SessionsPane):
         folder = "all projects" if project is None else self._short(project)
         store = "demo" if self.start.demo else self._short(self.store.home)
         right = [Content.styled(store, "dim"), Content(folder)]
-        self.query_one("#header", BarLine).say(left, right)
+        self.header.say(left, right)
 
     def on_resize(self) -> None:
         """Paths have more room, or less."""
@@ -358,9 +358,7 @@ class SessionsScreen(SessionsPane):
         if self.reading or self.side_by_side:
             words += self.pane.words
             position += self.pane.position
-        self.query_one("#status", BarLine).say(
-            [Content(word) for word in words], [Content(word) for word in position]
-        )
+        self.status.say([Content(word) for word in words], [Content(word) for word in position])
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self.marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))

@@ -31,7 +31,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import GAP, BarLine
+from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
@@ -279,12 +279,12 @@ class SearchScreen(TypedSearch[OpenedHit]):
         words = [Content.styled("Search", "bold"), Content(where)]
         if self.searching.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
-        self.query_one("#header", BarLine).say(words)
+        self.header.say(words)
 
     def _update_status(self) -> None:
         results, indexing = self._results, _words_of(self._indexing)
         if results is None or not results.query:
-            self.query_one("#status", BarLine).say([Content(indexing)] if indexing else [])
+            self.status.say([Content(indexing)] if indexing else [])
             return
         words = [
             f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"
@@ -297,9 +297,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             words.append(indexing)
         if results.note is not None:
             words.append(results.note)
-        self.query_one("#status", BarLine).say(
-            [Content(GAP).join(Content(clean_line(word)) for word in words)]
-        )
+        self.status.say([Content(GAP).join(Content(clean_line(word)) for word in words)])
 
     # --- keys ----------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, counted_sessions
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -54,10 +53,7 @@ class StatsScreen(FullScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Title, numbers, how far the reading has come, keys."""
-        yield BarLine(id="header", mark=self.gemtui.glyphs.ellipsis)
-        yield LineView(what="numbers")
-        yield BarLine(id="status", mark=self.gemtui.glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        yield from self.framed(LineView(what="numbers"))
 
     def on_mount(self) -> None:
         """Begin to read."""
@@ -119,7 +115,7 @@ class StatsScreen(FullScreen[None]):
             self._say(own(f"No activity in this period: w changes it{scope}."))
 
     def _say(self, words: Clean) -> None:
-        self.query_one("#status", BarLine).say([Content(words)])
+        self.status.say([Content(words)])
 
     def _update_header(self) -> None:
         project = self._project
@@ -129,7 +125,7 @@ class StatsScreen(FullScreen[None]):
             Content(where),
             Content(SPANS[self._span].words),
         ]
-        self.query_one("#header", BarLine).say(parts)
+        self.header.say(parts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Without a project there is one scope."""

@@ -12,10 +12,9 @@ from textual.suggester import Suggester
 
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.full_screen import FullScreen
-from gemtui.ui.kit.row_list import RowList, SteeredRows
+from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
 if TYPE_CHECKING:
     pass
@@ -30,7 +29,7 @@ class Typed(Protocol):
     everywhere: bool
 
 
-class TypedSearch(FullScreen[Answer]):
+class TypedSearch(SteersRows, FullScreen[Answer]):
     """`typed`: what it goes on with. `project`: the narrow scope; None = there is none."""
 
     AUTO_FOCUS = "Input"
@@ -38,7 +37,7 @@ class TypedSearch(FullScreen[Answer]):
     project: Path | None
 
     @property
-    def rows(self) -> RowList[Any]:
+    def rows(self) -> SteeredRows[Any]:
         """What was found."""
         return self.query_one(SteeredRows)
 
@@ -46,15 +45,15 @@ class TypedSearch(FullScreen[Answer]):
         self, rows: SteeredRows[Any], placeholder: str, suggester: Suggester | None = None
     ) -> ComposeResult:
         """Title, the line to type in, rows, how it goes, keys."""
-        mark = self.gemtui.glyphs.ellipsis
-        yield BarLine(id="header", mark=mark)
-        with Horizontal(id="search-line"):
-            yield Static(own("/"))
-            line = clean_line(self.typed.text)
-            yield Input(line, placeholder=clean_line(placeholder), suggester=suggester)
-        yield rows
-        yield BarLine(id="status", mark=mark)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        line = clean_line(self.typed.text)
+        yield from self.framed(
+            Horizontal(
+                Static(own("/")),
+                Input(line, placeholder=clean_line(placeholder), suggester=suggester),
+                id="search-line",
+            ),
+            rows,
+        )
 
     def scope_changed(self) -> None:
         """Look in the other scope."""
@@ -85,19 +84,3 @@ class TypedSearch(FullScreen[Answer]):
             self.query_one(Input).value = ""
         else:
             self.dismiss(None)
-
-    def action_cursor_up(self) -> None:
-        """To the row before."""
-        self.rows.action_cursor_up()
-
-    def action_cursor_down(self) -> None:
-        """To the next row."""
-        self.rows.action_cursor_down()
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self.rows.action_page_up()
-
-    def action_page_down(self) -> None:
-        """One page down."""
-        self.rows.action_page_down()

@@ -18,7 +18,6 @@ from gemtui.sessions.store import Problem
 from gemtui.sessions.written_files import RecordedWrite, recorded_writes
 from gemtui.text import Clean, counted
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.full_screen import FullScreen
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         if stopped.is_set() or not self.is_attached:
             return
         try:
-            self.query_one("#status", BarLine).say([Content(words)])
+            self.status.say([Content(words)])
             self.show_rows(rows, whole=whole)
         except NoMatches:  # it is just going
             return

@@ -135,7 +135,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         name = clean_line(
             f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
         )
-        self.query_one("#header", BarLine).say(self.gemtui.tabs("app.policies"), [Content(name)])
+        self.header.say(self.gemtui.tabs("app.policies"), [Content(name)])
         somebody = "interactive" if simulation.interactive else "headless"
         words = [Content.styled(f"mode {simulation.mode}, {somebody}", "not bold")]
         if simulation.taken:

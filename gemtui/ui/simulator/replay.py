@@ -14,7 +14,6 @@ from gemtui.policy.model.recorded_call import Reference
 from gemtui.policy.suggest.replay import ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.words import rule_source
 from gemtui.text import Clean
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
@@ -69,7 +68,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     def say(self) -> None:
         """How far it is."""
         said = [said_progress(self.progress)]
-        self.query_one("#status", BarLine).say([Content(each) for each in said])
+        self.status.say([Content(each) for each in said])
         self.refresh_bindings()
 
     # --- looking closer ------------------------------------------------------------------------

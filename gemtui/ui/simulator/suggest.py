@@ -16,7 +16,6 @@ from gemtui.policy.model.recorded_call import RecordedCall
 from gemtui.policy.model.rules import Rule
 from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestions
 from gemtui.text import Clean, counted
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -107,7 +106,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
             said.insert(
                 0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} chosen"
             )
-        self.query_one("#status", BarLine).say([Content(each) for each in said])
+        self.status.say([Content(each) for each in said])
         self.refresh_bindings()
 
     # --- keys ----------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Line, Piece
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -138,7 +137,7 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group="answer")
     async def _decide(self, call: Call) -> None:
-        status = self.query_one("#status", BarLine)
+        status = self.status
         slow = self.set_timer(0.5, lambda: status.say([Content("deciding")]))
         try:
             found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))

@@ -186,10 +186,10 @@ class UndoScreen(FullScreen[None]):
         title = own("Redo" if self._is_redo else "Undo")
         if plan is not None:
             title = title_of(plan.undone, plan.prompts, redo=self._is_redo)
-        self.query_one("#header", BarLine).say([Content.styled(title, "bold")])
+        self.header.say([Content.styled(title, "bold")])
         scope = "done" if done else "would be done" if self._is_redo else str(self._scope)
         self.query_one("#undo-scope", BarLine).say([Content(own(scope))])
-        self.query_one("#status", BarLine).say(list(self._status()))
+        self.status.say(list(self._status()))
 
     def _status(self) -> Sequence[Content]:
         plan, glyphs = self._plan, self.gemtui.glyphs

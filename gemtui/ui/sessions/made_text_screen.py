@@ -1,0 +1,68 @@
+"""A text that is made of sessions: read in a thread, looked at, written to a new file."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from threading import Event
+
+from textual import work
+
+from gemtui.files import resolved, write_new
+from gemtui.text import Clean, short_path
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.full_screen import FullScreen
+from gemtui.ui.kit.new_file import place_of, problem_of
+
+
+class MadeTextScreen(FullScreen[None]):
+    """`home`: the CLI's folder, into which nothing is written."""
+
+    text: str | None = None
+    """What is written; None = there is nothing to write."""
+
+    def __init__(self, home: Path, *, id: str) -> None:
+        super().__init__(id=id)
+        self._home = home
+        self.stopped = Event()
+        """Set once nobody waits for the text any more."""
+
+    def question(self) -> Clean:
+        """Return how to ask for the file."""
+        raise NotImplementedError
+
+    def offered(self) -> str:
+        """In a thread: return the name of the file that is offered."""
+        raise NotImplementedError
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self.stopped.set()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Without a text there is nothing to write."""
+        del parameters
+        return action != "write" or self.text is not None
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_write(self) -> None:
+        """Ask for a file that does not exist yet, and write the text there."""
+        text, forbidden = self.text, resolved(self._home)
+        offered = await asyncio.to_thread(self.offered)
+        name = await self.gemtui.push_screen_wait(
+            AskScreen(
+                self.question(),
+                value=offered,
+                problem=lambda name: problem_of(name, forbidden=forbidden),
+            )
+        )
+        if name is None or text is None:
+            return
+        path = place_of(name)
+        try:
+            await asyncio.to_thread(write_new, path, text.encode(errors="replace"))
+        except OSError as error:
+            self.gemtui.say(f"Nothing was written: {error}", problem=True)
+        else:
+            self.gemtui.say(f"Written: {short_path(path)}")
