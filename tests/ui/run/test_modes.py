@@ -8,10 +8,10 @@ import pytest
 
 from gemtui.agent.folder_options import remember_mode, remembered
 from gemtui.agent.options import AgentOptions
-from gemtui.extension.status import ExtensionState, HookState
+from gemtui.extension.status import ExtensionState
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.ui.run import screen
+from gemtui.ui.run import next_run
 from gemtui.ui.run.change_screen import ChangeScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.run.test_screen import END, START, project, runner
@@ -49,7 +49,7 @@ async def test_a_new_run_asks_where_the_extension_is_ready(
 ) -> None:
     fake_cli()
     ready = ExtensionState(state=HookState.READY, folder=home, link=home, source=home, problem=None)
-    monkeypatch.setattr(screen, "extension_state", lambda *_: ready)
+    monkeypatch.setattr(next_run, "extension_state", lambda *_: ready)
     async with runner(home, project) as me:
         await me.sees("mode ask")
         assert me.pane.options.ask
