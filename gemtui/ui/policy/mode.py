@@ -54,7 +54,7 @@ class PolicyMode:
     async def allow(self, call: Call, policies: Sequence[Path]) -> None:
         """The policy pane, with the rule that would allow a call of a run with these policies."""
         screen = await self.show()
-        screen.offer(call, policies)
+        screen.rule_keys.offer(call, policies)
 
     async def settled(self, policies: Sequence[Path]) -> bool:
         """Whether a run may start with these files; asks if one has unsaved changes."""

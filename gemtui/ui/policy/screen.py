@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,31 +14,26 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from gemtui.policy.check.pitfalls import fixable, fixed
-from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.model.rules import ApprovalMode, Call, Finding, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Finding
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
-from gemtui.ui.kit.messages import RunWithPolicyRequested
-from gemtui.ui.policy import edits, files, level_rows
-from gemtui.ui.policy.command_preview import NAMED, CommandPreview
+from gemtui.ui.policy import edits, level_rows
+from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.editor import PolicyEditor
-from gemtui.ui.policy.edits import EditedDocument, Make
+from gemtui.ui.policy.file_keys import FileKeys
 from gemtui.ui.policy.labels import folder_words, state
 from gemtui.ui.policy.level_rows import LevelRows
 from gemtui.ui.policy.main_pane import PolicyMain
+from gemtui.ui.policy.pane_base import PolicyPane
+from gemtui.ui.policy.rule_keys import RuleKeys
 from gemtui.ui.policy.rule_table import RuleTable
 from gemtui.ui.policy.side_pane import PolicySide, worst, worst_of
 from gemtui.ui.policy.tool_table import PolicyTools
-from gemtui.ui.policy.words_dialog import WordsScreen
-from gemtui.ui.rules.draft import Draft, next_mode
-from gemtui.ui.rules.form import RuleForm
+from gemtui.ui.rules.draft import next_mode
 from gemtui.ui.simulator import launch
-from gemtui.ui.simulator.base import form_allowing
-from gemtui.ui.simulator.simulation import Simulation
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -49,7 +43,7 @@ _OF_RULES = {*_OF_A_RULE, "add", "words", "filter"}
 _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
-class PolicyScreen(DialogGuardScreen[None]):
+class PolicyScreen(PolicyPane):
     """Edits one policy at a time, `draft`. Decisions are made for runs in `folder`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
@@ -59,9 +53,10 @@ class PolicyScreen(DialogGuardScreen[None]):
         super().__init__()
         self.editor = PolicyEditor(app, folder, changed=self.show)
         self.preview = CommandPreview()
-        self._better: Rule | None = None
         self._of_mode: tuple[Finding, ...] = ()
         self._watched: Path | None = None
+        self.rule_keys = RuleKeys(self)
+        self.add_parts(self.rule_keys, FileKeys(self))
 
     def compose(self) -> ComposeResult:
         """Header, rules and side, status, footer."""
@@ -72,21 +67,6 @@ class PolicyScreen(DialogGuardScreen[None]):
             yield PolicySide(glyphs)
         yield StatusLine(mark=glyphs.ellipsis)
         yield FooterLine(ascii=glyphs.name == "ascii")
-
-    @property
-    def main(self) -> PolicyMain:
-        """Rules or levels."""
-        return self.query_one(PolicyMain)
-
-    @property
-    def side(self) -> PolicySide:
-        """Command, file, findings."""
-        return self.query_one(PolicySide)
-
-    @property
-    def draft(self) -> Draft:
-        """The policy that is being edited."""
-        return self.editor.draft
 
     @work(exclusive=True, group="look")
     async def on_mount(self) -> None:
@@ -138,8 +118,8 @@ class PolicyScreen(DialogGuardScreen[None]):
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
         said = () if place is None else draft.document.problems[place]
-        self._better = None if rule is None else fixed(rule, said)
-        corrected = () if rule is None or self._better is None else fixable(rule, said)
+        self.rule_keys.better = None if rule is None else fixed(rule, said)
+        corrected = () if rule is None or self.rule_keys.better is None else fixable(rule, said)
         more = self._of_mode
         self.side.show(draft, place, fixable=corrected, more=more)
         here = [each for each in more if rule is not None and each.rule == rule.index]
@@ -164,7 +144,7 @@ class PolicyScreen(DialogGuardScreen[None]):
             return self.main.place is not None
         draft, main = self.draft, self.main
         states: dict[str, object] = {
-            "fix": self._better,
+            "fix": self.rule_keys.better,
             "problem": draft.findings,
             "undo": draft.can_undo,
             "redo": draft.can_redo,
@@ -172,123 +152,12 @@ class PolicyScreen(DialogGuardScreen[None]):
         }
         return bool(states.get(action, True))
 
-    # --- changing rules ------------------------------------------------------------------------
-
-    async def edit(self, make: Make) -> None:
-        """Make an edit, show it, and tell what the table does not show of it."""
-        made = await self.editor.edit(make)
-        if made is not None:
-            self.show(made.place)
-            if made.said:
-                self.gemtui.say(made.said)
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_add(self) -> None:
-        """A new rule, in a form."""
-        await self._form(edits.NEW_RULE)
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_words(self) -> None:
-        """New rules, from sentences."""
-        draft = self.draft
-        if draft.document.locked:
-            self.gemtui.say(draft.document.locked, problem=True)
-            return
-        rules = await self.app.push_screen_wait(WordsScreen(draft, self.editor.folder))
-        if rules:
-            self.main.switch(simple=False)
-            await self.edit(lambda document: edits.add_missing(document, rules))
-            self.main.take_focus()
-
     @on(RuleTable.Opened)
-    @work(exclusive=True, group=DIALOG)
-    async def _opened(self, event: RuleTable.Opened) -> None:
-        """Change what is under the cursor: a rule, or a list of tools."""
-        if event.rows is not self.main.rules:
-            make = await level_rows.ask_list(self.gemtui, self.draft, self.main.levels.chosen)
-            await self.edit(make)
-            return
-        place = self.main.place
-        rule = None if place is None else self.draft.entries[place].rule
-        if rule is not None:
-            await self._form(rule, place)
-        elif place is not None:
-            self.gemtui.say("This rule can't be read; o opens the file in your editor.")
-
-    async def _form(self, rule: Rule, place: int | None = None) -> None:
-        document = self.draft.document
-        if document.locked:
-            self.gemtui.say(document.locked, problem=True)
+    def _opened(self, event: RuleTable.Opened) -> None:
+        if event.rows is self.main.rules:
+            self.rule_keys.open_rule()
         else:
-            form = RuleForm(document, rule, project=self.editor.folder, place=place)
-            await self._fill_in(form, place)
-
-    async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
-        seen = self.draft.document
-        wanted = await self.app.push_screen_wait(form)
-        if wanted is None:
-            return
-        await self.edit(edits.filled_in(seen, place, wanted))
-        self.main.take_focus()
-
-    @work(exclusive=True, group=DIALOG)
-    async def offer(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show the form with the rule that would allow a call; taking it there adds it.
-
-        `policies`: those of the run that made the call; one of ours among them gets the rule.
-        """
-        await self.editor.begun.wait()
-        await self.editor.turn_to_ours(policies)
-        self.main.switch(simple=False)
-        form = await form_allowing(self.gemtui, Simulation(self.draft, self.editor.folder), call)
-        if form is not None:
-            await self._fill_in(form)
-
-    async def action_duplicate(self) -> None:
-        """The same rule once more."""
-        await self._edit_chosen(edits.duplicate)
-
-    async def action_delete(self) -> None:
-        """Without this rule."""
-        await self._edit_chosen(edits.remove)
-
-    async def action_switch(self) -> None:
-        """This rule off, or on again."""
-        await self._edit_chosen(edits.switch)
-
-    async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
-        if (place := self.main.place) is not None:
-            seen = self.draft.document
-            await self.edit(edits.chosen(seen, lambda document: make(document, place)))
-
-    async def action_move_down(self) -> None:
-        """Below the next rule."""
-        await self._move(1)
-
-    async def action_move_up(self) -> None:
-        """Above the rule before."""
-        await self._move(-1)
-
-    async def _move(self, step: int) -> None:
-        if (other := self.main.rules.neighbour(step)) is not None:
-            await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
-
-    async def action_fix(self) -> None:
-        """The form of this rule that does what was meant."""
-        if (better := self._better) is not None:
-            await self._edit_chosen(partial(edits.replace_rule, rule=better))
-
-    def action_undo(self) -> None:
-        """Take the last change back."""
-        self._stepped("Undone", self.draft.undo())
-
-    def action_redo(self) -> None:
-        """Make it again."""
-        self._stepped("Redone", self.draft.redo())
-
-    def _stepped(self, said: str, what: str) -> None:
-        self.show()
-        self.gemtui.say(f"{said}: {what}")
+            self.rule_keys.open_list()
 
     # --- levels and lists ----------------------------------------------------------------------
 
@@ -340,48 +209,6 @@ class PolicyScreen(DialogGuardScreen[None]):
             await self.edit(lambda document: edits.add_all(document, rules))
         else:
             self.show()
-
-    # --- files ---------------------------------------------------------------------------------
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_save(self) -> None:
-        """Write the file."""
-        await self.editor.save()
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_files(self) -> None:
-        """Another policy."""
-        await self.editor.choose()
-
-    def action_open_file(self) -> None:
-        """The file in the editor; what it writes is read again."""
-        files.edit(self.gemtui, self.draft)
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_run(self) -> None:
-        """To the run pane, with this policy and mode."""
-        if not self.draft.changed:
-            answer: str | None = "saved"
-        elif self.draft.opened is None:
-            answer = "save" if await files.save_to_run(self.gemtui) else None
-        else:
-            answer = await files.ask_before_run(self.gemtui, self.draft)
-        ready = answer == "saved" or (answer == "save" and await self.editor.save())
-        if ready and self.draft.opened is not None:
-            file = self.draft.opened.file
-            given = (file.path,) if file.origin in NAMED else ()
-            self.post_message(RunWithPolicyRequested(given, self.draft.mode))
-
-    def action_copy_command(self) -> None:
-        """The command that will run."""
-        if self.preview.script:
-            self.gemtui.copy(self.preview.script, "the command (reads the prompt from prompt.txt)")
-        else:
-            self.gemtui.say(self.preview.problem or "The command is not ready yet.")
-
-    def action_copy_text(self) -> None:
-        """The file as it stands here."""
-        self.gemtui.copy(self.draft.document.text, "the policy")
 
     # --- moving about --------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.agent.folder_options import remember_mode, remembered
 from gemtui.agent.options import AgentOptions
-from gemtui.extension.status import ExtensionState
+from gemtui.extension.status import ExtensionState, HookState
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run import next_run

@@ -1,0 +1,54 @@
+"""The policy pane as its parts know it: the draft, and what shows it."""
+
+from __future__ import annotations
+
+from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
+from gemtui.ui.policy.command_preview import CommandPreview
+from gemtui.ui.policy.editor import PolicyEditor
+from gemtui.ui.policy.edits import Make
+from gemtui.ui.policy.main_pane import PolicyMain
+from gemtui.ui.policy.side_pane import PolicySide
+from gemtui.ui.rules.draft import Draft
+
+
+class PolicyPane(DialogGuardScreen[None]):
+    """Edits one policy at a time, `draft`."""
+
+    editor: PolicyEditor
+    preview: CommandPreview
+
+    @property
+    def main(self) -> PolicyMain:
+        """Rules or levels."""
+        return self.query_one(PolicyMain)
+
+    @property
+    def side(self) -> PolicySide:
+        """Command, file, findings."""
+        return self.query_one(PolicySide)
+
+    @property
+    def draft(self) -> Draft:
+        """The policy that is being edited."""
+        return self.editor.draft
+
+    def show(self, place: int | None = None) -> None:
+        """Show the present draft, with the cursor on the rule at `place`."""
+        raise NotImplementedError
+
+    async def edit(self, make: Make) -> None:
+        """Make an edit, show it, and tell what the table does not show of it."""
+        made = await self.editor.edit(make)
+        if made is not None:
+            self.show(made.place)
+            if made.said:
+                self.gemtui.say(made.said)
+
+
+class PolicyPart(ScreenPart):
+    """One subject of the policy pane."""
+
+    screen: PolicyPane
+
+    def __init__(self, screen: PolicyPane) -> None:
+        self.screen = screen

@@ -1,0 +1,139 @@
+"""The keys that change the rules of a policy: by forms, from sentences, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from gemtui.policy.edit.document import Document
+from gemtui.policy.model.rules import Call, Rule
+from gemtui.ui.kit.full_screen import dialog
+from gemtui.ui.policy import edits, level_rows
+from gemtui.ui.policy.edits import EditedDocument
+from gemtui.ui.policy.pane_base import PolicyPart
+from gemtui.ui.policy.words_dialog import WordsScreen
+from gemtui.ui.rules.form import RuleForm
+from gemtui.ui.simulator.base import form_allowing
+from gemtui.ui.simulator.simulation import Simulation
+
+
+class RuleKeys(PolicyPart):
+    """Adds, changes and removes rules; every change can be undone."""
+
+    better: Rule | None = None
+    """The rule under the cursor as it was probably meant; None = nothing to mend."""
+
+    @dialog
+    async def action_add(self) -> None:
+        """A new rule, in a form."""
+        await self._form(edits.NEW_RULE)
+
+    @dialog
+    async def action_words(self) -> None:
+        """New rules, from sentences."""
+        screen, draft = self.screen, self.screen.draft
+        if draft.document.locked:
+            screen.gemtui.say(draft.document.locked, problem=True)
+            return
+        shown = WordsScreen(draft, screen.editor.folder)
+        rules = await screen.gemtui.push_screen_wait(shown)
+        if rules:
+            screen.main.switch(simple=False)
+            await screen.edit(lambda document: edits.add_missing(document, rules))
+            screen.main.take_focus()
+
+    @dialog
+    async def open_list(self) -> None:
+        """Change the list of tools under the cursor of the simple view."""
+        screen = self.screen
+        chosen = screen.main.levels.chosen
+        await screen.edit(await level_rows.ask_list(screen.gemtui, screen.draft, chosen))
+
+    @dialog
+    async def open_rule(self) -> None:
+        """Change the rule under the cursor."""
+        place = self.screen.main.place
+        rule = None if place is None else self.screen.draft.entries[place].rule
+        if rule is not None:
+            await self._form(rule, place)
+        elif place is not None:
+            words = "This rule can't be read; o opens the file in your editor."
+            self.screen.gemtui.say(words)
+
+    async def _form(self, rule: Rule, place: int | None = None) -> None:
+        document = self.screen.draft.document
+        if document.locked:
+            self.screen.gemtui.say(document.locked, problem=True)
+        else:
+            form = RuleForm(document, rule, project=self.screen.editor.folder, place=place)
+            await self._fill_in(form, place)
+
+    async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
+        screen, seen = self.screen, self.screen.draft.document
+        wanted = await screen.gemtui.push_screen_wait(form)
+        if wanted is not None:
+            await screen.edit(edits.filled_in(seen, place, wanted))
+            screen.main.take_focus()
+
+    @dialog
+    async def offer(self, call: Call, policies: Sequence[Path]) -> None:
+        """Show the form with the rule that would allow a call; taking it there adds it.
+
+        `policies`: those of the run that made the call; one of ours among them gets the rule.
+        """
+        screen, editor = self.screen, self.screen.editor
+        await editor.begun.wait()
+        await editor.turn_to_ours(policies)
+        screen.main.switch(simple=False)
+        form = await form_allowing(screen.gemtui, Simulation(screen.draft, editor.folder), call)
+        if form is not None:
+            await self._fill_in(form)
+
+    # --- the rule under the cursor -------------------------------------------------------------
+
+    async def action_duplicate(self) -> None:
+        """The same rule once more."""
+        await self._edit_chosen(edits.duplicate)
+
+    async def action_delete(self) -> None:
+        """Without this rule."""
+        await self._edit_chosen(edits.remove)
+
+    async def action_switch(self) -> None:
+        """This rule off, or on again."""
+        await self._edit_chosen(edits.switch)
+
+    async def action_move_down(self) -> None:
+        """Below the next rule."""
+        await self._move(1)
+
+    async def action_move_up(self) -> None:
+        """Above the rule before."""
+        await self._move(-1)
+
+    async def _move(self, step: int) -> None:
+        if (other := self.screen.main.rules.neighbour(step)) is not None:
+            await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
+
+    async def action_fix(self) -> None:
+        """The form of this rule that does what was meant."""
+        if (better := self.better) is not None:
+            await self._edit_chosen(partial(edits.replace_rule, rule=better))
+
+    async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
+        if (place := self.screen.main.place) is not None:
+            seen = self.screen.draft.document
+            await self.screen.edit(edits.chosen(seen, lambda document: make(document, place)))
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        self._stepped("Undone", self.screen.draft.undo())
+
+    def action_redo(self) -> None:
+        """Make it again."""
+        self._stepped("Redone", self.screen.draft.redo())
+
+    def _stepped(self, said: str, what: str) -> None:
+        self.screen.show()
+        self.screen.gemtui.say(f"{said}: {what}")
