@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -19,8 +19,12 @@ from gemtui.text import Clean
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
+
+_MANY = 2_000
+"""Items that are searched in a thread."""
 
 
 class FilterBar(Horizontal):
@@ -205,16 +209,7 @@ class SearchedRows(Vertical, Generic[Item]):
 
     @work(exclusive=True, group="search")
     async def _search(self) -> None:
-        words, items, text = self.query_text.lower().split(), self._all, self._text
-        if not words:
-            self._put(items)
-            return
-
-        def matching() -> list[Item]:
-            return [item for item in items if _holds(text(item).lower(), words)]
-
-        found = matching() if len(items) < 2000 else await asyncio.to_thread(matching)
-        self._put(found)
+        self._put(await matching(self._all, self._text, self.query_text))
 
     def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
         self.rows.empty = Clean("no matches") if self.query_text else self.empty
@@ -222,5 +217,36 @@ class SearchedRows(Vertical, Generic[Item]):
         self.post_message(self.Searched())
 
 
-def _holds(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
+async def matching(
+    items: Sequence[Item], text: Callable[[Item], str], query: str
+) -> Sequence[Item]:
+    """Return the items whose text has every word of `query`; very many are read in a thread."""
+    words = query.lower().split()
+
+    def found() -> Sequence[Item]:
+        return [each for each in items if all(word in text(each).lower() for word in words)]
+
+    if not words:
+        return items
+    return found() if len(items) < _MANY else await asyncio.to_thread(found)
+
+
+class FiltersRows:
+    """The keys of a screen around `SearchedRows`: one begins a search, esc ends it first.
+
+    A plain class: Textual takes styles only from the first of several widgets that are bases.
+    """
+
+    @property
+    def searched(self) -> SearchedRows[Any]:
+        """The rows with their search."""
+        return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
+
+    def action_filter(self) -> None:
+        """Type a search."""
+        self.searched.search()
+
+    def action_close(self) -> None:
+        """End the search, else leave."""
+        if not self.searched.clear():
+            cast("AnsweringScreen[Any]", super()).action_close()

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -49,9 +49,6 @@ from gemtui.ui.review.rows import (
     draw_row,
     list_rows,
 )
-
-if TYPE_CHECKING:
-    pass
 
 WAIT = 1.0
 """Seconds between two looks whether the run has ended."""

@@ -20,7 +20,7 @@ from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Dialog
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.filtering import SearchedRows
+from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.run.labels import END_COLOURS, sign
@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
     what: What
 
 
-class RunListScreen(DialogScreen[Wanted]):
+class RunListScreen(FiltersRows, DialogScreen[Wanted]):
     """Closes with a `Wanted`, or with None; `only_copies`: runs that keep one of a session.
 
     `search`: what is searched for at first, and what was in the end.
@@ -74,15 +74,11 @@ class RunListScreen(DialogScreen[Wanted]):
             rows.styles.height = len(self._runs) + 1
             yield rows
 
-    @property
-    def _list(self) -> SearchedRows[Run]:
-        return self.query_one(SearchedRows)
-
     def on_mount(self) -> None:
         """Begin at the newest."""
-        self._list.show(self._runs, fresh=True)
+        self.searched.show(self._runs, fresh=True)
         if self.search:
-            self._list.search_again(self.search)
+            self.searched.search_again(self.search)
         self._read_outcomes()
         self._read_prompts()
 
@@ -91,7 +87,7 @@ class RunListScreen(DialogScreen[Wanted]):
         """Have a search find whole prompts, and those that were sent later."""
         folders = [each.folder for each in self._runs]
         self._prompts = await asyncio.to_thread(_prompts, folders)
-        self._list.show(self._runs)
+        self.searched.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
@@ -99,7 +95,7 @@ class RunListScreen(DialogScreen[Wanted]):
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)
-                self._list.show(self._runs)
+                self.searched.show(self._runs)
 
     # --- rows ----------------------------------------------------------------------------------
 
@@ -146,18 +142,9 @@ class RunListScreen(DialogScreen[Wanted]):
         self._do(What.RESTORE)
 
     def _do(self, what: What) -> None:
-        run, self.search = self._list.rows.chosen, self._list.query_text
+        run, self.search = self.searched.rows.chosen, self.searched.query_text
         if run is not None:
             self.dismiss(Wanted(run, what))
-
-    def action_filter(self) -> None:
-        """Type a search."""
-        self._list.search()
-
-    def action_close(self) -> None:
-        """End the search, else leave."""
-        if not self._list.clear():
-            self.dismiss(None)
 
 
 def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.transcript.view import TranscriptView
-
-if TYPE_CHECKING:
-    pass
 
 
 class RunPane(DialogGuardScreen[None]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,15 +23,13 @@ from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Input
+from gemtui.ui.kit.filtering import matching
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.history_screen import HistoryPosition, HistoryScreen
 from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.typed_search import TypedSearch
 from gemtui.ui.sessions.writes_screen import WritesScreen
-
-_MANY = 2_000
-"""Files that are searched in a thread."""
 
 
 @dataclass(slots=True)
@@ -132,14 +129,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
 
     @work(exclusive=True, group="search")
     async def _search(self) -> None:
-        words, rows = self.files.text.lower().split(), self._all
-
-        def matching() -> Sequence[FileRow]:
-            if not words:
-                return rows
-            return [row for row in rows if all(word in row.name.lower() for word in words)]
-
-        found = matching() if len(rows) < _MANY else await asyncio.to_thread(matching)
+        found = await matching(self._all, lambda row: row.name, self.files.text)
         self.rows.empty = self._nothing()
         wanted = self.files.chosen
         self.rows.show(found, fresh=not wanted, wanted=wanted or None)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -29,9 +29,6 @@ from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.new_file import free_name
 from gemtui.ui.sessions.labels import titled_path
 from gemtui.ui.sessions.made_text_screen import MadeTextScreen
-
-if TYPE_CHECKING:
-    pass
 
 _SHORT_ID = 8
 _NUMBER = 5

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -28,9 +28,6 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
-
-if TYPE_CHECKING:
-    pass
 
 _STEP = 0.5
 """Seconds between two drawings while sessions are read; what is cached takes less in all."""

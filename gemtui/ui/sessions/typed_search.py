@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,9 +15,6 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Input, Static
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
-
-if TYPE_CHECKING:
-    pass
 
 Answer = TypeVar("Answer")
 

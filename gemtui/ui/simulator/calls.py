@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,8 +20,9 @@ from gemtui.text import Clean, clean_line, counted, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, laid, own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit import bars
-from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
-from gemtui.ui.kit.filtering import SearchedRows
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
@@ -31,9 +32,6 @@ from gemtui.ui.simulator.base import SimulatorScreen, refused
 from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
 from gemtui.ui.simulator.scope_dialog import choose_scope, words
 from gemtui.ui.simulator.simulation import Simulation
-
-if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
 
 MOST = 50_000
 """Number of calls that can be chosen from, the newest first."""
@@ -70,7 +68,7 @@ def said_found(found: SearchedRows[Reference]) -> str:
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
 
-class PickCallScreen(AnsweringScreen[RecordedCall]):
+class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
     """Choose a recorded call; closes with it, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
@@ -83,17 +81,9 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         self._progress = ScanProgress()
         self._reading: CallScan[Sequence[Reference]] | None = None
 
-    @property
-    def _gemtui(self) -> AppBase:
-        return cast("AppBase", self.app)
-
-    @property
-    def _list(self) -> SearchedRows[Reference]:
-        return self.query_one(SearchedRows)
-
     def compose(self) -> ComposeResult:
         """Calls with a search."""
-        glyphs = self._gemtui.glyphs
+        glyphs = self.gemtui.glyphs
         yield bars.BarLine(id="header", mark=glyphs.ellipsis)
         yield call_list(self._history, empty=Clean("reading"))
         yield bars.StatusLine(mark=glyphs.ellipsis)
@@ -120,62 +110,53 @@ class PickCallScreen(AnsweringScreen[RecordedCall]):
         sink: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
         try:
             if which is None:
-                which = await asyncio.to_thread(self._history.first, self._gemtui.start.project)
+                which = await asyncio.to_thread(self._history.first, self.gemtui.start.project)
             self._which = which
             self._say_which(which)
             self._reading = CallScan(self._history, which, sink, self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
-            self._gemtui.say(str(error), problem=True)
+            self.gemtui.say(str(error), problem=True)
 
     def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
         if not (self.app.is_running and self.is_attached):
             return
-        self._list.empty = Clean("no recorded calls here; w chooses other sessions")
+        self.searched.empty = Clean("no recorded calls here; w chooses other sessions")
         self._progress = progress
-        self._list.show(found)
+        self.searched.show(found)
 
     @on(SearchedRows.Searched)
     def _say(self) -> None:
-        said = [found] if (found := said_found(self._list)) else []
+        said = [found] if (found := said_found(self.searched)) else []
         said.append(said_progress(self._progress))
         self.query_one("#status", bars.BarLine).say([Content(each) for each in said])
 
     def _say_which(self, which: CallScope) -> None:
         title = [Content.styled("Which recorded call?", "bold")]
-        said = [Content.styled(words(which, self._gemtui.clock()), "dim")]
+        said = [Content.styled(words(which, self.gemtui.clock()), "dim")]
         self.query_one("#header", bars.BarLine).say(title, said)
 
     @on(RowList.Opened)
     @work(exclusive=True, group="find")
     async def _chosen(self) -> None:
-        if (reference := self._list.rows.chosen) is None:
+        if (reference := self.searched.rows.chosen) is None:
             return
         recorded = await asyncio.to_thread(self._history.find, reference)
         if recorded is None:
-            self._gemtui.say(GONE, problem=True)
+            self.gemtui.say(GONE, problem=True)
         else:
             self.dismiss(recorded)
 
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         """Whose calls?"""
-        which = await choose_scope(self._gemtui, self._history, self._which)
+        which = await choose_scope(self.gemtui, self._history, self._which)
         if which is not None:
-            self._list.show((), fresh=True)
+            self.searched.show((), fresh=True)
             self._read(which)
 
-    def action_filter(self) -> None:
-        """Type a search."""
-        self._list.search()
 
-    def action_close(self) -> None:
-        """End the search, then leave."""
-        if not self._list.clear():
-            self.dismiss(None)
-
-
-class MatchingCallsScreen(SimulatorScreen):
+class MatchingCallsScreen(FiltersRows, SimulatorScreen):
     """The calls behind a number; `calls`: how many there are in all.
 
     `allowed`: they are allowed already.
@@ -204,19 +185,15 @@ class MatchingCallsScreen(SimulatorScreen):
         """Calls with a search."""
         yield call_list(self._history, empty=Clean("no calls"))
 
-    @property
-    def _list(self) -> SearchedRows[Reference]:
-        return self.query_one(SearchedRows)
-
     def on_mount(self) -> None:
         """List them."""
         super().on_mount()
-        self._list.show(self._references, fresh=True)
+        self.searched.show(self._references, fresh=True)
 
     @on(SearchedRows.Searched)
     def _say(self) -> None:
-        total = self._list.total
-        said = [said_found(self._list) or counted(total, "call")]
+        total = self.searched.total
+        said = [said_found(self.searched) or counted(total, "call")]
         glyphs = self.gemtui.glyphs
         said.append(f"in their sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
@@ -233,7 +210,7 @@ class MatchingCallsScreen(SimulatorScreen):
 
     @on(RowList.Opened)
     def _opened(self) -> None:
-        if (reference := self._list.rows.chosen) is not None:
+        if (reference := self.searched.rows.chosen) is not None:
             self._explain(reference)
 
     @work(exclusive=True, group=DIALOG)
@@ -262,23 +239,14 @@ class MatchingCallsScreen(SimulatorScreen):
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
         """Make the rule that would allow the call under the cursor."""
-        recorded = await self._recorded(self._list.rows.chosen)
+        recorded = await self._recorded(self.searched.rows.chosen)
         if recorded is not None:
             await self.allow(recorded.call, recorded.project)
 
     def action_session(self) -> None:
         """Read the session at this call."""
-        if (reference := self._list.rows.chosen) is not None:
+        if (reference := self.searched.rows.chosen) is not None:
             self.read_session(self._history.session(reference.session), reference.id)
-
-    def action_filter(self) -> None:
-        """Type a search."""
-        self._list.search()
-
-    def action_close(self) -> None:
-        """End the search, then leave."""
-        if not self._list.clear():
-            super().action_close()
 
 
 class CallScreen(SimulatorScreen):

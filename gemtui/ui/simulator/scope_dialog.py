@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -17,9 +17,9 @@ from gemtui.errors import GemtuiError
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
-from gemtui.ui.kit.filtering import SearchedRows
+from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.rules.draw_rows import session_row
@@ -84,7 +84,7 @@ def _meaning(which: CallScope) -> Clean:
     return Clean("every session") if which.project is None else short_path(which.project)
 
 
-class PickSessionScreen(AnsweringScreen[Summary]):
+class PickSessionScreen(FiltersRows, FullScreen[Summary]):
     """Choose a session that called tools; closes with it, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
@@ -94,13 +94,9 @@ class PickSessionScreen(AnsweringScreen[Summary]):
         super().__init__()
         self._history = history
 
-    @property
-    def _gemtui(self) -> AppBase:
-        return cast("AppBase", self.app)
-
     def compose(self) -> ComposeResult:
         """Sessions with a search."""
-        glyphs = self._gemtui.glyphs
+        glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield SearchedRows[Summary](
             session_row,
@@ -108,10 +104,6 @@ class PickSessionScreen(AnsweringScreen[Summary]):
             empty=Clean("reading"),
         )
         yield FooterLine(ascii=glyphs.name == "ascii")
-
-    @property
-    def _list(self) -> SearchedRows[Summary]:
-        return self.query_one(SearchedRows)
 
     def on_mount(self) -> None:
         """List the sessions that called tools."""
@@ -123,22 +115,13 @@ class PickSessionScreen(AnsweringScreen[Summary]):
         try:
             found = await asyncio.to_thread(self._history.with_calls)
         except (GemtuiError, OSError) as error:
-            self._gemtui.say(str(error), problem=True)
+            self.gemtui.say(str(error), problem=True)
             return
         if not (self.app.is_running and self.is_attached):
             return
-        self._list.empty = Clean("no session has tool calls")
-        self._list.show(found, fresh=True)
+        self.searched.empty = Clean("no session has tool calls")
+        self.searched.show(found, fresh=True)
 
     @on(RowList.Opened)
     def _chosen(self) -> None:
-        self.dismiss(self._list.rows.chosen)
-
-    def action_filter(self) -> None:
-        """Type a search."""
-        self._list.search()
-
-    def action_close(self) -> None:
-        """End the search, then leave."""
-        if not self._list.clear():
-            self.dismiss(None)
+        self.dismiss(self.searched.rows.chosen)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -51,9 +51,6 @@ from gemtui.ui.undo.drawing import (
     totals,
 )
 from gemtui.ui.undo.file_screen import UndoFileScreen
-
-if TYPE_CHECKING:
-    pass
 
 _SECOND = 1.0
 
