@@ -224,11 +224,15 @@ async def matching(
     words = query.lower().split()
 
     def found() -> Sequence[Item]:
-        return [each for each in items if all(word in text(each).lower() for word in words)]
+        return [each for each in items if _holds(text(each).lower(), words)]
 
     if not words:
         return items
     return found() if len(items) < _MANY else await asyncio.to_thread(found)
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
 
 
 class FiltersRows:

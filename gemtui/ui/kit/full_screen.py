@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 
+_ACTION = "action_"
+"""How the names of methods begin that Textual calls for keys."""
+
+
 class FullScreen(AnsweringScreen[ScreenResultType]):
     """Title, what it is about, how it goes, and keys, from top to bottom."""
 
@@ -61,9 +65,9 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
 
     def add_parts(self, *parts: ScreenPart) -> None:
         """Let the keys of this screen reach the actions of these parts."""
-        actions = [(part, name) for part in parts for name in dir(part) if name[:7] == "action_"]
-        self._part_of = {name[7:]: part for part, name in actions}
-        for part, name in actions:
+        found = {name: part for part in parts for name in dir(part) if name.startswith(_ACTION)}
+        self._part_of = {name.removeprefix(_ACTION): part for name, part in found.items()}
+        for name, part in found.items():
             setattr(self, name, getattr(part, name))
 
     def can(self, action: str) -> bool:

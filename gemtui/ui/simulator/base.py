@@ -113,10 +113,6 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         """Decide anew: another mode, another situation, one rule more."""
         raise NotImplementedError
 
-    def can(self, action: str) -> bool:  # noqa: ARG002
-        """Whether a key does something now."""
-        return True
-
     def on_mount(self) -> None:
         """Say where we are."""
         self.say_where()
