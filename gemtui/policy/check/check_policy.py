@@ -1,4 +1,4 @@
-"""Checks of policy files (assets/gemini-cli.md#policy-files).
+"""Check policy files (assets/gemini-cli.md#policy-files).
 
 An error is something that the CLI drops, ignores, or treats as no restriction at all. A warning is
 something that the CLI accepts but that its author probably did not intend. A run whose policy has
@@ -33,10 +33,10 @@ _WHOLE = "Gemini CLI drops the whole file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """What was found in one file, before its rules are compared with those of other files.
+    """One file, before its rules are compared with those of other files.
 
-    `said`: its own findings, each with the number of its rule, 0 for the file as a whole. `rules`:
-    the rules that can be read. `dropped`: the CLI drops the whole file, so that its rules are not
+    `said`: the file's own findings, each with the number of its rule; 0 = the file as a whole.
+    `rules`: the readable rules. `dropped`: the CLI drops the whole file, so its rules are not
     compared with those of other files.
     """
 
@@ -50,8 +50,8 @@ class _Read:
 class Checked:
     """The result of checking one `[[rule]]` table by itself.
 
-    `rule`: the rule, without source and index; None where its decision or priority can't be read.
-    `said`: what was found. `dropped`: Gemini CLI drops the whole file because of this table.
+    `rule`: the rule, without source and index; None if its decision or priority can't be read.
+    `said`: the findings. `dropped`: Gemini CLI drops the whole file because of this table.
     """
 
     rule: Rule | None
@@ -84,17 +84,17 @@ def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
 def check_tables(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> tuple[Finding, ...]:
-    """Return what `check_text` would, for a file that is already parsed.
+    """Return the findings of `check_text` for a file that is already parsed.
 
-    `tables`: the results of `check_table` for its rules, in their order. `rules`: those of them
-    that could be read, each with its source and index. `rest`: everything else in the file. `file`
-    is only named in the findings.
+    `tables`: the results of `check_table` for its rules, in order. `rules`: those of them that
+    could be read, each with its source and index. `rest`: everything else in the file. `file` is
+    only named in the findings.
     """
     return tuple(_all([_put_together(tables, rules, rest, file)]))
 
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
-    """The findings of all files, including those about how their rules relate to each other."""
+    """Yield the findings of all files, including conflicts between their rules."""
     rules = [rule for each in files if not each.dropped for rule in each.rules]
     loaded, seen = related(rules), kept_visible(rules)
     place = 0
@@ -153,7 +153,7 @@ def _rest_said(problem: SchemaProblem) -> FindingDraft:
 
 
 def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """A syntax error, with the number of the rule that it is in (0 = in none)."""
+    """Return a syntax error, with the number of the rule that contains it (0 = none)."""
     if text.startswith("\ufeff"):
         said = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", said, "save it as UTF-8 without a byte order mark (BOM)")
@@ -164,7 +164,7 @@ def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
 
 
 def _rule_at(line: int, text: str) -> int:
-    """The number of the rule that contains a line, counted from 1; 0 = none does."""
+    """Return the number of the rule that contains a line, counted from 1; 0 = none."""
     number = at = 0
     for piece in blocks_of(text):
         at += piece.text.count("\n") + (not piece.text.endswith("\n"))
@@ -195,7 +195,7 @@ def _tables_said(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
-    """A checker that can't work refuses every call that it should look at."""
+    """Yield findings about a checker that can't work, so that it denies its calls."""
     checker = read_checker(table)
     refuses = "refuses every call that it matches"
     if checker.external:
@@ -212,10 +212,10 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
-    """Check policy files and folders, given as for `--policy`; findings are in the order given.
+    """Check policy files and folders, given as for `--policy`, in their order.
 
     Rules are also compared across files. A path that is missing, unreadable or wrongly named is
-    reported as a finding; nothing is raised for it.
+    reported as a finding; it raises nothing.
     """
     return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
 
@@ -271,9 +271,9 @@ def _read_file(path: Path) -> _Read:
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
-    """Read a folder's files in the order of the CLI, which is that of the bytes of their names.
+    """Read a folder's files in the CLI's order, by the bytes of their names.
 
-    What the CLI passes over is reported, too.
+    Files that the CLI skips are reported, too.
     """
     read = False
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):

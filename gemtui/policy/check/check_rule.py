@@ -1,4 +1,4 @@
-"""Checks of a single rule: what the CLI drops, ignores or never matches.
+"""Check a single rule for parts that the CLI drops, ignores or never matches.
 
 Most of it follows from assets/gemini-cli.md#rules and #tool-names.
 """
@@ -30,7 +30,7 @@ _KEYS = {
 
 
 def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
-    """Describe a value that the schema refuses, and what to write instead.
+    """Describe a value that violates the schema, and what to write instead.
 
     `table`: the rule's fields as parsed from TOML.
     """
@@ -65,14 +65,14 @@ def _missing(field: str) -> str:
 
 
 def _whole(value: float) -> int:
-    """The nearest valid priority."""
+    """Return the nearest valid priority."""
     return round(min(999, max(0, value))) if value == value else 0
 
 
 def rule_said(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     """Yield all other findings about a rule whose fields can be read.
 
-    `table`: the rule's fields as parsed from TOML; `rule`: what they mean.
+    `table`: the rule's fields as parsed from TOML; `rule`: the rule that they define.
     """
     yield from _ends_the_cli(rule)
     yield from _shell_fields(table, rule)

@@ -1,11 +1,11 @@
-r"""Parse JavaScript regular expressions without flags, and rewrite them for `regress`.
+r"""Parse JavaScript regular expressions, and rewrite them for `regress`.
 
-Without the `u` flag, JavaScript matches UTF-16 code units: a character beyond U+FFFF is two
-surrogates, which may also occur alone. `regress` matches whole characters. So in patterns and texts
-each surrogate is replaced by a character from the range that begins at `HALVES`, which is free
-because characters beyond U+FFFF are replaced as well. What Node 20 refuses, on which the CLI was
-observed, is an error here even if `regress` takes it: `(?i:x)`, `\b+`, duplicate group names. And
-`\u{61}` means the letter u, 61 times.
+Flags are not supported. Without the `u` flag, JavaScript matches UTF-16 code units: a character
+beyond U+FFFF is two surrogates, which may also occur alone. `regress` matches whole characters. So
+in patterns and texts each surrogate is replaced by a character from the range that begins at
+`HALVES`, which is free because characters beyond U+FFFF are replaced as well. Anything that Node 20
+rejects, on which the CLI was observed, is an error here even if `regress` accepts it: `(?i:x)`,
+`\b+`, duplicate group names. And `\u{61}` means the letter u, 61 times.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Quantifier:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    r"""`^`, `$`, `\b` or `\B`; `start`: it is `^`."""
+    r"""One of `^`, `$`, `\b` and `\B`; `start`: it is `^`."""
 
     start: bool
 
@@ -77,7 +77,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """Matches again what a group has matched."""
+    """Matches a group's text again."""
 
 
 Node = (
@@ -131,7 +131,7 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """Replace surrogates, and split and replace characters beyond U+FFFF, as for `regress`."""
+    """Replace surrogates, and characters beyond U+FFFF by two halves, for `regress`."""
     if text.isascii() or not _BEYOND.search(text):
         return text
     return _BEYOND.sub(_halves_of, text)
@@ -159,7 +159,7 @@ def _written(unit: int) -> str:
 
 
 class RegexParser:
-    """Parses one pattern; after `read`, `rewritten` is the equivalent pattern for `regress`."""
+    """Parses one pattern; after `read`, `rewritten` is the equivalent for `regress`."""
 
     def __init__(self, source: str) -> None:
         self._text = in_halves(source)
@@ -177,7 +177,7 @@ class RegexParser:
         return "".join(self._out)
 
     def read(self) -> Node:
-        """Parse the whole pattern and return its tree. Raises PatternError if it is not valid."""
+        """Parse the whole pattern and return its tree. Raises PatternError if invalid."""
         tree = self._choice()
         if self._at < len(self._text):
             _fail("a `)` has no `(`")
@@ -294,7 +294,7 @@ class RegexParser:
         return CharacterClass(((unit, unit),))
 
     def _code(self) -> int:
-        """Consume an escape that stands for a single code unit, and return that."""
+        """Consume an escape for a single code unit, and return that."""
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
@@ -374,14 +374,14 @@ def _value(code: re.Match[str]) -> int:
 
 
 def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The parts of a range below, within and above the surrogates."""
+    """Yield the parts of a range below, within and above the surrogates."""
     for low, high in ((0, _FIRST_HALF - 1), (_FIRST_HALF, _LAST_HALF), (_LAST_HALF + 1, _LAST)):
         if first <= high and last >= low:
             yield max(first, low), min(last, high)
 
 
 def char_of(node: CharacterClass) -> str:
-    """Return the only character that a class matches, as `in_halves` writes it; else ""."""
+    """Return the only character that a class matches, as in `in_halves`; else ""."""
     if len(node.ranges) != 1 or node.ranges[0][0] != node.ranges[0][1]:
         return ""
     unit = node.ranges[0][0]
