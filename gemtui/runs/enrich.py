@@ -1,8 +1,9 @@
-"""Add to the transcript of a run that has ended what its stored session knows.
+"""Add the contents of the stored session to the transcript of an ended run.
 
 The stream has no thoughts, diffs or exit codes, only one sum of tokens, and after a dropped
 connection an answer's text twice (assets/gemini-cli.md#events). The session has all that, once.
-What the session lacks (an interrupted answer, a failed prompt, errors) is kept from the stream.
+Parts that the session lacks (an interrupted answer, a failed prompt, errors) are kept from the
+stream.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, Tool
 
 
 def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
-    """Return a run's transcript with everything that its session in the store `home` adds.
+    """Return a run's transcript with additions from its session in the store `home`.
 
-    Messages from the stream keep their ids and their order, so that a view stays where it is.
-    Returns `live` itself if the session, or this run in it, can't be found. Reads files: call it in
-    a worker thread.
+    Messages from the stream keep their ids and their order, so that a view keeps its position.
+    Returns `live` itself if the session, or this run in it, can't be found. Reads files, so call it
+    in a worker thread.
     """
     told = list(live)
     stored = stored_part(told, home, session_id) if session_id else ()
@@ -36,10 +37,10 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
 
 def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
-    """Return the messages of one run in its stored session, the prompt first; () if not found.
+    """Return the messages of one run in its stored session, the prompt first.
 
-    The run is found by its tool calls, or without any by what was said: its times tell nothing,
-    since a resume gives all older records the time of the resume.
+    () if it is not found. The run is identified by its tool calls, or without any by the texts.
+    Times don't help, since a resume gives all older records the time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
@@ -57,7 +58,7 @@ def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """The conversation from each prompt until so many have been answered, the newest first."""
+    """Yield the parts of the session with that many prompts, the newest first."""
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
         if transcript.outlines[start].prompt:
@@ -66,7 +67,7 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
 
 
 def _is_of(part: Sequence[Message], told: Sequence[Message]) -> bool:
-    """Whether a stored part is what the stream told: the same calls, or else the same answer."""
+    """Return whether a stored part matches the stream: same calls, or same answer."""
     theirs, ours = set(_ids(part)), set(_ids(told))
     if theirs or ours:
         return bool(theirs & ours) or (not theirs and _says_first(part, told))
@@ -76,7 +77,7 @@ def _is_of(part: Sequence[Message], told: Sequence[Message]) -> bool:
 
 
 def _says_first(part: Sequence[Message], told: Sequence[Message]) -> bool:
-    """Whether a part without calls is what was stored before the first call was cut off."""
+    """Return whether a part without calls was stored before a call was cut off."""
     texts = [text for message in part for text in _texts(message)]
     said = [text for message in told for text in _texts(message)]
     answered = any(message.author is Author.MODEL for message in part)
@@ -99,7 +100,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """What the person typed."""
+    """Return the text that the person typed."""
     prompts = (message for message in messages if message.prompt)
     blocks = next((message.blocks for message in prompts), ())
     return "".join(block.text for block in blocks if isinstance(block, Text)).strip()
@@ -109,9 +110,10 @@ def _asked(messages: Sequence[Message]) -> str:
 
 
 def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
-    """The messages in the order of the stream, each with its stored mate's content.
+    """Yield the stream's messages in order, each with its counterpart's content.
 
-    What only the session has comes before the next mate; no call and no text is shown twice.
+    Content of the session alone comes before the next counterpart; no call and no text is shown
+    twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
@@ -129,8 +131,10 @@ def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 
 
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
-    """The mate's place, and before it those of messages that say nothing of their own: an answer
-    that stands before the call of an earlier one has its own mate still to come.
+    """Return the positions of the counterpart, and of silent messages before it.
+
+    Messages with other texts are left for their own counterparts: a stored answer may precede the
+    call of an earlier one.
     """
     said = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
@@ -139,20 +143,23 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """What stored messages have brought before the stream told it."""
+    """The content of stored messages that was shown before the stream contained it."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
         self._texts: list[str] = []
 
     def add(self, stored: Sequence[Message], message: Message) -> None:
-        """These were shown in the place of `message`."""
+        """Record that these were shown instead of `message`."""
         said = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
         self._texts += [t for each in stored for t in _texts(each) if t not in said]
 
     def rest(self, message: Message) -> Message:
-        """The message without what stands above: old CLIs store all calls in one record."""
+        """Return the message without content shown above it.
+
+        Old CLIs store all calls in one record.
+        """
         if self._calls.isdisjoint(_ids([message])) and not self._texts:
             return message
         return message_with(message, blocks=tuple(b for b in message.blocks if not self._has(b)))
@@ -168,7 +175,10 @@ class _Shown:
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
-    """Where the session has this message, among what is left: by its calls, else by its text."""
+    """Return the position of this message in the session, by its calls or its text.
+
+    `left`: the messages that are not matched yet.
+    """
     if message.prompt:
         return next((at for at in left if left[at].prompt), None)
     if message.author is not Author.MODEL:
@@ -189,7 +199,10 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """The next stored answer, where it and this one say nothing: its calls were cut off."""
+    """Return the next stored answer if it and this one have no text.
+
+    The calls of such an answer were cut off.
+    """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
         return None
@@ -198,9 +211,9 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """The last of `stored` in the place of the told one, with what only the stream knew.
+    """Return the last of `stored` instead of the stream's message, completed by it.
 
-    The others come right before it. The told text is kept where none of them has it.
+    The others come right before it. The stream's text is kept if none of them has it.
     """
     mate = stored[-1]
     told = {call.id: call for call in _calls(message)}
@@ -222,9 +235,10 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
 
 
 def _call(stored: ToolCall, told: ToolCall | None) -> ToolCall:
-    """The stored call with the time that the stream measured; an end that nobody stored stays.
+    """Return the stored call with the stream's duration, and its ending if needed.
 
-    Whether a tool is hidden or does not exist is known by the run's policy, as the stream tells it.
+    The stream's status decides whether a tool is hidden or does not exist, because that depends on
+    the run's policy.
     """
     if told is None:
         return stored

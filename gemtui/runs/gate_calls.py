@@ -1,4 +1,4 @@
-"""Which tool calls of a run have passed its gate, by what the CLI writes about them."""
+"""Determine from the CLI's output which tool calls of a run passed its gate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
 AGENT = "invoke_agent"
-"""The tool that has a sub-agent work, whose calls the stream does not tell of."""
+"""The tool that starts subagents, whose calls are missing in the stream."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 @dataclass(slots=True)
 class _Told:
-    """A call that the stream told of."""
+    """A call that the stream announced."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -30,34 +30,34 @@ class _Told:
 
 
 class CallWatch:
-    """Reads the growing output of a CLI beside its hooks."""
+    """Compares the growing output of a CLI with the reports of its hooks."""
 
     def __init__(self, output: Path) -> None:
         self.began = False
-        """The stream has begun."""
+        """Whether the stream has begun."""
         self.ungated = False
-        """A call was made that no hook told of."""
+        """Whether a call was made that no hook reported."""
         self.model: str | None = None
         """The model of the run, as the stream names it."""
         self._ended: list[str] = []
         self._lines = NewLines(output)
         self._told: dict[str, _Told] = {}
         self._others: Counter[str] = Counter()
-        """Calls that were told otherwise by hooks than by the stream: name -> how many."""
+        """Number of calls, by name, that hooks and stream report differently."""
 
     def look(self) -> None:
-        """Read what is new."""
+        """Read new output."""
         for line in self._lines.look():
             if any(kind in line for kind in _KINDS):
                 self._take(line)
 
     def ended(self) -> list[str]:
-        """Return the ids of the calls that passed and got a result since the last time."""
+        """Return the ids of passed calls that got a result since the last time."""
         ended, self._ended = self._ended, []
         return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """A hook tells of a call: return the id that the stream has for it; None = none."""
+        """Match a call reported by a hook to the stream; return its id there, or None."""
         self.look()
         for id, told in self._told.items():
             if not told.passed and told.name == name and _same(told.arguments, arguments):
@@ -68,13 +68,13 @@ class CallWatch:
         return None
 
     def is_told_otherwise(self, name: str) -> bool:
-        """Whether a call that no told one is like must be one that another hook changed."""
+        """Return whether a call unlike all announced ones was changed by another hook."""
         told = any(each.name == name and not each.passed for each in self._told.values())
         return told and not self.agents
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of the sub-agents at work."""
+        """The names of the running subagents."""
         at_work = (each for each in self._told.values() if each.name == AGENT and each.passed)
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
