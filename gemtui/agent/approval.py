@@ -17,22 +17,22 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 SAID_NO = "The user said no"
 """The start of what the model reads when a person denies a call."""
 UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
-"""Why a run was ended: none of its calls could have been asked about."""
+"""The reason for ending a run none of whose calls could have been asked about."""
 PASSED = "a tool ran that never passed its gate"
-"""Why a run was ended: its gate did not hold."""
+"""The reason for ending a run whose gate did not hold."""
 ALTERED = "a tool ran with other arguments than were allowed: another hook changed them"
-"""Why a run was ended: a call ran with arguments that nobody had approved."""
+"""The reason for ending a run after a call with arguments that nobody approved."""
 DIFFERS = "a file differs from what was approved: `gemtui runs show` has both texts"
-"""Why a run was ended: an approved write turned out differently.
+"""The reason for ending a run after an approved write turned out differently.
 
 The differences are in `GateFolder.differences`.
 """
 MOVED = "the folder of the run was moved, removed or shut, and no hook can run without it"
-"""Why a run was ended: its questions can no longer be asked."""
+"""The reason for ending a run whose questions can no longer be asked."""
 
 
 class Away(StrEnum):
-    """What happens to a question while nobody is there to answer it."""
+    """The ways to treat a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"

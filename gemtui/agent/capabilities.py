@@ -37,12 +37,12 @@ ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
 """The names in `MODELS` that are aliases for another model."""
 
 STREAM_JSON = "stream-json"
-"""The output format that a run needs; CLIs before 0.11 lack it (assets/gemini-cli.md#events)."""
+"""A run's output format, new in CLI 0.11 (assets/gemini-cli.md#events)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the CLI's command line accepts; `flags` are without their dashes."""
+    """The features of the CLI's command line; `flags` are without their dashes."""
 
     flags: frozenset[str]
     output_formats: tuple[str, ...] = ()

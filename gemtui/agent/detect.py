@@ -45,7 +45,7 @@ _IDLE = 0.03
 
 
 class FoundBy(StrEnum):
-    """How the CLI was found."""
+    """The ways in which the CLI can be found."""
 
     CALLER = "caller"
     """Named by the caller."""

@@ -17,7 +17,7 @@ from gemtui.transcript.model import Usage
 
 
 class ResultStatus(StrEnum):
-    """How a tool call ended, according to the stream."""
+    """The status of a finished tool call in the stream."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -25,7 +25,7 @@ class ResultStatus(StrEnum):
 
 
 class DoneStatus(StrEnum):
-    """How a run ended, according to its `done` event."""
+    """The status of a finished run in its `done` event."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -182,7 +182,7 @@ class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
         return cast(Name, _TYPES[type(self.payload)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the event as JSON: `{type, agent, timestamp, sessionId, payload, metadata?}`."""
+        """Return the event's JSON: `{type, agent, timestamp, sessionId, payload, …}`."""
         event = {
             "type": self.type,
             "agent": self.agent,

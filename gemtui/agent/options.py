@@ -443,7 +443,7 @@ class AgentOptions:
                 raise _wrong("include_directories", f"{path} is no folder", ": ")
 
 
-# --- what is declared ----------------------------------------------------------------------------
+# --- declarations --------------------------------------------------------------------------------
 
 
 @cache

@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Abort(StrEnum):
-    """How quickly to end a run."""
+    """The speeds at which a run can be ended."""
 
     TERM = "term"
     """SIGTERM to the whole tree, and SIGKILL after the grace period."""
@@ -137,7 +137,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How the process of a run ended.
+    """The exit record of a run's process.
 
     * `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
       end, and `problem` says why.
@@ -318,7 +318,7 @@ class RunFolder:
         write_whole(self.path / "reserve", (bytes(RESERVE),))
 
     def tell_full(self) -> None:
-        """If the disk is full, say at the end of stderr that output is missing.
+        """Note at the end of stderr that output is missing, if the disk is full.
 
         Trying to write a little more is the only test that respects quotas, too.
         """

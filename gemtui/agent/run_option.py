@@ -34,7 +34,7 @@ class OptionKind(Enum):
 
 
 class Kept(Enum):
-    """Where the value is saved for later runs."""
+    """The place where a value is saved for later runs."""
 
     NOWHERE = auto()
     """Nowhere: it belongs to one folder, session or process."""

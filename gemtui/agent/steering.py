@@ -121,7 +121,7 @@ class Steering:
         """Return the messages and the prompt queue of a run."""
         return cls(run.path / "steering")
 
-    # --- words -----------------------------------------------------------------------------------
+    # --- messages --------------------------------------------------------------------------------
 
     def say(self, text: str) -> Word:
         """Send the agent a message, which it reads with its next tool result.
@@ -230,7 +230,7 @@ class Steering:
         sent = {each.id for each in files if each.state == "sent"}
         return len(words) + len({each.id for each in files} - sent)
 
-    # --- prompts that wait behind a run that has ended -----------------------------------------
+    # --- the queue of an ended run -------------------------------------------------------------
 
     def sending(self) -> AbstractContextManager[bool]:
         """Lock the right to send the run's queue; False = another process holds it.
@@ -298,7 +298,7 @@ class Steering:
                 place = file._replace(place=to._last() + 1)
                 (self.path / file.name).rename(to.path / place.name)
 
-    # --- the options with which what waits is sent ---------------------------------------------
+    # --- options for sending the queue ---------------------------------------------------------
 
     def options(self) -> Mapping[str, Any] | None:
         """Return the options for runs that begin with these prompts; None = none are set."""

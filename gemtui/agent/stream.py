@@ -65,7 +65,7 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How the process of a run ended.
+    """The end of a run's process, with everything that its last events need.
 
     `code`: as `Popen.returncode`, negative = signal; None = it could not be started, and `problem`
     says why. `aborted`: gemtui was asked to end it. `limit`: the limit that ended it, if any;

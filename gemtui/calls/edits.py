@@ -164,7 +164,7 @@ def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
 
     `many`: the number of lines of the text.
     """
-    from rapidfuzz.distance import Levenshtein  # pays off only here, and takes time to load
+    from rapidfuzz.distance import Levenshtein  # slow to import, and needed only here
 
     size, plain = length(text), units(without_blanks(text))
     raw = units(text)

@@ -168,7 +168,7 @@ def digest(data: bytes) -> str:
 
 
 def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    from gemtui.calls.shell.parser import unwrapped  # its grammar takes time to load
+    from gemtui.calls.shell.parser import unwrapped  # slow to import
 
     given = str(arguments["command"])
     runs = unwrapped(given)

@@ -243,7 +243,7 @@ _FOLDED_FOLDERS = {name.lower(): why for name, why in _FOLDERS.items()}
 _PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.items()]
 
 
-# --- what a change of settings does --------------------------------------------------------------
+# --- changes of settings -------------------------------------------------------------------------
 
 
 def gives(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _DROPPED = "its earlier content is no longer kept"
 
 
 class Action(StrEnum):
-    """What to do with a file."""
+    """The actions of a plan on a file."""
 
     RESTORE = "restore"
     REMOVE = "remove"

@@ -31,7 +31,7 @@ class FileState(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why an UNKEPT file is not kept, such as "too large"."""
+        """The reason for not keeping an UNKEPT file, such as "too large"."""
         return self.content.partition(":")[0]
 
 

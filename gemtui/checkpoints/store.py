@@ -70,7 +70,7 @@ _TABLES = """
 
 
 class Reason(StrEnum):
-    """Why a checkpoint was taken."""
+    """The reasons for taking a checkpoint."""
 
     PROMPT = "prompt"
     CALL = "call"
@@ -300,7 +300,7 @@ class Store:
     def _forget_gone(self) -> None:
         self._database.execute("delete from tree where state = ? and indexed < 1", (GONE.encode(),))
 
-    # --- the index with which git finds changes ------------------------------------------------
+    # --- git's index ---------------------------------------------------------------------------
 
     def git_index(self) -> GitIndex | None:
         """Return the index that has the files of the newest tree; None = there is none."""

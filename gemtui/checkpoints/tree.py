@@ -108,7 +108,7 @@ def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
     return any(name == each or name.startswith(each + b"/") for each in folders)
 
 
-# --- by git ---------------------------------------------------------------------------------------
+# --- with git -------------------------------------------------------------------------------------
 
 
 def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Listing | None:

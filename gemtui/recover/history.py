@@ -1,4 +1,4 @@
-"""Find the records of one file in stored sessions, whatever became of it since."""
+"""Find the records of one file in stored sessions, whatever happened to it since."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _before_later(records: Sequence[Record]) -> Record | None:
     return replace(first, shown=Whole(text=first.shown.before), writes=False, certain=False)
 
 
-# --- which file a call names ---------------------------------------------------------------------
+# --- files named by calls ------------------------------------------------------------------------
 
 
 class _Named:
@@ -139,7 +139,7 @@ class _Moved:
         return False
 
 
-# --- which sessions name it ----------------------------------------------------------------------
+# --- sessions ------------------------------------------------------------------------------------
 
 
 def _records(
@@ -217,7 +217,7 @@ def _record(
     )
 
 
-# --- what a call shows ---------------------------------------------------------------------------
+# --- evidence in a call --------------------------------------------------------------------------
 
 
 def _seen(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:

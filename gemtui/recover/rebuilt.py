@@ -91,7 +91,7 @@ class RebuiltLine:
 
 GAP = RebuiltLine()
 _LONGEST = 20_000
-"""Most lines that are compared, which quickly takes more time."""
+"""Most lines to compare, since the time for it grows fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

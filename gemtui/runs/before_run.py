@@ -203,7 +203,7 @@ def _notice(
     return RunNotice(setting, file, str(kind), follows, digest, own)
 
 
-# --- what the last run was told ------------------------------------------------------------------
+# --- the last run's report -----------------------------------------------------------------------
 
 
 def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:

@@ -32,7 +32,7 @@ _FLAGS = ("gemtui doctor says what this Gemini CLI takes", "update Gemini CLI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a run failed: a headline, and what a person can do about it, best first."""
+    """The cause of a failed run: a headline, and ways out, the best first."""
 
     headline: str
     ways_out: tuple[str, ...] = ()

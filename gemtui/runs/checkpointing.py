@@ -166,7 +166,7 @@ class RunCheckpoints:
             self._tell(problem=str(error), phase=CheckpointPhase.READY)
             raise error
 
-    # --- what the run does ---------------------------------------------------------------------
+    # --- activity of the run -------------------------------------------------------------------
 
     def _read(self) -> bool:
         """Read new output; return whether there was any."""
@@ -181,7 +181,7 @@ class RunCheckpoints:
 
     def _look_at_prompts(self) -> None:
         """Check for queued prompts, which a run that asks sends in the same process."""
-        from gemtui.agent.steering import Steering  # which most runs don't need
+        from gemtui.agent.steering import Steering  # most runs don't need it
 
         sent = sum(not each.run for each in Steering.of(self._folder).sent())
         if sent > self._sent:

@@ -58,7 +58,7 @@ class Asked:
 
     @property
     def refusal(self) -> str | None:
-        """Why it can't be approved, as a clause; None = it can."""
+        """The reason why it can't be approved, as a clause; None = it can."""
         wanted = None if self.changed is None else self.changed.arguments.get("content")
         return self.runs.refusal(wanted if isinstance(wanted, str) else None)
 
@@ -133,7 +133,7 @@ class Conversation:
         now = self.asked(asked.question, changed)
         return None if now == asked else now
 
-    # --- answers: each raises OSError where it can't be written --------------------------------
+    # --- answers; each raises OSError if it can't be written -----------------------------------
 
     def allow(self, asked: Asked) -> Given:
         """Approve the call as it is shown. Raises ValueError if it can't be approved."""

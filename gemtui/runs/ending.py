@@ -21,7 +21,7 @@ class RunState(StrEnum):
 
 
 class Status(StrEnum):
-    """How a run ended, in more detail than the CLI reports."""
+    """The status of an ended run, in more detail than the CLI reports."""
 
     OK = "ok"
     WARNING = "warning"

@@ -237,7 +237,7 @@ class FileTracker:
         removed = None if before is None else content_diff("", before, "").removed
         return replace(row, letter=Letter.DELETED, added=0, removed=removed, net=True, note="")
 
-    # --- what was ------------------------------------------------------------------------------
+    # --- the former state ----------------------------------------------------------------------
 
     def _existed(self, path: Path) -> bool | None:
         return None if self._before is None else self._before.existed(path)

@@ -182,7 +182,7 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
         yield encode(record) + b"\n"
 
 
-# --- where it belongs ----------------------------------------------------------------------------
+# --- location ------------------------------------------------------------------------------------
 
 
 def _chats(session: Summary, home: Path) -> Path:

@@ -356,7 +356,7 @@ class Gate:
         with suppress(OSError):  # does not affect whether the run continues
             self._files.was_hooked(self._hooked, call)
 
-    # --- what a person says meanwhile ------------------------------------------------------------
+    # --- messages and prompts --------------------------------------------------------------------
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
         """Pass on what the person sent; nothing for a session that a command started."""

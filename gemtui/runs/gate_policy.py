@@ -71,7 +71,7 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How to handle a call, and why.
+    """The way to handle a call, with the reason.
 
     `why`: one sentence; for a denial, the message to the model. `rule`: the user's own rule that
     lets it run unasked, as text; "" = it is none of theirs.

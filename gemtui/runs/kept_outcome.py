@@ -23,7 +23,7 @@ _RULES = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
-    """How a run ended, and how many of its tool calls were denied or failed.
+    """The status of an ended run, with the numbers of denied and failed tool calls.
 
     `sizes`: bytes of stdout and stderr that it is based on.
     """

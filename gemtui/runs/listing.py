@@ -96,7 +96,7 @@ class Run:
 
     @property
     def end(self) -> Status | None:
-        """How it ended, judging by its exit until its outcome is read."""
+        """The status of an ended run, judging by its exit until its outcome is read."""
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
         late = self.exit is not None and self.exit.limit in ("timeout", "idle")

@@ -55,7 +55,7 @@ _DETAIL = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run ended.
+    """The outcome of a run, for a person.
 
     `headline`: a line written by gemtui. `detail`: the original message, raw and foreign, possibly
     empty. `ways_out`: what a person can do, the best first. `until`: when the quota that stopped
@@ -80,7 +80,7 @@ class RunProgress:
         self.request = request
         self.done: Done | None = None
         self.ended: datetime | None = None
-        """When it ended."""
+        """The time of its end."""
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
@@ -274,7 +274,7 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
             return _succeeded(progress, stderr)
 
 
-# --- tools that were refused ---------------------------------------------------------------------
+# --- denied tools --------------------------------------------------------------------------------
 
 _BY_TOOL = "refused by the tool itself: a command substitution"
 _SAID_NO = "you said no"
@@ -329,7 +329,7 @@ def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
         yield from _ALLOW if others != {_BY_TOOL} else (_REWORD,)
 
 
-# --- one ending each -----------------------------------------------------------------------------
+# --- endings -------------------------------------------------------------------------------------
 
 
 def _interrupted() -> RunOutcome:

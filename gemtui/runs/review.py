@@ -249,7 +249,7 @@ def _notes(record: RecordedCalls) -> Iterator[str]:
     yield from record.notes()
 
 
-# --- in words -------------------------------------------------------------------------------------
+# --- descriptions ---------------------------------------------------------------------------------
 
 
 def _file(file: ReviewedFile) -> dict[str, Any]:

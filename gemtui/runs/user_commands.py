@@ -66,7 +66,7 @@ class UserCommands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFailure:
-    """Why a command failed.
+    """The failure of a command.
 
     `setting`: `on_ask`, `on_end`, or `settings`. `words`: the command's words. `why`: a clause.
     `told`: the user has been notified.

@@ -39,7 +39,7 @@ class CommandPlace:
 
 
 class Operands(Enum):
-    """How to check the words of a command that are not options."""
+    """The ways to check the words of a command that are not options."""
 
     FILES = auto()
     """They are or may be files, all of which have to be inside the project."""

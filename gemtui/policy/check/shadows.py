@@ -226,7 +226,7 @@ def _situations(modes: Sequence[str], interactive: bool | None) -> _Situations:
     return frozenset(product(modes or MODES, asked))
 
 
-# --- one rule over another -----------------------------------------------------------------------
+# --- precedence ----------------------------------------------------------------------------------
 
 
 def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:

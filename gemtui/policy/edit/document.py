@@ -78,7 +78,7 @@ class Document:
         """Run the checks now, which takes a while for a large file."""
         self.problems  # noqa: B018
 
-    # --- what it says ------------------------------------------------------------------------
+    # --- contents ----------------------------------------------------------------------------
 
     @cached_property
     def rules(self) -> tuple[RuleEntry, ...]:

@@ -84,7 +84,7 @@ class Opened:
     seen: str
 
 
-# --- which there are -----------------------------------------------------------------------------
+# --- listing -------------------------------------------------------------------------------------
 
 
 def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tuple[PolicyFile, ...]:
@@ -235,7 +235,7 @@ def _back_up(path: Path, data: bytes) -> None:
     backup.chmod(path.stat().st_mode & 0o777)
 
 
-# --- ours ----------------------------------------------------------------------------------------
+# --- gemtui's own policies -----------------------------------------------------------------------
 
 
 def create(name: str, text: str = "") -> Opened:

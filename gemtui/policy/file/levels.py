@@ -19,7 +19,7 @@ from gemtui.policy.model.tool_catalog import nearest, problem_with
 
 
 class Level(StrEnum):
-    """How freely a capability may be used."""
+    """The levels of freedom in using a capability."""
 
     ALLOW = "allow"
     ASK = "ask"

@@ -137,7 +137,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
     return below if below == len(lines) or not lines[below].strip() else kept
 
 
-# --- where rules begin and end -------------------------------------------------------------------
+# --- boundaries of rules -------------------------------------------------------------------------
 
 
 class _Line(StrEnum):

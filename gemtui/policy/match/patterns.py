@@ -120,7 +120,7 @@ class Pattern:
 _in_halves = lru_cache(maxsize=2)(in_halves)
 
 
-# --- how long a search may take ------------------------------------------------------------------
+# --- cost of a search ----------------------------------------------------------------------------
 
 
 class _Effort(NamedTuple):
@@ -193,7 +193,7 @@ def _first(node: Node) -> Ranges:
     return ANY
 
 
-# --- what every match holds ----------------------------------------------------------------------
+# --- literals in every match ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ ARGUMENT = 120
 
 
 class CallStatus(StrEnum):
-    """How a recorded call ended."""
+    """The status of a finished recorded call."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"

@@ -316,7 +316,7 @@ def _root(done: CallGroup, place: WrittenFile) -> str:
     return place.root or (f"{str(done.project).rstrip('/')}/" if done.project else "")
 
 
-# --- all else ------------------------------------------------------------------------------------
+# --- other tools ---------------------------------------------------------------------------------
 
 _OPENS = {
     "web_fetch": "any address, with whatever the model sends along",
