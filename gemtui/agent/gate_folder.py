@@ -95,11 +95,17 @@ class GateFolder:
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
     def lets_pass(self, number: int, call: PassedCall) -> None:
-        """Record call `number` that a rule of the user's allowed. Raises OSError."""
+        """Record a call that a rule of the user's allowed, as number `number` of its kind.
+
+        Raises OSError.
+        """
         write_once(self._place("passed", number), call, LARGEST)
 
     def was_hooked(self, number: int, call: HookedCall) -> None:
-        """Record call `number` that another hook changed. Raises OSError."""
+        """Record a call that another hook changed, as number `number` of its kind.
+
+        Raises OSError.
+        """
         write_once(self._place("hooked", number), call, LARGEST)
 
     def answer_to(self, number: int) -> Approval | None:

@@ -28,9 +28,9 @@ class Task(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The outcome of tasks: the files that are as they should be, and other failures.
+    """The outcome of tasks.
 
-    `failed` maps each remaining file to the reason.
+    `paths`: the files that are now as planned. `failed`: maps the others to the reason.
     """
 
     paths: frozenset[bytes]

@@ -54,7 +54,7 @@ def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
 
 
 def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
-    """Yield all hunks in order, those that both lists contain only once."""
+    """Yield all hunks in order; one that is in both lists comes once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
         [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],

@@ -86,7 +86,7 @@ class ProjectFiles:
             return None
 
     def state(self, name: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
-        """Return a file's state and facts; None as facts if it is gone.
+        """Return a file's state, and its facts unless it is gone or unreadable.
 
         `store`: keeps the file's content, if given.
         """

@@ -81,7 +81,7 @@ def _used_last(folder: Path) -> float:
 
 
 def _newest(folder: Path, step: int) -> frozenset[int]:
-    """Return the ids to keep in a step: the newest half, the next half, at last none."""
+    """Return the ids to keep in a step: the newest half, or none in the last step."""
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
         ids = [each.id for each in store.checkpoints()]
         return frozenset(ids[(len(ids) + 1) // 2 :] if step < _ROUNDS else ())

@@ -43,7 +43,7 @@ class ScanStep:
     """Some calls, with the progress of the scan.
 
     `done` of `total` sessions have been read; `calls` belong to the next one, or are the last ones
-    of the session that completed `done`. `problem`: why a session could not be read, or not
+    of the session that `done` has just counted. `problem`: why a session could not be read, or not
     completely.
     """
 

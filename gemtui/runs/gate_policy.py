@@ -130,7 +130,7 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """Yield the spellings of the real file, absolute and relative, if it has others."""
+        """Yield the call with the spellings of the real file, unless it names that file."""
         path = None if effect is None else effect.path
         if effect is None or path is None:
             return

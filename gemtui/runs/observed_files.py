@@ -23,9 +23,9 @@ MOST = 200
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
     """Yield, at every change, the files seen so far with the times of their changes.
 
-    The first one comes first; times are those of `changed_at`. Folders, hidden files, files ignored
-    by git's rules and those of tools and package managers are left out. Ends if the system can't
-    watch the folder, beyond `most` files, and immediately if it is `too_large`.
+    They are in the order of their first changes; times are those of `changed_at`. Folders, hidden
+    files, files ignored by git's rules and those of tools and package managers are left out. Ends
+    if the system can't watch the folder, beyond `most` files, and immediately if it is `too_large`.
     """
     if not is_folder(folder) or too_large(folder):
         return

@@ -110,7 +110,7 @@ class RunProgress:
 
     @property
     def unsettled(self) -> int:
-        """Number of calls whose end is unknown, from both events and disk."""
+        """Number of open calls whose result neither events nor the disk show."""
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:

@@ -197,7 +197,7 @@ def _undo_files(
 def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
     """Return when a prompt was given, judging by the calls known to checkpoints.
 
-    In seconds since 1970. No call that is known to be older is as late.
+    In seconds since 1970; later than every call that is known to be older.
     """
     numbers = {each.use: each.prompt for each in placed}
     known = [
@@ -211,7 +211,7 @@ def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
 
 
 def require_idle(folder: Path) -> None:
-    """Raise UndoError while a run is working in a folder: it may depend on the files."""
+    """Raise UndoError while a run is working in a folder, since it may need the files."""
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:

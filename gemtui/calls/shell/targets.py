@@ -33,7 +33,7 @@ _LONGEST: Final = 1024
 _MOST_FOLDERS: Final = 8
 """Most folders that a command may run in before its folder counts as unknown."""
 _MOST_WORDS: Final = 64
-"""Words that braces are expanded to."""
+"""Most words that braces are expanded to."""
 _MOST_ENTRIES: Final = 1000
 """Entries of a folder that are matched against a pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
