@@ -177,7 +177,7 @@ def command_of(
     """
     options.check()
     known = machine.capabilities
-    said = remarks(options.policies, options.approval_mode)
+    warnings = remarks(options.policies, options.approval_mode)
     ruled = rules(options.tools)
     older = None if known.knows("policy") else _older(options, machine, ruled)
     files = _policy_files(ruled) if older is None else {}
@@ -209,7 +209,7 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
-        notes=(*_notes(options, machine, ruled, older), *said, *_at_home(machine)),
+        notes=(*_notes(options, machine, ruled, older), *warnings, *_at_home(machine)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
         tools_in_settings=older is not None and bool(older.settings),
         ask=options.asks,
@@ -397,7 +397,7 @@ def _notes(
         yield f"headless runs can't ask: ask means deny{safe}"
     if options.tools.asks_unnamed:
         yield "no approval mode is named: a level that is not named asks, until a mode decides it"
-    if options.approval_mode is ApprovalMode.PLAN and _wants_allow(options):
+    if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
     if older is not None:
         yield from older.notes
@@ -420,7 +420,7 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
         )
 
 
-def _wants_allow(options: AgentOptions) -> bool:
+def _requests_allow(options: AgentOptions) -> bool:
     levels = options.permissions
     allowed = levels is not None and "allow" in (
         levels.file_write,

@@ -55,11 +55,11 @@ def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
             values = tomllib.loads(read_small(path, _LARGEST).decode())
         except (OSError, ValueError, RecursionError):
             continue
-        prompt, said = values.get("prompt"), values.get("description", "")
-        if isinstance(prompt, str) and isinstance(said, str):
+        prompt, description = values.get("prompt"), values.get("description", "")
+        if isinstance(prompt, str) and isinstance(description, str):
             yield CustomCommand(
                 name=_name(path.relative_to(place)),
-                description=said,
+                description=description,
                 project=project,
                 runs_shell="!{" in prompt,
             )

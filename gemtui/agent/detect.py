@@ -39,7 +39,7 @@ LONGEST = 30.0
 _NAME = "gemini"
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
-_LOOK_AGAIN = 1.0
+_CHECK_AGAIN = 1.0
 _IDLE = 0.03
 """CPU seconds between two checks; a process that used less counts as waiting."""
 
@@ -218,7 +218,7 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
             # less than before means that a child ended, so there was work
             if 0 <= computed - before < _IDLE or monotonic() >= latest:
                 raise
-        limit = min(_LOOK_AGAIN, limit)
+        limit = min(_CHECK_AGAIN, limit)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
@@ -228,8 +228,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _version(cli: Path, said: str) -> CliAnswer:
-    found = _VERSION.findall(said)
+def _version(cli: Path, output: str) -> CliAnswer:
+    found = _VERSION.findall(output)
     if not found:
         return CliAnswer(problem=f"{cli} --version named no version")
     return CliAnswer(text=found[-1])

@@ -30,7 +30,7 @@ from gemtui.jsonfile import read_as, write_once
 
 T = TypeVar("T")
 LARGEST = 192_000_000
-"""Largest question or answer, in bytes; larger ones are not read, nor allowed."""
+"""Largest question or answer, in bytes; larger ones are neither read nor allowed."""
 
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")

@@ -54,7 +54,7 @@ class LegacyFlags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
+class _ToolRules:
     """The rules that decide about one tool.
 
     `prefixes`: prefixes of commands that are allowed before `last` decides.
@@ -94,16 +94,16 @@ def legacy_flags_for(rules: Iterable[Rule], mode: ApprovalMode | None) -> Legacy
     mode = mode or ApprovalMode.DEFAULT
     here = [rule for rule in rules if _counts(rule, mode)]
     here.sort(key=lambda rule: -rule.effective)
-    sayable = [rule for rule in here if _why_not(rule) is None]
-    unsaid = [rule for rule in here if _why_not(rule) is not None]
-    stands = {tool: _standing(tool, sayable, unsaid, mode) for tool in _names(here)}
-    rest = _standing("*", sayable, unsaid, mode)
-    words = (word for tool, found in stands.items() for word in found.words(tool))
+    expressible = [rule for rule in here if _why_not(rule) is None]
+    others = [rule for rule in here if _why_not(rule) is not None]
+    by_tool = {tool: _rules_of_tool(tool, expressible, others, mode) for tool in _names(here)}
+    rest = _rules_of_tool("*", expressible, others, mode)
+    words = (word for tool, found in by_tool.items() for word in found.words(tool))
     return LegacyFlags(
         allowed=() if mode is ApprovalMode.YOLO else tuple(words),
-        exclude=tuple(tool for tool, found in stands.items() if found.shut),
-        core=tuple(tool for tool, found in stands.items() if found.open) if rest.shut else None,
-        notes=tuple(_notes(unsaid, rest)),
+        exclude=tuple(tool for tool, found in by_tool.items() if found.shut),
+        core=tuple(tool for tool, found in by_tool.items() if found.open) if rest.shut else None,
+        notes=tuple(_notes(others, rest)),
     )
 
 
@@ -138,24 +138,24 @@ def _why_not(rule: Rule) -> str | None:
     return None
 
 
-def _standing(
-    tool: str, sayable: Sequence[Rule], unsaid: Sequence[Rule], mode: ApprovalMode
-) -> _Standing:
+def _rules_of_tool(
+    tool: str, expressible: Sequence[Rule], others: Sequence[Rule], mode: ApprovalMode
+) -> _ToolRules:
     """Return the rules that decide about a tool, or "*" for tools that no rule names.
 
     Raises OptionError for a rule whose denials would be lost.
     """
     prefixes: list[str] = []
     last = None
-    for rule in sayable:
+    for rule in expressible:
         if not _meets(rule, tool):
             continue
         if not rule.command_prefixes:
             last = rule
             break
         prefixes += rule.command_prefixes
-    found = _Standing(prefixes=tuple(dict.fromkeys(prefixes)), last=last)
-    if lost := next((rule for rule in unsaid if _lost(rule, tool, found)), None):
+    found = _ToolRules(prefixes=tuple(dict.fromkeys(prefixes)), last=last)
+    if lost := next((rule for rule in others if _lost(rule, tool, found)), None):
         raise _refusal(lost, str(_why_not(lost)))
     if prefixes and mode is ApprovalMode.YOLO and last and last.decision is not Decision.ALLOW:
         raise _refusal(last, "that some commands run and others don't in mode yolo")
@@ -166,7 +166,7 @@ def _meets(rule: Rule, tool: str) -> bool:
     return not {tool, "*"}.isdisjoint(_tools(rule))
 
 
-def _lost(rule: Rule, tool: str, found: _Standing) -> bool:
+def _lost(rule: Rule, tool: str, found: _ToolRules) -> bool:
     """Return whether calls would run that a rule that can't be expressed denies."""
     if rule.decision is Decision.ALLOW or found.shut:
         return False
@@ -190,8 +190,8 @@ def _place(rule: Rule) -> str:
     return f"{rule.source}: rule {rule.index}" if rule.source else "a rule of this run"
 
 
-def _notes(unsaid: Iterable[Rule], rest: _Standing) -> Iterator[str]:
-    for rule in unsaid:
+def _notes(others: Iterable[Rule], rest: _ToolRules) -> Iterator[str]:
+    for rule in others:
         if rule.decision is Decision.ALLOW:
             yield (
                 f"{_place(rule)} allows nothing: this Gemini CLI can't be told {_why_not(rule)} "

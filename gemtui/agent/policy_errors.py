@@ -14,7 +14,7 @@ from pathlib import Path
 from gemtui.errors import OptionError
 from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
 
-_SAID = 3
+_SHOWN = 3
 
 
 def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
@@ -27,9 +27,9 @@ def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, .
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
-    said, rest = found[:_SAID], found[_SAID:]
+    shown, rest = found[:_SHOWN], found[_SHOWN:]
     more = (f"the policies have more warnings{_more(rest)}",) if rest else ()
-    return (*map(finding_words, said), *more)
+    return (*map(finding_words, shown), *more)
 
 
 def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:

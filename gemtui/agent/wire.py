@@ -138,10 +138,10 @@ def error(event: Part) -> WireError:
         or event.get("recoverable") is True
         or event.get("retryable") is True
     )
-    said = event.get("error")
+    plain = event.get("error")
     message = string(event.get("message")) or string(inner.get("message"))
     return WireError(
-        message=message or (said if isinstance(said, str) else ""),
+        message=message or (plain if isinstance(plain, str) else ""),
         code=string(code) or None,
         recoverable=recoverable,
     )
@@ -149,14 +149,14 @@ def error(event: Part) -> WireError:
 
 def result(event: Part) -> WireResult:
     """Parse a result object with the status words of all versions, in any case."""
-    said = error(event)
+    problem = error(event)
     stats = mapping(event.get("stats")) or mapping(event.get("usage"))
     duration = event.get("duration_ms", stats.get("duration_ms"))
     text = event.get("result", event.get("response"))
     return WireResult(
-        status=_done_status(event, said),
-        message=said.message,
-        code=said.code,
+        status=_done_status(event, problem),
+        message=problem.message,
+        code=problem.code,
         text=text if isinstance(text, str) else None,
         duration_ms=duration if type(duration) is int and duration > 0 else None,
         tokens=_tokens(stats),
@@ -183,14 +183,14 @@ _FATAL = {
 }
 
 
-def _done_status(event: Part, said: WireError) -> DoneStatus:
-    fatal = _FATAL.get(said.code or "")
+def _done_status(event: Part, problem: WireError) -> DoneStatus:
+    fatal = _FATAL.get(problem.code or "")
     if fatal is not None:
         return fatal
     known = _STATUSES.get(string(event.get("status")).lower())
     if known is not None:
         return known
-    return DoneStatus.ERROR if said.message else DoneStatus.SUCCESS
+    return DoneStatus.ERROR if problem.message else DoneStatus.SUCCESS
 
 
 def _tokens(stats: Part) -> Usage | None:

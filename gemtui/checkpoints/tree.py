@@ -115,18 +115,18 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> List
     """Return git's list; None if git fails."""
     top = _top(root)
     _make_private(private)
-    known, words, told = index, ("-d", "-m", "-o"), None
+    known, words, listed = index, ("-d", "-m", "-o"), None
     if known is not None and known.top == bytes(top):
         file = index_file(private, known.number)
         if known.number == 0 or _is_whole(file, known):
-            told = _ask(git, root, top, private, file, words)
-    whole = known is None or told is None
-    if known is None or told is None:
+            listed = _ask(git, root, top, private, file, words)
+    whole = known is None or listed is None
+    if known is None or listed is None:
         known = GitIndex(0, bytes(top), "")
-        told = _ask(git, root, top, private, index_file(private, 0), words)
-    if told is None:
+        listed = _ask(git, root, top, private, index_file(private, 0), words)
+    if listed is None:
         return None
-    names = set(filter(None, told.split(b"\0")))
+    names = set(filter(None, listed.split(b"\0")))
     folders = {name for name in names if name[-1:] == b"/"}
     notes = [NESTED] if folders else []
     tracked, ignored = _index(top), frozenset[bytes]()
@@ -172,14 +172,14 @@ def _ask(
     more = () if repository is None else _excludes(_common(repository) / "info" / "exclude")
     command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
     command += [*words, "--exclude-standard", *more]
-    with TemporaryFile() as told:
+    with TemporaryFile() as output:
         try:
             process = subprocess.Popen(
                 command,
                 cwd=FOLDER,
                 env=_environ(top, private, index),
                 stdin=subprocess.DEVNULL,
-                stdout=told,
+                stdout=output,
                 stderr=subprocess.DEVNULL,
             )
         except OSError:
@@ -191,8 +191,8 @@ def _ask(
                 return None
         finally:
             limit.cancel()
-        told.seek(0)
-        return told.read()
+        output.seek(0)
+        return output.read()
 
 
 def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:

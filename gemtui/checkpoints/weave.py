@@ -138,7 +138,7 @@ class Weave(Generic[Owner]):
     ) -> Iterator[Piece[Owner]]:
         """Yield the pieces between two lines that never changed.
 
-        A single piece is the difference from the first text; several ones also remove what others
+        A single piece is the difference from the first text; several also remove what others
         had written.
         """
         runs = list[tuple[Owner, list[int]]]()

@@ -215,7 +215,7 @@ class Redactor:
             while at >= 0:
                 end = at + len(literal)
                 before = text[at - 1 : at] if offset else ""
-                if not _goes_on(before) and (kind != "home" or not _goes_on(text[end : end + 1])):
+                if not _is_inner(before) and (kind != "home" or not _is_inner(text[end : end + 1])):
                     yield _Span(at + offset, end, kind)
                 at = text.find(literal, end)
 
@@ -326,7 +326,7 @@ def _order(span: _Span) -> tuple[int, bool, int]:
     return span.start, span.kind != "url-password", -span.end
 
 
-def _goes_on(char: str) -> bool:
+def _is_inner(char: str) -> bool:
     return char.isalnum() or char in ("_", "-")
 
 

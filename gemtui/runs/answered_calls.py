@@ -28,8 +28,8 @@ from gemtui.transcript.model import (
 from gemtui.transcript.rows import Row, of_rows, put_in
 from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
 
-_Said = Question | PassedCall | HookedCall
-_ByCall = dict[str | None, list[_Said]]
+_Record = Question | PassedCall | HookedCall
+_ByCall = dict[str | None, list[_Record]]
 """Maps the id of a call to the records about it."""
 _NONE = UnaskedCalls()
 _STATUS = {
@@ -59,7 +59,7 @@ class AnsweredCalls:
     ) -> Transcript:
         """Return the transcript with the answers; unchanged messages keep their outlines.
 
-        `unasked`: the gate's other records, beside the questions.
+        `unasked`: the gate's records other than questions.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -105,7 +105,7 @@ class AnsweredCalls:
         made = self._made.get(at)
         if made is None or made[0] is not line or made[1] != asked:
             blocks = tuple(
-                _told(block, by_call[block.id])
+                _with_records(block, by_call[block.id])
                 if isinstance(block, ToolCall) and block.id in by_call
                 else block
                 for block in message.blocks
@@ -183,15 +183,15 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
     answer, args = _answer(question)
     hooked = call.hooked or question.request.hooked
     args = call.args if call.hooked else args
-    told = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
+    answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
-        told = replace(told, display=asked_change(kind_of(call.name), args, call.output))
-    return told
+        answered = replace(answered, display=asked_change(kind_of(call.name), args, call.output))
+    return answered
 
 
-def _told(call: ToolCall, said: Sequence[_Said]) -> ToolCall:
+def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
     """Return the call with all records about it."""
-    for each in said:
+    for each in records:
         match each:
             case PassedCall():
                 call = replace(call, rule=_rule_words(each))

@@ -74,26 +74,26 @@ class ApprovedWrites:
         Otherwise a command may have changed the file after the tool wrote the approved text; the
         difference is recorded all the same.
         """
-        write = self._take(lambda each: each.key == key)
+        write = self._pop(lambda each: each.key == key)
         if write is None:
             return True
-        told = response if isinstance(response, Mapping) else {}
-        wanted = {write.effect.was} if told.get("error") else {write.effect.becomes}
-        return self._compare(write, wanted) or (not alone and _wrote(told, write.effect))
+        output = response if isinstance(response, Mapping) else {}
+        wanted = {write.effect.was} if output.get("error") else {write.effect.becomes}
+        return self._compare(write, wanted) or (not alone and _wrote(output, write.effect))
 
     def ended(self, id: str) -> bool:
         """Compare the disk after a call that no hook reported; False = a file differs."""
-        write = self._take(lambda each: each.id == id)
+        write = self._pop(lambda each: each.id == id)
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
 
     def close(self) -> bool:
         """Compare the remaining files once nothing runs; return False if one differs."""
         right = True
-        while (write := self._take(lambda _each: True)) is not None:
+        while (write := self._pop(lambda _each: True)) is not None:
             right &= self._compare(write, {write.effect.was, write.effect.becomes})
         return right
 
-    def _take(self, wanted: Callable[[_Write], bool]) -> _Write | None:
+    def _pop(self, wanted: Callable[[_Write], bool]) -> _Write | None:
         with self._lock:
             found = next(filter(wanted, self._open), None)
             if found is not None:

@@ -157,21 +157,21 @@ _HTTP = {
     429: replace(_cause("Too many requests, or the quota is used up (429)", *_LATER), quota=True),
 }
 
-_HTTP_SAID = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
+_HTTP_STATUS = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
 _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
 
 
-def cause_of(said: str, stderr: str, code: int | None) -> Cause:
+def cause_of(message: str, stderr: str, code: int | None) -> Cause:
     """Return the cause of a failed run.
 
-    `said`: its error message. `stderr`: its output there. `code`: as `Popen.returncode`; None = it
-    was not started.
+    `message`: its error message. `stderr`: its output there. `code`: as `Popen.returncode`; None =
+    it was not started.
     """
-    found = _by_words(said)
+    found = _by_words(message)
     if found is None and (number := signal_of(code)):
         return _cause(f"Gemini CLI was ended from outside ({_signal(number)})", *_AGAIN)
-    found = found or (None if _http(said, None) else _by_words(stderr))
-    status = _http(said, code)
+    found = found or (None if _http(message, None) else _by_words(stderr))
+    status = _http(message, code)
     return found or _by_status(status) or _by_code(code)
 
 
@@ -180,12 +180,12 @@ def _by_words(text: str) -> Cause | None:
     return next(matches, None)
 
 
-def _http(said: str, code: int | None) -> int | None:
+def _http(message: str, code: int | None) -> int | None:
     """Return the HTTP status behind a failure.
 
     It is in the message, or else in an exit code that can't mean anything else.
     """
-    found = _HTTP_SAID.search(said)
+    found = _HTTP_STATUS.search(message)
     if found:
         return int(found[1] or found[2])
     return code + 256 if code is not None and _FIRST_HTTP <= code <= _LAST_HTTP else None

@@ -29,14 +29,14 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
     Returns `live` itself if the session, or this run in it, can't be found. Reads files, so call it
     in a worker thread.
     """
-    told = list(live)
-    stored = stored_part(told, home, session_id) if session_id else ()
+    messages = list(live)
+    stored = stored_part(messages, home, session_id) if session_id else ()
     if not stored:
         return live
-    return Transcript.of(tuple(_woven(told, stored)), revision=live.revision + 1)
+    return Transcript.of(tuple(_woven(messages, stored)), revision=live.revision + 1)
 
 
-def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
+def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
     """Return the messages of one run in its stored session, the prompt first.
 
     () if it is not found. The run is identified by its tool calls, or without any by the texts.
@@ -47,12 +47,12 @@ def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[M
         with SessionLog(path) as log:
             log.refresh()
             transcript = transcript_of(log, in_flight=False)
-            prompts = max(1, sum(message.prompt for message in told))
-            found = (part for part in _parts(transcript, prompts) if _is_of(part, told))
+            prompts = max(1, sum(message.prompt for message in live))
+            found = (part for part in _parts(transcript, prompts) if _is_of(part, live))
             first = next(found, ())
-            if not first or _asked(first) == _asked(told):
+            if not first or _asked(first) == _asked(live):
                 return first
-            return next((part for part in found if _asked(part) == _asked(told)), first)
+            return next((part for part in found if _asked(part) == _asked(live)), first)
     except (GemtuiError, OSError):
         return ()
 
@@ -66,22 +66,22 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
             ends = [*ends[1:], start]
 
 
-def _is_of(part: Sequence[Message], told: Sequence[Message]) -> bool:
+def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
     """Return whether a stored part matches the stream: same calls, or same answer."""
-    theirs, ours = set(_ids(part)), set(_ids(told))
+    theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
-        return bool(theirs & ours) or (not theirs and _says_first(part, told))
+        return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
     texts = [text for message in part for text in _texts(message)]
-    said = "\n".join(text for message in told for text in _texts(message))
-    return bool(texts) and all(text in said for text in texts)
+    whole = "\n".join(text for message in live for text in _texts(message))
+    return bool(texts) and all(text in whole for text in texts)
 
 
-def _says_first(part: Sequence[Message], told: Sequence[Message]) -> bool:
+def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
     """Return whether a part without calls was stored before a call was cut off."""
     texts = [text for message in part for text in _texts(message)]
-    said = [text for message in told for text in _texts(message)]
+    shown = [text for message in live for text in _texts(message)]
     answered = any(message.author is Author.MODEL for message in part)
-    return answered and texts == said[: len(texts)] and _asked(part) == _asked(told)
+    return answered and texts == shown[: len(texts)] and _asked(part) == _asked(live)
 
 
 def _ids(messages: Sequence[Message]) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _asked(messages: Sequence[Message]) -> str:
 # --- weaving -----------------------------------------------------------------------------------
 
 
-def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
+def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
     """Yield the stream's messages in order, each with its counterpart's content.
 
     Content of the session alone comes before the next counterpart; no call and no text is shown
@@ -118,7 +118,7 @@ def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
     shown = _Shown()
-    for message in told:
+    for message in live:
         mate = _mate(message, left, places)
         if mate is None:
             kept = [shown.rest(message)]
@@ -136,9 +136,9 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
     Messages with other texts are left for their own counterparts: a stored answer may precede the
     call of an earlier one.
     """
-    said = "\n".join(_texts(message))
+    whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
-    silent = (at for at in before if all(text in said for text in _texts(left[at])))
+    silent = (at for at in before if all(text in whole for text in _texts(left[at])))
     return [*silent, mate]
 
 
@@ -151,9 +151,9 @@ class _Shown:
 
     def add(self, stored: Sequence[Message], message: Message) -> None:
         """Record that these were shown instead of `message`."""
-        said = "\n".join(_texts(message))
+        text = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
-        self._texts += [t for each in stored for t in _texts(each) if t not in said]
+        self._texts += [t for each in stored for t in _texts(each) if t not in text]
 
     def rest(self, message: Message) -> Message:
         """Return the message without content shown above it.
@@ -186,12 +186,12 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
     by_call = [places[id] for id in _ids([message]) if places.get(id) in left]
     if by_call:
         return min(by_call)
-    said = "\n".join(_texts(message))
+    whole = "\n".join(_texts(message))
     for at, stored in left.items():
         if any(_calls(stored)):
             return None
         texts = list(_texts(stored))
-        if texts and all(text in said for text in texts):
+        if texts and all(text in whole for text in texts):
             return at
     return _silent_mate(message, left, places)
 
@@ -216,16 +216,16 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     The others come right before it. The stream's text is kept if none of them has it.
     """
     mate = stored[-1]
-    told = {call.id: call for call in _calls(message)}
+    calls = {call.id: call for call in _calls(message)}
     blocks = [
-        _call(block, told.get(block.id)) if isinstance(block, ToolCall) else block
+        _call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block
         for block in mate.blocks
     ]
     if not message.prompt:
-        said = "\n".join(_texts(message))
-        if not any(text in said for each in stored for text in _texts(each)):
+        whole = "\n".join(_texts(message))
+        if not any(text in whole for each in stored for text in _texts(each)):
             blocks = [*(b for b in message.blocks if isinstance(b, Text)), *blocks]
-        blocks += [call for call in told.values() if call.id not in known]
+        blocks += [call for call in calls.values() if call.id not in known]
     return message_with(
         mate,
         id=message.id,
@@ -234,20 +234,20 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     )
 
 
-def _call(stored: ToolCall, told: ToolCall | None) -> ToolCall:
+def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
     """Return the stored call with the stream's duration, and its ending if needed.
 
     The stream's status decides whether a tool is hidden or does not exist, because that depends on
     the run's policy.
     """
-    if told is None:
+    if live is None:
         return stored
     unsure = stored.status is ToolStatus.UNCONFIRMED
-    judged = {told.status, stored.status} == {ToolStatus.DENIED, ToolStatus.ERROR}
+    judged = {live.status, stored.status} == {ToolStatus.DENIED, ToolStatus.ERROR}
     return replace(
         stored,
-        status=told.status if unsure or judged else stored.status,
-        output=stored.output if stored.output is not None or stored.error else told.output,
-        display=stored.display or told.display,
-        duration=told.duration or stored.duration,
+        status=live.status if unsure or judged else stored.status,
+        output=stored.output if stored.output is not None or stored.error else live.output,
+        display=stored.display or live.display,
+        duration=live.duration or stored.duration,
     )

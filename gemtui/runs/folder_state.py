@@ -184,5 +184,5 @@ def _facts(name: str) -> _Facts | None:
 def _same(facts: _Facts, entry: re.Match[bytes]) -> bool:
     """Return whether a file matches git's index, which stores 32 bits of its inode."""
     second, nano = map(int, entry["time"].split(b":"))
-    said = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)
-    return facts.regular and said == (facts.inode & _32_BITS, facts.size, facts.modified)
+    indexed = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)
+    return facts.regular and indexed == (facts.inode & _32_BITS, facts.size, facts.modified)

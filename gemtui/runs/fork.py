@@ -212,9 +212,9 @@ def _project_hash(session: Summary) -> str:
 
 
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
-    """Return an id and a file name that share their first letters with no other file.
+    """Return an id and a file name, with first letters that no other file has.
 
-    The CLI removes all files with the same ones at once (assets/gemini-cli.md#clean-up).
+    The CLI removes all files with the same first letters at once (assets/gemini-cli.md#clean-up).
     """
     taken = {path.stem[-8:] for path in chats.iterdir()}
     while (id := str(uuid4()))[:8] in taken:

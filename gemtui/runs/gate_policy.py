@@ -155,17 +155,17 @@ class GatePolicy:
             why = self._why_ask(call, effect, outcome.rule)
             if why is None:
                 return self._unasked_way(call, outcome)
-        told = self._asked.explain(call)
-        if told.tool_refuses is not None:
-            return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
+        reason = self._asked.explain(call)
+        if reason.tool_refuses is not None:
+            return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {reason.tool_refuses}")
         if outcome.decision is Decision.DENY:
-            return _denied(told.message)
+            return _denied(reason.message)
         if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
             return _denied(BUILD_FILE)
         admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
         if admin and outcome.decision is Decision.ASK_USER:
             return _denied("A rule of the administrator asks about it, whom no run can ask.")
-        return Judgement(way=Way.ASK, why=told.because if why is None else why)
+        return Judgement(way=Way.ASK, why=reason.because if why is None else why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
         """Return how to handle a call that needs no question."""

@@ -69,13 +69,13 @@ class GateServer:
         with connection, suppress(OSError, ValueError, RecursionError):
             if not _is_ours(connection):
                 return
-            said = json.loads(_line(connection))
-            event = said.get("event") if isinstance(said, dict) else None
+            message = json.loads(_line(connection))
+            event = message.get("event") if isinstance(message, dict) else None
             if isinstance(event, dict):
                 answer = self._answer(event, lambda: _is_gone(connection))
                 if answer is not None:
-                    told = json.dumps(answer, allow_nan=False)  # the CLI would allow invalid JSON
-                    connection.sendall(told.encode("ascii") + b"\n")
+                    line = json.dumps(answer, allow_nan=False)  # the CLI would allow invalid JSON
+                    connection.sendall(line.encode("ascii") + b"\n")
 
 
 def _line(connection: socket.socket) -> bytes:

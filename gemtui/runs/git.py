@@ -58,9 +58,9 @@ def _answer(process: subprocess.Popen[bytes], most: int) -> bytes | None:
     limit = Timer(_LIMIT, process.kill)
     limit.start()
     try:
-        said = process.stdout.read(most + 1)
-        if len(said) > most:
+        output = process.stdout.read(most + 1)
+        if len(output) > most:
             process.kill()
-        return said if process.wait() in _ANSWERED else None
+        return output if process.wait() in _ANSWERED else None
     finally:
         limit.cancel()

@@ -80,6 +80,6 @@ def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
     files = list(paths)
     given = b"\0".join(bytes(path) for path in files)
     words = ("check-ignore", "--no-index", "--stdin", "-z")
-    said = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
-    ignored = set((said or b"").split(b"\0"))
+    output = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
+    ignored = set((output or b"").split(b"\0"))
     return [path for path in files if bytes(path) not in ignored]

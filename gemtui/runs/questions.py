@@ -72,7 +72,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class UnaskedCalls:
-    """The gate's records of calls beside its questions.
+    """The gate's records of calls, apart from its questions.
 
     `passed`: allowed by a rule of the person's own. `hooked`: changed by another hook afterwards.
     """
@@ -122,10 +122,10 @@ class Questions:
         found = tuple(self._known[number] for number in sorted(self._known))
         if found != self.all:
             self.all = found
-        self._look_at_unasked()
+        self._read_unasked()
         return self.all
 
-    def _look_at_unasked(self) -> None:
+    def _read_unasked(self) -> None:
         passed, hooked = self._gate.passed(self._passed), self._gate.hooked(self._hooked)
         if passed or hooked:
             self._passed |= passed

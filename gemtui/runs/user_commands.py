@@ -41,7 +41,7 @@ FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
 """Seconds the supervisor may live on after its exit record, and between checks."""
-_SAID = 10_000
+_MOST_STDERR = 10_000
 """Bytes of a command's stderr that are read; the last line explains a failure."""
 
 
@@ -92,8 +92,8 @@ def start(
 
     `number`: the number of the question; 0 = the run has ended.
     """
-    told = (str(run.path), setting, str(number), *program)
-    words = python("-m", "gemtui.runs.user_commands", *told)
+    arguments = (str(run.path), setting, str(number), *program)
+    words = python("-m", "gemtui.runs.user_commands", *arguments)
     return subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -131,8 +131,8 @@ def take_untold() -> tuple[str, ...]:
     untold = [each for each in failures() if not each.told]
     for each in untold:
         with suppress(OSError):
-            told = CommandFailure(setting=each.setting, words=each.words, why=each.why, told=True)
-            write_again(_failure_file(each.setting), told, _LARGEST)
+            known = CommandFailure(setting=each.setting, words=each.words, why=each.why, told=True)
+            write_again(_failure_file(each.setting), known, _LARGEST)
     return tuple(clean_line(each.text) for each in untold)
 
 
@@ -165,7 +165,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
     if program is None:
         return NOT_FOUND
     home = Path.home()
-    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(given)
         stdin.seek(0)
         try:
@@ -174,7 +174,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
                 cwd=home if is_folder(home) else FOLDER,
                 stdin=stdin,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
                 start_new_session=True,
             )
         except OSError as error:
@@ -188,8 +188,8 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        said.seek(0)
-        lines = said.read(_SAID).decode("utf-8", "replace").split("\n")
+        stderr.seek(0)
+        lines = stderr.read(_MOST_STDERR).decode("utf-8", "replace").split("\n")
     if code == 0:
         return None
     why = next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -204,8 +204,8 @@ def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
     waiting = waiting_questions([find_run(run.path.parent, run.id)])
     found = (each for each in waiting if each.asked.question.number == number)
     question = next(found, None)
-    told = None if question is None else question.to_dict()
-    return None if told is None else {"version": 1, "event": "question", "question": told}
+    asked = None if question is None else question.to_dict()
+    return None if asked is None else {"version": 1, "event": "question", "question": asked}
 
 
 def _end(run: RunFolder) -> dict[str, Any]:
@@ -226,10 +226,10 @@ def main(words: list[str]) -> int:
 
     folder, setting, number, *program = words
     run = RunFolder(Path(folder))
-    told = _question(run, int(number)) if setting == ON_ASK else _end(run)
-    if told is None:
+    value = _question(run, int(number)) if setting == ON_ASK else _end(run)
+    if value is None:
         return 0
-    why = run_program(tuple(program), encode(told) + b"\n")
+    why = run_program(tuple(program), encode(value) + b"\n")
     if why is None:
         forget_failure(setting)
         return 0

@@ -87,7 +87,7 @@ class Reach:
         """
         operand = next((word for word in rest if not word.startswith("-")), "~")
         unknown = rest[-1:] == ["-"]
-        unknown = unknown or len(self.folders) > _MOST_FOLDERS or not self._is_looked_at(operand)
+        unknown = unknown or len(self.folders) > _MOST_FOLDERS or not self._is_checked(operand)
         led = [None if unknown else _real(operand, folder) for folder in self.folders]
         folders = dict.fromkeys((*(() if certain else self.folders), *led))
         return Reach(self.project, tuple(folders), self.left)
@@ -156,11 +156,11 @@ class Reach:
                 yield None
             for folder in self.folders:
                 for path in (each, *_matches(each, folder)):
-                    if not self._is_looked_at(path):
+                    if not self._is_checked(path):
                         raise _TooMuchError
                     yield _real(path, folder)
 
-    def _is_looked_at(self, path: str) -> bool:
+    def _is_checked(self, path: str) -> bool:
         return len(path) <= _LONGEST and next(self.left, None) is not None
 
 

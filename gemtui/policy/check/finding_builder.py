@@ -29,12 +29,12 @@ def warned(
     return FindingDraft(field, message, way_out, Severity.WARNING, mode)
 
 
-def findings(said: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
+def findings(drafts: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
     """Turn drafts about one rule into findings.
 
     `rule`: its number in the file, counted from 1; 0 = the file as a whole.
     """
-    for field, message, way_out, severity, mode in said:
+    for field, message, way_out, severity, mode in drafts:
         yield Finding(
             file=file,
             rule=rule,

@@ -328,10 +328,10 @@ def _fields_of_none(pieces: Iterable[Block]) -> bool:
 
     Another rule in its place would take them over.
     """
-    return any(_goes_on(above, below) for above, below in pairwise(pieces))
+    return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 
 
-def _goes_on(rule: Block, gap: Block) -> bool:
+def _has_stray_fields(rule: Block, gap: Block) -> bool:
     if rule.kind is not BlockKind.OFF or gap.kind is not BlockKind.GAP:
         return False
     lines = (line.strip() for line in gap.text.splitlines())
@@ -402,7 +402,7 @@ def _rule(text: str, source: str, number: int) -> Rule | None:
 def _changed(text: str, rule: Rule) -> str:
     """Return a rule's lines, with those fields changed that differ from `rule`."""
     table = _table(text) or {}
-    had, wanted = _said(table), said(rule)
+    had, wanted = _fields_in(table), said(rule)
     for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
         if _same(had.get(key), wanted.get(key)):
             continue
@@ -410,13 +410,13 @@ def _changed(text: str, rule: Rule) -> str:
             text = with_value(text, old, None) if new == key and old in table else text
         value = None if key not in wanted else _value(text, key, wanted[key])
         text = with_value(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
-    has = _said(_table(text) or {})
+    has = _fields_in(_table(text) or {})
     if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
         raise PolicyError("this rule is written in a way that can't be changed here: use an editor")
     return text
 
 
-def _said(table: dict[str, Any]) -> dict[str, Any]:
+def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
     """Return the fields like `said`, even without a decision or priority."""
     arguments, _unread = readable(table)
     rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})

@@ -222,8 +222,8 @@ def _encoded(text: str, path: Path) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        said = f"{path} can't be saved: it holds half of a character (a lone surrogate)"
-        raise PolicyError(said, path=path) from None
+        text_problem = f"{path} can't be saved: it holds half of a character (a lone surrogate)"
+        raise PolicyError(text_problem, path=path) from None
 
 
 def _back_up(path: Path, data: bytes) -> None:

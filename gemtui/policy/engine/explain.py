@@ -89,12 +89,12 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
         return f"The tool is not there, and a call of it fails as not found: {why}.{meant}"
     if not availability.found:
         return _hidden(availability.by.rule if availability.by else None)
-    said = _decided(evaluator, evaluation)
+    text = _decided(evaluator, evaluation)
     if availability.known.name != call.tool:
-        said += f" The name is an old one for {availability.known.name}, and still works."
+        text += f" The name is an old one for {availability.known.name}, and still works."
     if evaluation.decision is Decision.ASK_USER and not evaluator.interactive:
-        said += " Headless runs can't ask, so the call is denied."
-    return said
+        text += " Headless runs can't ask, so the call is denied."
+    return text
 
 
 def _near(name: str) -> str | None:
@@ -165,7 +165,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
                 why = min((reason for reason in reasons if reason), key=_weight)
                 yield Considered(rule=rule, matches=False, why=visible_line(why))
             continue
-        matches, why = _looked_at(fit, call, context)
+        matches, why = _match_of(fit, call, context)
         if decided is not None:
             matches, why = False, f"it comes after {rule_place(decided)}, which decided already"
         elif matches:
@@ -184,7 +184,7 @@ def _weight(reason: str) -> bool:
     return reason.startswith("it is for ")
 
 
-def _looked_at(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
+def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
     """Return whether a rule for the tool matches the call, and the reason."""
     if any(one.pattern is None for one in fit):
         hides = "" if context.availability.found else ", and hides it"

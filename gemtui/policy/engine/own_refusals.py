@@ -39,7 +39,7 @@ _BLOCKED = re.compile(
 """Lower-case names that no path of a tool may contain, with their DOS short forms."""
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""Texts of which every path contains one that is refused for its text alone."""
+"""Texts, one of which is in every path that is refused for its text alone."""
 
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
 """Places outside of the workspace that tools may use as well."""

@@ -75,7 +75,7 @@ def protected(
     """Return the decision after the engine's own protections; only allows change."""
     if evaluation.decision is not Decision.ALLOW:
         return evaluation
-    if "additional_permissions" in args and _wants_outside(args, workspace):
+    if "additional_permissions" in args and _requests_outside(args, workspace):
         note = "it asks for permissions outside the workspace"
         evaluation = _asked(evaluation, note)
     if evaluation.decision is Decision.ALLOW and edits:
@@ -133,7 +133,7 @@ def _followed(path: Path) -> Path:
         return path
 
 
-def _wants_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:
+def _requests_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:
     """Return whether the call requests access to files outside the workspace."""
     wanted = args["additional_permissions"]
     files = wanted.get("fileSystem") if isinstance(wanted, Mapping) else None

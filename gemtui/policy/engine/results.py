@@ -1,4 +1,4 @@
-"""The policy engine's input beside the rules, and its answers."""
+"""The policy engine's input apart from the rules, and its answers."""
 
 from __future__ import annotations
 

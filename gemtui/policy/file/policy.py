@@ -137,11 +137,11 @@ def _asked(checker: SafetyChecker) -> bool:
 
 def _rule_findings(rule: Rule) -> Iterator[Finding]:
     if field := kills(rule):
-        said = f"{field} is empty: Gemini CLI ends at once with such a rule"
-        yield _finding(rule.source, rule.index, field, said)
+        message = f"{field} is empty: Gemini CLI ends at once with such a rule"
+        yield _finding(rule.source, rule.index, field, message)
     if rule.tier is Tier.EXTENSION and not _kept(replace(rule, args_pattern=None)):
-        said = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
-        yield _finding(rule.source, rule.index, "", said)
+        message = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
+        yield _finding(rule.source, rule.index, "", message)
     for pattern in pattern_sources(rule):
         why = dropped(pattern) if pattern else None
         if why:

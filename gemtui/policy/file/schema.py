@@ -82,7 +82,7 @@ def _decision(value: Any) -> bool:
 def _whole_number(value: Any) -> bool:
     """Return whether JavaScript considers this an integer.
 
-    1.0 is one; 2**53 and more is none to the CLI's TOML reader.
+    1.0 is one; 2**53 and more is not one to the CLI's TOML reader.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

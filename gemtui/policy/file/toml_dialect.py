@@ -131,7 +131,7 @@ class _Reader:
         table = self._root
         while self._skip(_BETWEEN_LINES):
             self._key = ""
-            if self._took("["):
+            if self._accepts("["):
                 table = self._header()
             else:
                 self._assign(table)
@@ -147,15 +147,15 @@ class _Reader:
         self._at = found.end() if found else self._at
         return self._text[self._at : self._at + 1]
 
-    def _took(self, text: str) -> bool:
+    def _accepts(self, text: str) -> bool:
         """Skip this text if it is at the current position; return whether it was."""
         here = self._text.startswith(text, self._at)
         self._at += len(text) if here else 0
         return here
 
-    def _expect(self, text: str, said: str) -> None:
-        if not self._took(text):
-            raise self._error(f"{said} is expected")
+    def _expect(self, text: str, what: str) -> None:
+        if not self._accepts(text):
+            raise self._error(f"{what} is expected")
 
     def _error(self, message: str) -> TomlError:
         line = self._text.count("\n", 0, self._at) + 1
@@ -167,7 +167,7 @@ class _Reader:
 
     def _header(self) -> _Table:
         """Read a header after its first bracket; return the table of the next lines."""
-        many = self._took("[")
+        many = self._accepts("[")
         *above, last = self._keys()
         self._expect("]]" if many else "]", "]] at the end" if many else "] at the end")
         table = self._root
@@ -224,7 +224,7 @@ class _Reader:
 
     def _one_key(self) -> str:
         for quote in ('"', "'"):
-            if self._took(quote):
+            if self._accepts(quote):
                 return self._string(quote)
         start = self._at
         self._skip(_BARE_KEY)
@@ -236,14 +236,14 @@ class _Reader:
 
     def _value(self) -> _Value:
         for quote in ('"', "'"):
-            if self._took(3 * quote):
+            if self._accepts(3 * quote):
                 self._skip(_FIRST_LINE_END)
                 return _Value("string", self._string(3 * quote))
-            if self._took(quote):
+            if self._accepts(quote):
                 return _Value("string", self._string(quote))
-        if self._took("["):
+        if self._accepts("["):
             return _Value("list", self._list())
-        if self._took("{"):
+        if self._accepts("{"):
             return _Value("table", self._inline_table())
         return self._word()
 
@@ -295,7 +295,7 @@ class _Reader:
             start = self._at
             self._skip(_CONTENT[end])
             found.append(self._text[start : self._at])
-            if self._took(end):
+            if self._accepts(end):
                 return "".join(found)
             if not self._text.startswith("\\", self._at):
                 raise self._error("the string has no end, or holds a control character")
@@ -325,14 +325,14 @@ def _number(found: re.Match[str]) -> _Value:
 
 def _exists(found: re.Match[str]) -> bool:
     """Return whether the date or time is valid: months have 31 days, hours go to 24."""
-    said = found.groupdict()
-    day = said.get("day") or said.get("only_day") or said.get("any_day")
-    if day is not None and not (1 <= int(said["month"]) <= 12 and 1 <= int(day or 1) <= 31):
+    parts = found.groupdict()
+    day = parts.get("day") or parts.get("only_day") or parts.get("any_day")
+    if day is not None and not (1 <= int(parts["month"]) <= 12 and 1 <= int(day or 1) <= 31):
         return False
-    if said.get("day") and len(said["month"]) > 2:
+    if parts.get("day") and len(parts["month"]) > 2:
         return False
-    clock = [int(said[name] or 0) for name in ("hour", "minute", "second") if said.get(name)]
-    return not clock or _on_a_clock(clock, said["part"] or "")
+    clock = [int(parts[name] or 0) for name in ("hour", "minute", "second") if parts.get(name)]
+    return not clock or _on_a_clock(clock, parts["part"] or "")
 
 
 def _on_a_clock(clock: Sequence[int], part: str) -> bool:

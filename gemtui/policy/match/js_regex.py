@@ -183,7 +183,7 @@ class RegexParser:
             _fail("a `)` has no `(`")
         return tree
 
-    def _take(self, length: int = 1) -> str:
+    def _consume(self, length: int = 1) -> str:
         piece = self._text[self._at : self._at + length]
         self._at += length
         self._out.append(piece)
@@ -195,7 +195,7 @@ class RegexParser:
     def _choice(self) -> Node:
         options = [self._row()]
         while self._next() == "|":
-            self._take()
+            self._consume()
             options.append(self._row())
         return options[0] if len(options) == 1 else Alternation(tuple(options))
 
@@ -216,7 +216,7 @@ class RegexParser:
             return CharacterClass(self._class())
         if char == "\\":
             return self._escaped()
-        self._take()
+        self._consume()
         if char in "^$":
             return Assertion(char == "^")
         return CharacterClass(
@@ -238,9 +238,9 @@ class RegexParser:
             most = (int(braces[3]) if braces[3] else None) if braces[2] else least
             if most is not None and most < least:
                 _fail(f"the numbers of `{braces[0]}` are in the wrong order")
-        self._take(len(braces[0]) if braces else 1)
+        self._consume(len(braces[0]) if braces else 1)
         if self._next() == "?":
-            self._take()
+            self._consume()
         return Quantifier(item, least, most)
 
     def _group(self) -> Node:
@@ -262,11 +262,11 @@ class RegexParser:
         self._depth += 1
         if self._depth > 100:
             _fail("the groups are too deep")
-        self._take(len(opening))
+        self._consume(len(opening))
         body = self._choice()
         if self._next() != ")":
             _fail("a `(` has no `)`")
-        self._take()
+        self._consume()
         self._depth -= 1
         return Lookaround(body, "<" in opening) if opening[-1] in "=!" else body
 
@@ -275,20 +275,20 @@ class RegexParser:
         if not after:
             _fail("the pattern ends with a `\\`")
         if after in "bB":
-            self._take(2)
+            self._consume(2)
             return Assertion(False)
         if after in _CLASSES:
-            self._take(2)
+            self._consume(2)
             return CharacterClass(_CLASSES[after])
         if after == "k" and self._named:
             name = re.compile(r"\\k<[^>]*>").match(self._text, self._at)
             if not name:
                 _fail("`\\k` names no group")
-            self._take(len(name[0]))
+            self._consume(len(name[0]))
             return BackReference()
         number = re.compile(r"[1-9][0-9]*").match(self._text, self._at + 1)
         if number and int(number[0]) <= self._groups:
-            self._take(1 + len(number[0]))
+            self._consume(1 + len(number[0]))
             return BackReference()
         unit = self._code()
         return CharacterClass(((unit, unit),))
@@ -298,13 +298,13 @@ class RegexParser:
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
-            self._take()
+            self._consume()
             return 0x5C
         if not code:
             if after == "u":
                 self._at += 1
-                return ord(self._take())
-            self._take(2)
+                return ord(self._consume())
+            self._consume(2)
             return _CONTROLS.get(after, _unit(after))
         unit = _value(code)
         self._at += 1 + len(code[0])
@@ -312,16 +312,16 @@ class RegexParser:
         return unit
 
     def _class(self) -> Ranges:
-        self._take()
+        self._consume()
         negated = self._next() == "^"
         if negated:
-            self._take()
+            self._consume()
         found: list[tuple[int, int]] = []
         while self._next() != "]":
             if not self._next():
                 _fail("a `[` has no `]`")
             found.extend(self._class_item())
-        self._take()
+        self._consume()
         return inverted(tuple(found)) if negated else tuple(found)
 
     def _class_item(self) -> Ranges:
@@ -329,7 +329,7 @@ class RegexParser:
         low, mark = self._member(), len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
             return low
-        self._take()
+        self._consume()
         high = self._member()
         if len(low) != 1 or len(high) != 1 or low[0][0] != low[0][1] or high[0][0] != high[0][1]:
             return (*low, (0x2D, 0x2D), *high)
@@ -343,20 +343,20 @@ class RegexParser:
 
     def _member(self) -> Ranges:
         if self._next() != "\\":
-            unit = _unit(self._take())
+            unit = _unit(self._consume())
             return ((unit, unit),)
         after = self._next(1)
         if not after:
             _fail("a `[` has no `]`")
         if after in _CLASSES:
-            self._take(2)
+            self._consume(2)
             return _CLASSES[after]
         if after == "k" and self._named:
             _fail("`\\k` can't stand within `[]`")
         if after == "c" and re.compile("[0-9_]").match(self._text, self._at + 2):
-            unit = ord(self._take(3)[2]) % 32
+            unit = ord(self._consume(3)[2]) % 32
         elif after == "b":
-            self._take(2)
+            self._consume(2)
             unit = 8
         else:
             unit = self._code()

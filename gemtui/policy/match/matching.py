@@ -155,7 +155,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
     if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
         return f"it is for the MCP server {rule.mcp_name}"
     if not is_about(ready, subject):
-        return f"it is for {_said(rule)}"
+        return f"it is for {_tools_text(rule)}"
     if rule.annotations is not None and not _annotated(rule.annotations, subject.annotations):
         return "the tool does not carry its toolAnnotations"
     if rule.interactive is not None and rule.interactive != interactive:
@@ -202,7 +202,7 @@ def _same(wanted: Any, found: Any) -> bool:
     return isinstance(wanted, str) and wanted == found
 
 
-def _said(rule: Rule) -> str:
+def _tools_text(rule: Rule) -> str:
     tools = listed(rule.tools) if rule.tools else "no tool"
     return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
 

@@ -101,8 +101,8 @@ def exact_path(pattern: str) -> bool:
     found = path_in(pattern)
     if found is None:
         return False
-    said = found[1].partition('"')
-    return bool(said[1]) and not re.search(r"(?<!\\)[.*+\[{]", said[0])
+    parts = found[1].partition('"')
+    return bool(parts[1]) and not re.search(r"(?<!\\)[.*+\[{]", parts[0])
 
 
 def inside_folder(pattern: str) -> str | None:

@@ -151,32 +151,32 @@ def _file(words: list[str], at: int) -> Prefix | NoPrefix:
 
 def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     second = words[at + 1] if at + 1 < len(words) else ""
-    said = words[: at + 2]
+    named = words[: at + 2]
     if not second:
-        return _no(said, "without a subcommand its prefix would open all of them")
+        return _no(named, "without a subcommand its prefix would open all of them")
     if second.startswith(("-", "+")):
-        return _no(said, "with an option first its prefix would open every subcommand")
+        return _no(named, "with an option first its prefix would open every subcommand")
     if name in programs.ONLY and second != "compose":
         allowed, why = programs.ONLY[name]
         return (
-            Prefix(text=" ".join(said), opens=_git(name)) if second in allowed else _no(said, why)
+            Prefix(text=" ".join(named), opens=_git(name)) if second in allowed else _no(named, why)
         )
     if second in programs.BAD_SECOND:
-        return _no(said, BEYOND if second in ("publish", "push", "deploy") else RUNS)
+        return _no(named, BEYOND if second in ("publish", "push", "deploy") else RUNS)
     if second in programs.THIRD or name == "gh":
         return _third(words, at, name)
-    return Prefix(text=" ".join(said), opens=_installs(second))
+    return Prefix(text=" ".join(named), opens=_installs(second))
 
 
 def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     third = words[at + 2] if at + 2 < len(words) else ""
-    said = words[: at + 3]
+    named = words[: at + 3]
     if not third or third.startswith("-"):
-        return _no(said, "its prefix would open whatever follows")
+        return _no(named, "its prefix would open whatever follows")
     bad = third in programs.BAD_SECOND or third == "run"
     if bad or (name == "gh" and third not in programs.GH):
-        return _no(said, BEYOND if name == "gh" else RUNS)
-    return Prefix(text=" ".join(said), opens=_installs(third))
+        return _no(named, BEYOND if name == "gh" else RUNS)
+    return Prefix(text=" ".join(named), opens=_installs(third))
 
 
 def _git(name: str) -> str:
