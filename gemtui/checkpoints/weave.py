@@ -33,7 +33,7 @@ class _Line(Generic[Owner]):
     def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
         """Return the line after `owner` removed it.
 
-        `again`: the same owner as the first time is kept.
+        `again`: attribute it to the owner who had removed it before, if any.
         """
         if self.died is not None:
             return self

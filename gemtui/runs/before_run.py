@@ -161,7 +161,10 @@ def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
 
 
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
-    """Return whether to report it: lost questions always, others for the project only."""
+    """Return whether to report an effect.
+
+    Lost questions are always reported, others only if the project's settings cause them.
+    """
     if effect.setting == "general.defaultApprovalMode" and options.approval_mode is not None:
         return False
     if effect.kind is SettingKind.UNASKED:

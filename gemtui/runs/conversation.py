@@ -30,7 +30,7 @@ _SERVER = "mcp_"
 
 
 class Counted(StrEnum):
-    """Whether an answer counted."""
+    """The ways in which an answer can count."""
 
     FIRST = "first"
     SECOND = "second"

@@ -9,7 +9,7 @@ from gemtui.agent.events import DoneStatus
 
 
 class RunState(StrEnum):
-    """Whether a run and its supervisor are still working."""
+    """The states of a run, alive or not, and of its supervisor."""
 
     RUNNING = "running"
     """Its supervisor is alive, so one can attach to the run."""

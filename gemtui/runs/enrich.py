@@ -199,7 +199,7 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """Return the next stored answer if it and this one have no text.
+    """Return the place of the next stored answer if neither it nor this one has text.
 
     The calls of such an answer were cut off.
     """

@@ -144,7 +144,7 @@ class FileTracker:
         return found
 
     def _file_of(self, asked: str) -> str:
-        """The file that the CLI writes for a path that a call asks for."""
+        """Return the file that the CLI writes for the path in a call."""
         with suppress(OSError, ValueError):
             return tool_path(asked, str(self._root))
         return asked

@@ -373,7 +373,7 @@ def _folders(place: Path) -> Iterator[RunFolder]:
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes that removing it would free, without files the store shares."""
+    """Return the bytes that removing a folder would free, without shared files."""
     size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

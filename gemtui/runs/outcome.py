@@ -85,7 +85,7 @@ class RunProgress:
         self.complete = False
         self.calls = 0
         self.written: dict[str, None] = {}
-        """Files that were written, as the calls named them, by their first success."""
+        """Files written, as the calls named them, in order of their first success."""
         self.failed: Counter[str] = Counter()
         """Number of failed calls by tool."""
         self.stopped_by: str | None = None
