@@ -124,7 +124,7 @@ _PERMISSIONS = "permissions"
 
 
 def to_dict(options: AgentOptions) -> dict[str, Any]:
-    """Return all that is set and does not belong to one folder, session or process."""
+    """Return all options that are set, except those of one folder, session or process."""
     found: dict[str, Any] = {}
     for each in run_options():
         value = option_value(options, each.name)
@@ -135,7 +135,10 @@ def to_dict(options: AgentOptions) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None) -> AgentOptions:
-    """Return the options that were stored, for a session in a folder. Raises OptionError."""
+    """Return the options that were stored, for a session in a folder.
+
+    Raises OptionError.
+    """
     names = {each.name for each in run_options() if each.kept is not Kept.NOWHERE}
     given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
     levels = stored.get(_PERMISSIONS)

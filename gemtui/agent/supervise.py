@@ -55,7 +55,7 @@ def pause(waited: float) -> float:
 
 
 class RunKeeper(Protocol):
-    """Looks after what a run touches, from before its start until after its end."""
+    """Watches over the files of a run, from before its start until after its end."""
 
     def look(self) -> float:
         """Check once; return the number of seconds until the next check."""

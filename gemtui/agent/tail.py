@@ -50,11 +50,11 @@ def _opened(path: Path) -> io.FileIO | None:
 
 
 _LOOK = 4 * 1024 * 1024
-"""Bytes that are read at one look."""
+"""Bytes per read."""
 
 
 class NewLines:
-    """Reads a file that somebody else appends to; a line counts once it is whole."""
+    """Reads a file that another process appends to, one whole line at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class NewLines:
         self._rest = b""
 
     def look(self) -> list[bytes]:
-        """Return what is new, without line feeds; nothing where the file can't be read."""
+        """Return the new lines, without line feeds; none if the file can't be read."""
         try:
             with open_regular(self._path) as file:
                 file.seek(self._read)

@@ -26,7 +26,7 @@ _LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
 
 @dataclass(frozen=True, slots=True)
 class EditOutcome:
-    """What an edit makes of a text.
+    """The result of an edit.
 
     `after`: the whole text, with `\\n` line ends. `count`: the number of places that changed.
     `exact`: whether the old text was found verbatim.
@@ -38,7 +38,7 @@ class EditOutcome:
 
 
 def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | None:
-    """Return what replacing `old` by `new` makes of a text; None = nothing like it was found.
+    """Return the result of replacing `old` by `new`; None = `old` was not found.
 
     `before`: the text to edit, with `\\n` line ends. `several`: more than one place may change.
     """
@@ -141,7 +141,10 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome 
 
 
 def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | None:
-    """`size`: of the old text as it was given, with its `\\r\\n`."""
+    """Edit the blocks that resemble `old`.
+
+    `size`: the length of the old text as it was given, with its `\\r\\n`.
+    """
     source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
     text = "\n".join(wanted)

@@ -44,7 +44,7 @@ _OWN = {
 
 
 class EffectKind(StrEnum):
-    """How an effect is described."""
+    """The kinds of effects."""
 
     FILE = "file"
     COMMAND = "command"
@@ -344,7 +344,7 @@ def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
 
 
 def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
-    """The same change as an exact edit of the block that was found."""
+    """Return the same change as an exact edit of the block that was found."""
     arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
     old, new = block(before, edit.after)
     check = edited(before, old, new, several=False)

@@ -267,7 +267,7 @@ _CHUNK = 1 << 20
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pieces as one frame; how they are cut does not change its bytes."""
+    """Yield the pieces as one frame, whose bytes don't depend on how they are cut."""
     packer = zstd.ZstdCompressor(level=_LEVEL)
     held = bytearray()
     for piece in pieces:
@@ -279,7 +279,7 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def lines_in(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a compressed file with their ends.
+    """Yield the lines of a compressed file, with their ends.
 
     Raises OSError, Damaged, EOFError.
     """

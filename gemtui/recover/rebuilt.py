@@ -18,7 +18,10 @@ from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """Where lines come from: a tool call of a session. `time`: when its result was recorded."""
+    """The origin of lines: a tool call of a session.
+
+    `time`: when its result was recorded.
+    """
 
     session: str
     time: datetime
@@ -55,7 +58,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEdit:
-    """A text that replaces another one, somewhere. `several`: at each place."""
+    """A text that replaces another one somewhere. `several`: at each place."""
 
     old: str
     new: str
@@ -82,7 +85,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLine:
-    """One line without its line feed. `text`: None = a gap. `source`: None likewise."""
+    """A line without its line feed; `text` and `source` are None for a gap."""
 
     text: str | None = None
     known: bool = False
@@ -96,7 +99,7 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRange:
-    """Lines `first` to `last`, 1 = the first, that are alike. `source`: None = gaps."""
+    """Lines `first` to `last`, from 1, with the same source. `source`: None = gaps."""
 
     first: int
     last: int
@@ -147,7 +150,7 @@ class Rebuilt:
 
     @property
     def spans(self) -> tuple[LineRange, ...]:
-        """The lines, put together where they have one source."""
+        """The lines, grouped by source."""
         found, at = [], 1
         for (known, source), lines in groupby(self.listed, lambda line: (line.known, line.source)):
             last = at + len(list(lines)) - 1
@@ -219,7 +222,7 @@ class _State:
     def _shown(
         self, texts: Sequence[str], old: Sequence[RebuiltLine], record: Record
     ) -> list[RebuiltLine]:
-        """The lines that a record shows; one that differs in blanks alone stays as it was."""
+        """Return the lines of a record; those that only differ in blanks stay unchanged."""
         new = [RebuiltLine(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
             return new

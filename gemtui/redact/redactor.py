@@ -239,7 +239,7 @@ _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-valu
 
 
 def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
-    """The rules that may find something in a text."""
+    """Return the rules that may find something in a text."""
     return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
 
 

@@ -26,7 +26,7 @@ from gemtui.runs.user_commands import (
 
 
 class GeminiAdapter(gemini.UnguardedAdapter):
-    """Runs Gemini CLI; a session is copied before a run resumes it, and watched meanwhile.
+    """Runs Gemini CLI, and protects the sessions that its runs resume.
 
     A session is copied before a run resumes it, and watched meanwhile.
 

@@ -323,9 +323,9 @@ def _before(root: Path, name: bytes, when: float) -> Before:
 
 
 def prune_checkpoints() -> CheckpointsUsage:
-    """Remove checkpoints that are too old or too many by the settings; return what was freed.
+    """Remove checkpoints that the settings call too old or too many.
 
-    Those that a run needs that goes on stay. Raises ConfigError.
+    Returns what was freed. Those of a run that is still working stay. Raises ConfigError.
     """
     config = load_config(config_file())
 

@@ -58,7 +58,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
-    """What a file was and what it is.
+    """The difference between a file's former and present content.
 
     `diff`: None = unknown; `text` is then the present content, as far as it can be shown. `why`: a
     remark about it.
@@ -114,7 +114,7 @@ class FileTracker:
         return tuple(rows)
 
     def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
-        """Return what a file was before the run and is now; of a past run, what its calls tell."""
+        """Return a file's change from before the run until now; for past runs, by calls."""
         done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
         before = self._text_before(path, done)
         if self._ended is not None and done:
@@ -253,7 +253,7 @@ class FileTracker:
 
 
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
-    """What the calls of a past run tell: the disk may have changed since."""
+    """Return the change that a past run's calls show; the disk may have changed since."""
     after, last = text_after(done), done[-1].display
     if before is not None and after is not None:
         return FileStates(diff=content_diff(str(path), before, after))
@@ -328,9 +328,9 @@ def _unread(path: Path) -> str:
 
 
 def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
-    """Return the rows of a run that has ended; None for one that goes on, or that can't be read.
+    """Return the files of an ended run; None if it is running or unreadable.
 
-    `home`: the store in which its session is. Reads all output of the run.
+    `home`: the store that contains its session. Reads all output of the run.
     """
     request = run.folder.request()
     if request is None or run.state is RunState.RUNNING:

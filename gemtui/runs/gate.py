@@ -575,7 +575,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 
 def _impossible(does: Effect | None) -> str | None:
-    """Why a call is refused without a question, for the model; None = it can be made."""
+    """Return why a call is denied without a question, for the model; None = it isn't."""
     if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:

@@ -109,7 +109,7 @@ class Granted:
         )
 
     def _reaches_out(self, call: Call, place: CommandPlace) -> bool:
-        """Whether a command writes what it could not have been granted for, by its paths."""
+        """Return whether a command writes to paths that could not have been approved."""
         command = unwrapped(string(call.args.get("command")))
         there = dangers(command, place.project, str(place.folder))
         return not set(there) <= set(dangers(command))

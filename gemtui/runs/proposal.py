@@ -239,7 +239,7 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
     r"""Return both texts with `\n` at all line ends.
 
-    Where one of them mixes line ends, `\r\n` leaves the mark `␍` in both.
+    If one of them mixes line ends, `\r\n` leaves the mark `␍` in both.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"
@@ -248,7 +248,7 @@ def comparable(before: str | None, after: str) -> tuple[str | None, str]:
 
 
 def line_end_changes(before: str | None, after: str) -> Iterator[str]:
-    """Yield what becomes of the line ends and the last newline, each as a clause."""
+    """Yield the changes of line ends and of the final newline, each as a clause."""
     was, becomes = _ends(before or ""), _ends(after)
     if becomes == _MIXED:
         yield r"mixed line ends: ␍ marks \r\n"

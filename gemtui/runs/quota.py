@@ -29,8 +29,8 @@ def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
     """Return when a used-up quota is renewed; None = unknown.
 
     `said`: the error of the run. `stderr`: the CLI's output there, which may contain it when the
-    error does not. `now`: when the error occurred. A daily quota is renewed at midnight in Google's
-    time zone.
+    error does not. `now`: when the error occurred. A daily quota is renewed at midnight Pacific
+    time.
     """
     for text in (said, stderr):
         for delay in _delays(text):
@@ -64,11 +64,11 @@ def until_words(until: datetime, now: datetime) -> str:
 
 
 _STEP = 30.0
-"""Seconds between two looks at the clock: a machine that sleeps meanwhile is not late."""
+"""Most seconds between two checks of the clock, as timers stop while a machine sleeps."""
 
 
 async def wait_until(when: datetime, stopped: asyncio.Event) -> bool:
-    """Wait until a while after this time; return False at once if it is stopped meanwhile."""
+    """Wait until `MARGIN` after this time; return False at once if `stopped` is set."""
     while (left := (when + MARGIN - datetime.now(UTC)).total_seconds()) > 0:
         try:
             async with asyncio.timeout(min(left, _STEP)):

@@ -16,7 +16,7 @@ from gemtui.agent.supervise import AfterRun, RunGate, RunKeeper, main
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
-    """Return who looks after a run's session, if it resumes one, and takes its checkpoints."""
+    """Return the keeper of a run's session, if it resumes one, and of its checkpoints."""
     from gemtui.runs.checkpointing import checkpoints_of
 
     keepers = (_session_keeper(folder, request), checkpoints_of(folder, request))

@@ -18,7 +18,7 @@ from gemtui.calls.shell.workspace import Workspace
 
 
 class CommandSafety(StrEnum):
-    """How the engine classifies a command, apart from all rules.
+    """The engine's classification of a command, apart from all rules.
 
     SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
     workspace, turn everything except a deny into an ask, unless the mode is yolo. PLAIN changes

@@ -108,7 +108,7 @@ def dangers(
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
-    """Return why a piece of a command is dangerous, and where what follows it runs."""
+    """Return the reach after a part of a command, and why the part is dangerous."""
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:
         return reach, [_SUBSTITUTES[span.kind]]

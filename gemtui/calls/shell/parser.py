@@ -126,7 +126,7 @@ class CommandSpan:
 
 
 def spans(text: str) -> tuple[CommandSpan, ...] | None:
-    """Return where commands, redirections and substitutions stand, in order, inner ones too.
+    """Return the commands, redirections and substitutions, inner ones too, in order.
 
     None if the command line can't be parsed.
     """

@@ -27,7 +27,7 @@ _NAME_END = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """One word. `plain`: False for an operator, a glob pattern or a comment."""
+    """A word. `plain`: False for an operator, a glob pattern or a comment."""
 
     text: str
     plain: bool = True

@@ -28,7 +28,7 @@ _ENTRIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """Where a command runs: in `folder`, in a run whose folder is `project`; both are real."""
+    """The folder that a command runs in, and the `project` of its run; both are real."""
 
     project: Path
     folder: Path
@@ -374,7 +374,7 @@ def git_subcommand(words: Sequence[PlainWord]) -> str:
 
 
 def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
-    """Return why a command may do more than read files of the project; None = it only reads.
+    """Return why a command may do more than read project files; None = it only reads.
 
     The reason is a clause. Effects of git's configuration are not checked.
     """
@@ -452,7 +452,7 @@ def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | 
 
 
 def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
-    """Why a pattern may match an option, or a link that leads out."""
+    """Return why a pattern may match an option, or a link out of the project."""
     known = word.text[:glob]
     folder, slash, start = known.rpartition("/")
     if not known or known.startswith("-"):

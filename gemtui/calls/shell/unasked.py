@@ -63,7 +63,7 @@ def why_ask(
 
 
 def place_of(project: Path, dir_path: str) -> CommandPlace | str:
-    """Return where a call runs its command, or a clause that says why that is not certain."""
+    """Return where a call runs its command, or a clause why that is uncertain."""
     root = resolved(project)
     if not dir_path:
         return CommandPlace(project=root, folder=root)
@@ -78,7 +78,7 @@ def place_of(project: Path, dir_path: str) -> CommandPlace | str:
 
 
 def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
-    """Return why one of several commands may do more than read, by their words alone."""
+    """Return why one of several commands may do more than read, judging by the words."""
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the folder for what follows"
     return next(filter(None, (why_acts(words, place) for words in commands)), None)
@@ -130,7 +130,7 @@ def _entries(variable: str, value: str) -> Iterable[str]:
 
 
 def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str | None:
-    """Why the program that PATH gives for a name may be one of the project."""
+    """Return why the program that PATH finds for a name may belong to the project."""
     for entry in environ.get("PATH", os.defpath).split(":"):
         file = place.folder / entry / name
         if not os.path.lexists(file):

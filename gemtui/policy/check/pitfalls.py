@@ -318,9 +318,9 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 
 
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
-    """Return a warning for each rule that allows some calls of tools that are allowed whole.
+    """Return a warning for each rule whose calls are all allowed anyway.
 
-    Asks an engine once for each tool: for a thread.
+    Asks an engine once per tool, so call it in a thread.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 

@@ -417,7 +417,7 @@ def _changed(text: str, rule: Rule) -> str:
 
 
 def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields like `said`, even without a decision or priority."""
+    """Return the fields that a table gives, even without a decision or priority."""
     arguments, _unread = readable(table)
     rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})
     missing = {"decision", "priority"} - arguments.keys()
