@@ -22,7 +22,7 @@ class TurnLimit:
 
     def __init__(self, limit: int | None) -> None:
         self.exceeded = False
-        """Another answer came after the last turn, because the CLI was faster than gemtui."""
+        """Whether another answer followed the last turn, as the CLI was faster than gemtui."""
         self._left = inf if limit is None else limit
         self._waiting: set[str] = set()
 

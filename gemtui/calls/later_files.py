@@ -1,4 +1,4 @@
-"""Know the files that decide what runs later, and describe changes of settings.
+"""Recognise files that decide what runs later, and describe changes of settings.
 
 A call that writes such a file can give the next run, the next commit or the next shell all rights,
 so it is asked about in every mode except yolo. Code that a usual command imports is ordinary, even

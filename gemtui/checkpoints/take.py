@@ -216,7 +216,7 @@ def _read(
 
 
 def _untrusted(facts: Facts | None) -> Facts:
-    """Return facts that no file has, so that it is read again; the inode shows moves."""
+    """Return facts that fit no file, so that it is read again; its inode shows moves."""
     return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
 
 

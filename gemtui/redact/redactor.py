@@ -244,7 +244,7 @@ def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
 
 
 _rules_of_name = lru_cache(maxsize=4096)(_rules_for)
-"""For short texts, most of which are names of fields that recur in every record."""
+"""A cached `_rules_for` for short texts, mostly names of recurring fields."""
 
 
 def _env_values(text: str) -> Iterator[_Span]:

@@ -22,7 +22,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAILY = re.compile(r"exhausted your daily quota")
 _LONGEST = 40 * 86400.0
-"""Seconds; nobody waits for anything longer."""
+"""Seconds of the longest delay that is considered; nobody waits any longer."""
 
 
 def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:

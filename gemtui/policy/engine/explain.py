@@ -57,7 +57,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield the rules tried on such a call whose patterns may never finish."""
+    """Yield those of the rules tried on a call whose patterns may never finish."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:

@@ -148,7 +148,7 @@ class _Reader:
         return self._text[self._at : self._at + 1]
 
     def _accepts(self, text: str) -> bool:
-        """Skip this text if it is at the current position; return whether it was."""
+        """Skip this text if it comes next; return whether it did."""
         here = self._text.startswith(text, self._at)
         self._at += len(text) if here else 0
         return here

@@ -59,7 +59,7 @@ def _named_anywhere(pattern: str) -> str | None:
 
 
 def _beginnings(rest: str) -> list[str]:
-    """Return the beginnings of paths in `src/` or `(src|tests)/`; otherwise []."""
+    """Return the paths in a pattern such as `src/` or `(src|tests)/`; otherwise []."""
     names, end = [rest], ""
     if rest.startswith("(") and ")" in rest:
         inside, _, end = rest[1:].rpartition(")")

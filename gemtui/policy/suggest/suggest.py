@@ -183,7 +183,7 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans without evidence that all of them together would not allow."""
+        """Return the plans, less the evidence that they would not allow even together."""
         rules = [
             replace(plan.rule, source="the proposed rules", index=place)
             for place, plan in enumerate(plans, 1)
