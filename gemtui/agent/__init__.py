@@ -1,1 +1,1 @@
-"""Agents: how a command-line agent is found, started, supervised and read as a stream of events."""
+"""Agents: finding, starting and supervising them, and reading their event streams."""

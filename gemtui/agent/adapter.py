@@ -1,4 +1,4 @@
-"""What every agent adapter offers: the screen and the commands know nothing else of an agent."""
+"""The interface of an agent adapter, the only part that screens and commands know."""
 
 from __future__ import annotations
 
@@ -11,35 +11,41 @@ from gemtui.agent.run_folder import Request, RunFolder
 
 
 class AgentAdapter(Protocol):
-    """What an agent must offer to be run: whether it is here, and the events of a run."""
+    """An agent that can be run: its availability, and the events of a run."""
 
     agent: str
 
     async def is_available(self) -> bool:
-        """Whether the agent can be run here; answers within seconds, never raises."""
+        """Return whether the agent can be run on this machine.
+
+        Answers within seconds and never raises.
+        """
 
     def run(self, prompt: str, options: AgentOptions | None = None) -> AsyncIterator[AgentEvent]:
-        """Run the prompt and yield the events of the run: one `init` first, one `done` last.
+        """Run the prompt and yield the run's events: `init` first, `done` last.
 
-        `options`: None = all as the agent has it. Closing the iterator, or cancelling the task that
-        reads it, ends the run.
+        `options`: None means the agent's defaults. Closing the iterator, or cancelling the task
+        that reads it, ends the run.
         """
 
 
 class Guard(Protocol):
-    """Looks after what runs touch, for one the agent's own store. Both methods may block.
+    """Protects files that a run may damage, such as the agent's session store.
 
-    `supervisor`: the name of the module that is started to supervise a run. It does the guard's
-    part as long as the run goes on, whoever follows it.
+    Both methods may block. `supervisor`: the name of the module to start as a run's supervisor. It
+    does the guard's work for as long as the run lasts, whoever follows the run.
     """
 
     supervisor: str
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
-        """Called before a run starts in `folder`; raising OSError keeps it from starting."""
+        """Prepare for a run in `folder`, before it starts.
+
+        Raising OSError keeps the run from starting.
+        """
 
     def after(self, folder: RunFolder) -> None:
-        """Called once the run has ended, by whoever follows it; may be called again.
+        """Clean up after a run; called by whoever follows it, possibly more than once.
 
-        There is nothing left to do unless the run's supervisor was killed.
+        There is something left to do only if the run's supervisor was killed.
         """

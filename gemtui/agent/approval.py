@@ -1,4 +1,4 @@
-"""What a gated run asks a person before a tool call, and what the person answers."""
+"""The questions that a gated run asks before its tool calls, and their answers."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from gemtui.calls.effect import CallContext, Effect
 from gemtui.transcript.model import Consent
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
-"""Since 1970. What a file says is read only if it is a time of the calendar."""
+"""Milliseconds since 1970; values outside the calendar are rejected on reading."""
 SAID_NO = "The user said no"
-"""Begins what the model is told of a refusal by a person."""
+"""The start of what the model reads when a person denies a call."""
 UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
-"""Why a run was ended in which nobody could have been asked."""
+"""The reason for ending a run none of whose calls could have been asked about."""
 PASSED = "a tool ran that never passed its gate"
-"""Why a run was ended whose gate does not hold."""
+"""The reason for ending a run whose gate did not hold."""
 ALTERED = "a tool ran with other arguments than were allowed: another hook changed them"
-"""Why a run was ended in which something else was made of a yes."""
+"""The reason for ending a run after a call with arguments that nobody approved."""
 DIFFERS = "a file differs from what was approved: `gemtui runs show` has both texts"
-"""Why a run was ended that made something else of a yes; `GateFolder.differences` has it."""
+"""The reason for ending a run after an approved write turned out differently.
+
+The differences are in `GateFolder.differences`.
+"""
 MOVED = "the folder of the run was moved, removed or shut, and no hook can run without it"
-"""Why a run was ended in which nobody can be asked any more."""
+"""The reason for ending a run whose questions can no longer be asked."""
 
 
 class Away(StrEnum):
-    """What becomes of a question while nobody is there to answer it."""
+    """The ways to treat a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"
@@ -39,14 +42,18 @@ class Away(StrEnum):
 class ApprovalRequest:
     """A tool call that waits for a person.
 
-    `tool_use_id`: as in the `tool_use` event; None = unknown. `because`: why the policy asks, one
-    sentence. `subagent`: the call is one of a sub-agent, which the stream does not show. `number`:
-    its place among the questions of the run, from 1. `asked`: milliseconds since 1970.
-    `effect`: what the call did when it was asked about; `context`: where it is made, to foresee it
-    again. `again`: the number of the question in whose place it is asked, because something changed
-    before the answer; 0 = it is the first. `server`, `origin`: the MCP server and its command or
-    address, as the CLI names them; "" = no tool of a server. `hooked`: another hook changed the
-    arguments before.
+    * `tool_use_id`: as in the `tool_use` event; None = unknown.
+    * `subagent`: the call is made by a subagent, so the stream does not show it.
+    * `because`: why the policy asks, in one sentence.
+    * `number`: the number of the question within the run, from 1.
+    * `asked`: milliseconds since 1970.
+    * `effect`: what the call would have done at the time of the question.
+    * `context`: where the call is made, so that its effect can be predicted again.
+    * `again`: the number of the question that this one replaces, because something changed before
+      the answer; 0 = it replaces none.
+    * `server`, `origin`: the MCP server and its command or address, as the CLI names them; "" = not
+      a server's tool.
+    * `hooked`: another hook had changed the arguments before.
     """
 
     tool_name: str
@@ -69,12 +76,14 @@ class ApprovalRequest:
 class Approval:
     """The answer to a request; made by `allow`, `deny` and `stop`.
 
-    `consent`: allowed, denied, or stopped; the call is made only if it is allowed.
-    `arguments`: what is to run in place of what was asked; None = just that. `reason`: what the
-    model reads about a refusal. `rules`: policy rules, as TOML, that hold for the rest of this run,
-    so that calls like this one are not asked about again. `always`: they are kept for later runs,
-    too. `shown`: the mark of the effect that the person saw; "" = that of the question. Where the
-    call would do anything else by now, the person is asked again.
+    * `consent`: allowed, denied or stopped; the call is made only if it is allowed.
+    * `arguments`: the arguments to run with instead; None = those of the request.
+    * `reason`: what the model reads about a denial.
+    * `rules`: policy rules, as TOML, that hold for the rest of this run, so that similar calls are
+      not asked about again.
+    * `always`: the rules are saved for later runs, too.
+    * `shown`: the token of the effect that the person saw; "" = that of the question. If the call
+      would do anything else by now, the person is asked again.
     """
 
     consent: Consent
@@ -93,27 +102,27 @@ class Approval:
         always: bool = False,
         shown: str = "",
     ) -> Approval:
-        """Return a yes; with `arguments` the call is made with these instead."""
+        """Return an approval; `arguments` replace those of the call."""
         return cls(
             consent=Consent.ALLOWED, arguments=arguments, rules=rules, always=always, shown=shown
         )
 
     @classmethod
     def deny(cls, reason: str = "") -> Approval:
-        """Return a no; the model reads the reason, and goes on."""
+        """Return a denial; the model reads the reason and continues."""
         return cls(consent=Consent.DENIED, reason=reason)
 
     @classmethod
     def stop(cls, reason: str = "") -> Approval:
-        """Return a no that ends the run."""
+        """Return a denial that also ends the run."""
         return cls(consent=Consent.STOPPED, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """How a question was settled, and with which arguments or reason.
+    """The outcome of a question, with the arguments or the reason that were given.
 
-    `again`: the number of the question that took its place, because something changed before the
+    `again`: the number of the question that replaced this one, because something changed before the
     answer; 0 = none.
     """
 
@@ -126,11 +135,12 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A file that is not as it was approved.
+    """A file whose content differs from what was approved.
 
-    `number`: of the question. `approved`, `found`, `former`: its whole text as it was approved, as
-    it was found and as it was before the call; None = there is no such file, or it is too large.
-    `was`, `is_now`: SHA-256 of its bytes before the call and as found; "" = there is no such file.
+    `number`: the number of the question. `approved`, `found`, `former`: the whole text as it was
+    approved, as it was found, and as it was before the call; None = the file does not exist or is
+    too large. `was`, `is_now`: SHA-256 of the bytes before the call and as found; "" = the file
+    does not exist.
     """
 
     number: int
@@ -145,10 +155,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedCall:
-    """A call that was made unasked by a rule of the user's own.
+    """A call that ran without a question because a rule of the user's allowed it.
 
-    `rule`: the rule in words. `answer`: the number of the question whose answer allowed all like
-    it; 0 = the rule of a policy. `tool_use_id`: None = a call of a sub-agent.
+    `rule`: the rule as a sentence. `answer`: the number of the question whose answer allowed
+    similar calls; 0 = the rule is from a policy file. `tool_use_id`: None = a call by a subagent.
     """
 
     tool_name: str
@@ -161,9 +171,9 @@ class PassedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedCall:
-    """A call that another hook changed after the gate had let it through.
+    """A call that another hook changed after the gate had allowed it.
 
-    `arguments`: those with which it was made. `tool_use_id`: None = a call of a sub-agent.
+    `arguments`: those that the call was made with. `tool_use_id`: None = a call by a subagent.
     """
 
     tool_name: str

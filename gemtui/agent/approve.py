@@ -1,4 +1,4 @@
-"""Answer the questions of a run by a function of a program."""
+"""Answer the questions of a run with a callback."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gemtui.agent.options import Approve
 from gemtui.agent.tail import STEP
 
 _HERE = 50
-"""Looks for a question between two signs that somebody is there."""
+"""Number of polls for a question between two updates of the presence file."""
 _AGAIN = 0.5
-"""Seconds until an answer that could not be written is written again."""
+"""Seconds before another attempt to write an answer."""
 
 
 async def answer_questions(gate: GateFolder, approve: Approve) -> None:
-    """Put every question of a run before `approve`, each as soon as it comes, until cancelled."""
+    """Pass each question of a run to `approve` when it is asked, until cancelled."""
     async with asyncio.TaskGroup() as answering:
         number, looks = 1, 0
         while True:
@@ -45,11 +45,11 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
 
 
 def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
-    """Whether it could be written: until then the run waits, and can be ended."""
+    """Return whether the answer could be written; until then, the run waits."""
     with suppress(OSError):
         try:
             gate.answer(number, answer)
-        except (TypeError, ValueError):  # arguments that are no JSON
+        except (TypeError, ValueError):  # arguments that can't be written as JSON
             gate.answer(number, Approval.deny("the program that was asked gave no JSON"))
         return True
     return False

@@ -1,4 +1,4 @@
-"""What the command line of an installed CLI takes, read from its own `--help`."""
+"""The features of an installed CLI's command line, read from its `--help`."""
 
 from __future__ import annotations
 
@@ -29,24 +29,30 @@ MODELS = (
     "gemma-4-31b-it",
     "gemma-4-26b-a4b-it",
 )
-"""Names for `--model` that 0.61.0 knows itself; any other one goes to the API as it is."""
+"""The names for `--model` that 0.61.0 knows.
+
+Any other name is sent to the API unchanged.
+"""
 ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
-"""Those of them that stand for another one."""
+"""The names in `MODELS` that are aliases for another model."""
 
 STREAM_JSON = "stream-json"
-"""The output format that a run needs; CLIs before 0.11 lack it (assets/gemini-cli.md#events)."""
+"""A run's output format, new in CLI 0.11 (assets/gemini-cli.md#events)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the CLI's command line takes; `flags` without the leading dashes."""
+    """The features of the CLI's command line; `flags` are without their dashes."""
 
     flags: frozenset[str]
     output_formats: tuple[str, ...] = ()
     approval_modes: tuple[str, ...] = ()
 
     def knows(self, flag: str) -> bool:
-        """Whether a flag may be used: the CLI exits with 1 at one that it does not know."""
+        """Return whether a flag may be used.
+
+        The CLI exits with 1 at a flag that it does not know.
+        """
         return flag in self.flags
 
     @property
@@ -55,10 +61,10 @@ class Capabilities:
         return STREAM_JSON in self.output_formats
 
     def to_dict(self) -> dict[str, object]:
-        """For `gemtui doctor --json`.
+        """Return the capabilities as `gemtui doctor --json` prints them.
 
-        `web_search` and `thinking` are the agent's own: the search is a tool, and thoughts stand in
-        the stored session, never in the stream.
+        `web_search` and `thinking` are always true, because they don't depend on flags: the search
+        is a tool, and thoughts are in the stored session, never in the stream.
         """
         return {
             "stream": self.streams,
@@ -94,11 +100,11 @@ NEWEST = Capabilities(
     output_formats=("text", "json", STREAM_JSON),
     approval_modes=("default", "auto_edit", "yolo", "plan"),
 )
-"""What `CHECKED_AGAINST` takes of the words that a run may need, for machines without a CLI."""
+"""Flags of a run that `CHECKED_AGAINST` accepts, for machines without a CLI."""
 
 
 def parse_help(text: str) -> Capabilities:
-    """Return the capabilities that a `--help` text names; none if it is no such text."""
+    """Parse the output of `--help`; return no capabilities if it is another text."""
     lines = dict(_FLAG.findall(text))
     return Capabilities(
         flags=frozenset(lines),

@@ -1,7 +1,7 @@
-"""The CLI's settings of a run, merged as the CLI merges them, with the file of each value.
+"""The CLI settings of a run, merged as the CLI does, with each value's file.
 
-Whoever needs a setting asks here, so that run, simulator, editor and command line agree. See
-assets/gemini-cli.md#settings.
+Everything that needs a setting reads it here, so that runs, simulator, editor and commands agree.
+See assets/gemini-cli.md#settings.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.model.rules import ApprovalMode
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
-"""The lists to which every file adds its own; of most others the highest file has its way."""
+"""Lists that are joined across all files; otherwise the highest file wins."""
 _HOOKS = "hooks"
-"""The table whose lists are joined: the hooks of all files run."""
+"""The table whose lists are joined, because the hooks of all files run."""
 _WHOLE = "mcpServers"
-"""The table whose entries are replaced whole."""
+"""The table whose entries replace each other whole, without being merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """One file of settings; `values` are empty if it can't be read."""
+    """A settings file; `values` is empty if the file can't be read."""
 
     path: Path
     values: Mapping[str, Any]
@@ -39,15 +39,16 @@ class CliSettings:
 
     files: tuple[SettingsFile, ...]
     home: Path
-    """The CLI's folder, which paths in settings may be below."""
+    """The CLI's folder, which relative paths in settings start from."""
 
     @classmethod
     def read(
         cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
     ) -> CliSettings:
-        """Read the settings of a run in a trusted folder; `project`: None = no project's own.
+        """Read the settings of a run in a trusted folder.
 
-        `expand`: put the values of variables into strings, as the CLI does.
+        `project`: the project's folder; None = no project settings. `expand`: replace variables in
+        strings by their values, as the CLI does.
         """
         places = [path for path in settings_places(environ, project) if is_file(path)]
         variables = environ if expand else None
@@ -56,35 +57,35 @@ class CliSettings:
 
     @classmethod
     def of_file(cls, path: Path, environ: Mapping[str, str]) -> CliSettings:
-        """Return the settings of one file alone. Raises OSError."""
+        """Return the settings of a single file. Raises OSError."""
         return cls((SettingsFile(path, load_settings(path, environ)),), gemini_home(environ))
 
     @cached_property
     def merged(self) -> Mapping[str, Any]:
-        """All files in one."""
+        """The values of all files, merged."""
         merged: dict[str, Any] = {}
         for file in self.files:
             merged = _over(merged, file.values)
         return merged
 
     def get(self, *names: str) -> Any:
-        """Return the value of a setting, as `get("tools", "core")`; None if it is not set."""
+        """Return the value of a setting, as in `get("tools", "core")`; None if unset."""
         return at(self.merged, *names)
 
     def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
-        """Yield the files that set a setting, with their values."""
+        """Yield each file that sets the setting, with its value."""
         for file in self.files:
             if (value := at(file.values, *names)) is not None:
                 yield file.path, value
 
     def policy_paths(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the policy files that `policyPaths` of all files name, for a run in `cwd`."""
+        """Return the policy files that `policyPaths` names, for a run in `cwd`."""
         return setting_paths(self.get("policyPaths"), self.home, cwd)
 
     def user_policies(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the user's policy files in a run in `cwd`: those that are named, else the folder.
+        """Return the user's policy files for a run in `cwd`.
 
-        They may not exist.
+        Those that the settings name, or else the policy folder. They may not exist.
         """
         return self.policy_paths(cwd) or (self.home / "policies",)
 
@@ -94,7 +95,7 @@ class CliSettings:
 
     @property
     def usual_mode(self) -> ApprovalMode:
-        """The mode of a run that names none; yolo can't be it."""
+        """The approval mode of a run that names none; never yolo."""
         usual = self.get("general", "defaultApprovalMode")
         plans = self.get("general", "plan", "enabled")
         known = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)
@@ -102,7 +103,7 @@ class CliSettings:
 
 
 def at(value: Any, *names: str) -> Any:
-    """Return what is in nested tables below these names; None if there is nothing."""
+    """Return the value below these names in nested tables; None if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -125,7 +126,7 @@ def _over(base: Mapping[str, Any], above: Mapping[str, Any], table: str = "") ->
 
 
 def _items(value: object) -> list[Any]:
-    """A list as it is; one text is a list of one."""
+    """Return the value as a list; a string becomes a list of one."""
     if isinstance(value, str):
         return [value]
     return value if isinstance(value, list) else []

@@ -1,9 +1,9 @@
-"""Build the exact command of a run from its options: arguments, environment and private files.
+"""Build the exact command of a run: arguments, environment and private files.
 
-Nothing is started or written here, so that the command can be shown first. Every flag is one that
-the installed CLI knows. Permissions are told by policy files and the turn limit by settings, both
-written for this run alone; only a CLI without policy files is told by flags that newer ones call
-deprecated (`legacy_flags`).
+Nothing is started or written here, so that the command can be shown first. Only flags that the
+installed CLI knows are used. Permissions are passed in policy files and the turn limit in settings,
+both written for this run alone. Only a CLI without policy files gets flags instead, which newer
+ones call deprecated (`legacy_flags`).
 """
 
 from __future__ import annotations
@@ -32,27 +32,29 @@ from gemtui.text import Clean, clean_line, visible
 PROMPT = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 GATE = "policy-gate.toml"
-"""The rules of a run that asks, which its supervisor writes."""
+"""The rules of a run that asks; its supervisor writes them."""
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 _LISTS = frozenset(
     {"allowed-mcp-server-names", "allowed-tools", "extensions", "include-directories", "policy"}
 )
-"""Words whose value the CLI cuts at commas and strips of blanks."""
+"""Flags whose value the CLI splits at commas and strips of blanks."""
 
 ARGUMENT_LIMIT = 100_000
-"""Bytes of a prompt handed over as one word; Linux takes 131,071."""
+"""Largest prompt, in bytes, that is passed as an argument; Linux allows 131,071."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What a command depends on beside its options.
+    """Everything except its options that a command depends on.
 
-    `environ`: our environment. `user_policies`: the user's policy folder, or the `policyPaths` of
-    the settings; `--policy` would replace them, so a run names them again. `system_settings`: the
-    machine's settings, which the run's settings file hides and therefore repeats.
-    `settings_unread`: why the CLI would ignore that file; None = it reads it. `problems`: what the
-    user should know of the machine, whatever is run.
+    * `environ`: the environment of this process.
+    * `user_policies`: the user's policy folder, or the `policyPaths` of the settings. `--policy`
+      would replace them, so a run names them again.
+    * `system_settings`: the machine's settings. The run's settings file hides them, and therefore
+      repeats them.
+    * `settings_unread`: why the CLI would ignore the run's settings file; None = it reads it.
+    * `problems`: what the user should know about this machine, whatever is run.
     """
 
     cli: Path
@@ -68,12 +70,14 @@ class Machine:
 class Command:
     """A command that can be run.
 
-    `files`: name in the run's folder -> text. `secrets`: those of them that are removed at the end.
-    `stdin`: the prompt is given by a file on stdin. `turn_limit`: number of turns after which we
-    end the run, where the CLI ignores our settings, and always where it is 0, which older versions
-    take for no limit. `tools_in_settings`: which tools are denied stands in the settings alone.
-    `ask`: a person is asked, which copied lines can't do: in them, what would be asked about is
-    refused. `notes`: what the user should know.
+    * `files`: maps names in the run's folder to texts.
+    * `secrets`: the files that are removed at the end.
+    * `stdin`: the prompt is passed in a file on stdin.
+    * `turn_limit`: number of turns after which gemtui ends the run. Set where the CLI ignores the
+      run's settings, and always for 0, which older versions read as no limit.
+    * `tools_in_settings`: the denied tools are named in the settings only.
+    * `ask`: a person is asked. Copied command lines can't ask, so the same calls are denied there.
+    * `notes`: what the user should know.
     """
 
     argv: tuple[str, ...]
@@ -88,10 +92,10 @@ class Command:
     ask: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
-        """Yield the lines for bash or zsh that do what the run would do, but for watching over it.
+        """Yield lines for bash or zsh that do what the run would do, unsupervised.
 
-        `folder`: that of the run, which they make. Without a prompt they take one from `prompt.txt`
-        in the folder where they run.
+        `folder`: the run's folder, which the lines create. Without a prompt, they read one from
+        `prompt.txt` in the folder where they are executed.
         """
         for words in (*self.notes, *([UNASKED] if self.ask else [])):
             yield Clean(f"# {clean_line(words)}")
@@ -109,12 +113,12 @@ class Command:
 
 
 def line_again(request: Request, folder: RunFolder) -> Clean:
-    """Return the line for bash or zsh that does again what a run did, in a session of its own.
+    """Return the line for bash or zsh that repeats a run, in a new session.
 
-    It takes prompt and policies from the run's folder, and leaves out the settings, which are
-    removed when a run ends: limits on turns are not in it, and the default mode is named. Nor is
-    the session that the run resumed in it, which nobody would look after. Raises OptionError where
-    tools were denied by the settings alone.
+    The line reads the prompt and the policies from the run's folder. It leaves out the settings,
+    which are removed when a run ends: turn limits are missing, and the default mode is named
+    instead. It also leaves out the session that the run resumed, because nothing would protect that
+    session. Raises OptionError if tools were denied in the settings only.
     """
     if request.about and request.about.get("tools_in_settings"):
         raise OptionError(
@@ -135,7 +139,7 @@ UNASKED = "this command can't ask: calls that gemtui would ask about are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """The words that do the same where nobody is asked."""
+    """Return the arguments without the gate's policy, for where nobody is asked."""
     return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 
 
@@ -148,7 +152,7 @@ _OUTSIDE_ASCII = re.compile(r"[^ -~]")
 
 
 def quoted(word: str) -> Clean:
-    """Quote a word for bash or zsh; characters that could not be seen become `$'…'` escapes."""
+    """Quote a word for bash or zsh, with invisible characters as `$'…'` escapes."""
     if visible(word) == word:
         return Clean(shlex.quote(word))
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")
@@ -156,8 +160,8 @@ def quoted(word: str) -> Clean:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """The character by its bytes, which every locale reads alike."""
-    raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file's name that is no UTF-8
+    """Return the character as escaped bytes, which read alike in every locale."""
+    raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file name that is not UTF-8
     data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)
 
@@ -167,13 +171,13 @@ def command_of(
 ) -> Command:
     """Return the command that runs `prompt` with `options`.
 
-    `folder`: where its files will be written. `session_id`: the id that the new session is to have,
-    where the CLI takes one; None = the CLI chooses. Raises OptionError for options that don't fit
-    together, and for those that this CLI has no flag for.
+    `folder`: where its files will be written. `session_id`: the id of the new session, if the CLI
+    accepts one; None = the CLI chooses. Raises OptionError for options that contradict each other
+    and for those that this CLI has no flag for.
     """
     options.check()
     known = machine.capabilities
-    said = remarks(options.policies, options.approval_mode)
+    warnings = remarks(options.policies, options.approval_mode)
     ruled = rules(options.tools)
     older = None if known.knows("policy") else _older(options, machine, ruled)
     files = _policy_files(ruled) if older is None else {}
@@ -205,7 +209,7 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
-        notes=(*_notes(options, machine, ruled, older), *said, *_at_home(machine)),
+        notes=(*_notes(options, machine, ruled, older), *warnings, *_at_home(machine)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
         tools_in_settings=older is not None and bool(older.settings),
         ask=options.asks,
@@ -213,7 +217,7 @@ def command_of(
 
 
 def _check_words(argv: Sequence[str], known: Capabilities) -> None:
-    """Raise OptionError for a word that the CLI would end at, or take for something else."""
+    """Raise OptionError for an argument that the CLI rejects or would misread."""
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
         if not known.knows(flag):
@@ -226,9 +230,10 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
 
 
 def require_text(prompt: str, command: Command, cwd: Path) -> None:
-    """Raise OptionError for what is no UTF-8, as names of files may be: our records can't hold it.
+    """Raise OptionError for text that records or the system can't hold.
 
-    What the system can't hand over is refused as well.
+    Records can't hold anything but UTF-8, which names of files need not be. The system can't pass
+    on a NUL.
     """
     try:
         prompt.encode()
@@ -246,9 +251,10 @@ _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
-    """One flag for the mode, never together with --yolo, which the CLI refuses.
+    """Return the flag for the mode, never together with --yolo, which the CLI refuses.
 
-    None for the default, which the run's settings name: the user's own may say otherwise.
+    The list is empty for the default mode if the run's settings name it: they override the user's
+    own.
     """
     mode = options.approval_mode
     settled = options.permissions is None and machine.settings_unread is None
@@ -271,7 +277,7 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 
 
 def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
-    """What restricts comes before the user's own rules, what allows after: ties go to the first."""
+    """Return the policy files, restrictions first, since ties go to the first rule."""
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     pairs = ((DENIES, others), (ALLOWS, allows))
@@ -281,9 +287,10 @@ def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
 def _policies(
     options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
 ) -> Iterable[str]:
-    """The paths for `--policy`, which replaces the user's folder: so that is named between ours.
+    """Return the `--policy` flags, with the user's own policies between ours.
 
-    See assets/gemini-cli.md#policy-files.
+    They have to be named because `--policy` replaces the user's folder. See
+    assets/gemini-cli.md#policy-files.
     """
     ours = {name: folder / name for name in files if name != SETTINGS}
     if not ours and not options.policies and not options.asks:
@@ -299,7 +306,10 @@ def _policies(
 
 
 def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> LegacyFlags:
-    """What a CLI without policy files is told of the same rules. Raises OptionError."""
+    """Return the same rules as flags for a CLI without policy files.
+
+    Raises OptionError.
+    """
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     from gemtui.policy.file.policy import Policy
@@ -322,7 +332,10 @@ def _servers(options: AgentOptions, older: LegacyFlags | None) -> Sequence[str]:
 
 
 def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags | None) -> str:
-    """The machine's settings with this run's on top (assets/gemini-cli.md#settings)."""
+    """Return the machine's settings with those of this run on top.
+
+    See assets/gemini-cli.md#settings.
+    """
     ours: dict[str, Any] = {
         "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
     }
@@ -340,7 +353,10 @@ def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags |
 
 
 def _core(ours: Sequence[str], system: Mapping[str, Any]) -> list[str]:
-    """The tools that are in the machine's list as well, if it has one; an empty list is no list."""
+    """Return the tools that the machine's own list, if any, contains as well.
+
+    `[""]` if there are none, since the CLI ignores an empty list.
+    """
     tools = system.get("tools")
     theirs = tools.get("core") if isinstance(tools, Mapping) else None
     return [name for name in ours if not isinstance(theirs, list) or name in theirs] or [""]
@@ -359,9 +375,10 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
-    """What is added to our own environment; a trust variable that is set is kept as it is.
+    """Return the variables to add to the environment; a set trust variable stays.
 
-    Settings that are not read are not named either: the machine's own would be hidden by them.
+    The settings file is named only if the CLI reads it; otherwise it would hide the machine's
+    settings.
     """
     added = dict(options.environment)
     if machine.settings_unread is None:
@@ -380,7 +397,7 @@ def _notes(
         yield f"headless runs can't ask: ask means deny{safe}"
     if options.tools.asks_unnamed:
         yield "no approval mode is named: a level that is not named asks, until a mode decides it"
-    if options.approval_mode is ApprovalMode.PLAN and _wants_allow(options):
+    if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
     if older is not None:
         yield from older.notes
@@ -393,7 +410,7 @@ def _at_home(machine: Machine) -> Iterable[str]:
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
-    """What settings of this run's own would have said, and what is done instead."""
+    """Yield what replaces the settings that this run can't have."""
     if options.max_turns is not None:
         yield f"gemtui counts the turns and ends the run after {options.max_turns}: {why}"
     if options.resume:
@@ -403,7 +420,7 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
         )
 
 
-def _wants_allow(options: AgentOptions) -> bool:
+def _requests_allow(options: AgentOptions) -> bool:
     levels = options.permissions
     allowed = levels is not None and "allow" in (
         levels.file_write,

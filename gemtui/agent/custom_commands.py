@@ -1,4 +1,4 @@
-"""The commands of Gemini CLI that people write: a file `commands/NAME.toml`, typed as `/NAME`.
+"""Gemini CLI's custom commands: files `commands/NAME.toml`, typed as `/NAME`.
 
 The CLI expands them itself, in headless runs as well. See assets/gemini-cli.md#prompt.
 """
@@ -16,7 +16,7 @@ from gemtui.files import read_small
 from gemtui.paths import gemini_home
 
 MOST = 500
-"""Files of one folder that are read."""
+"""Largest number of files that are read per folder."""
 _LARGEST = 200_000
 _OTHER = re.compile(r"[^a-zA-Z0-9_\-.]")
 _LONGEST_WORD = 50
@@ -24,11 +24,11 @@ _LONGEST_WORD = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomCommand:
-    """One command.
+    """A custom command.
 
-    `name`: without the slash. `description`: the file's own words, foreign, maybe "". `project`: it
-    comes with the project. `runs_shell`: its prompt has `!{...}`, shell commands that the CLI runs
-    while it expands the prompt, as far as its policy allows them.
+    `name`: without the slash. `description`: from the file, so foreign text; may be "". `project`:
+    the command belongs to the project. `runs_shell`: its prompt contains `!{...}`, shell commands
+    that the CLI runs while it expands the prompt, if its policy allows them.
     """
 
     name: str
@@ -38,10 +38,10 @@ class CustomCommand:
 
 
 def custom_commands(folder: Path, environ: Mapping[str, str] = os.environ) -> list[CustomCommand]:
-    """Return the user's commands and those of the project in `folder`, by name.
+    """Return the commands of the user and of the project in `folder`, sorted by name.
 
-    A project's command replaces the user's one of the same name. Files that the CLI would not take
-    are left out, and so are the commands of extensions.
+    A project's command replaces the user's command of the same name. Files that the CLI would
+    reject are left out, and so are the commands of extensions.
     """
     own = gemini_home(environ) / "commands"
     places = ((own, False), (folder / ".gemini" / "commands", True))
@@ -55,11 +55,11 @@ def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
             values = tomllib.loads(read_small(path, _LARGEST).decode())
         except (OSError, ValueError, RecursionError):
             continue
-        prompt, said = values.get("prompt"), values.get("description", "")
-        if isinstance(prompt, str) and isinstance(said, str):
+        prompt, description = values.get("prompt"), values.get("description", "")
+        if isinstance(prompt, str) and isinstance(description, str):
             yield CustomCommand(
                 name=_name(path.relative_to(place)),
-                description=said,
+                description=description,
                 project=project,
                 runs_shell="!{" in prompt,
             )
@@ -71,6 +71,6 @@ def _files(place: Path) -> Iterator[Path]:
 
 
 def _name(path: Path) -> str:
-    """`git/commit.toml` is the command `git:commit`."""
+    """Return the command's name: `git/commit.toml` is the command `git:commit`."""
     words = (_OTHER.sub("_", word) for word in path.with_suffix("").parts)
     return ":".join(w if len(w) <= _LONGEST_WORD else f"{w[:47]}..." for w in words)

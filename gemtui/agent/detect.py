@@ -1,7 +1,7 @@
-"""Find the installed Gemini CLI, its version and what its command line takes.
+"""Find the installed Gemini CLI, its version and the flags that it accepts.
 
-`GEMINI_CLI_PATH` names it, whatever else is installed. Without that it is looked for in `PATH`,
-then where npm, mise, nvm, Volta, Bun and Homebrew put it. Reading sessions needs no CLI.
+`GEMINI_CLI_PATH` overrides everything else. Without it, the CLI is searched for in `PATH`, then
+where npm, mise, nvm, Volta, Bun and Homebrew install it. Reading sessions needs no CLI.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from gemtui.processes import find_program
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 NOT_FOUND = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
 ANSWER_LIMIT = 5.0
-"""Seconds that `gemini --version` or `--help` may take and do nothing; 0.5 to 2 are usual."""
+"""Seconds that `gemini --version` or `--help` may stay idle; 0.5 to 2 are usual."""
 LONGEST = 30.0
-"""Seconds that either may take as long as it computes: a busy machine starts it slowly."""
+"""Seconds that either may take while using the CPU: busy machines are slow."""
 
 _NAME = "gemini"
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
-_LOOK_AGAIN = 1.0
+_CHECK_AGAIN = 1.0
 _IDLE = 0.03
-"""Seconds of computing between two looks below which a process counts as one that waits."""
+"""CPU seconds between two checks; a process that used less counts as waiting."""
 
 
 class FoundBy(StrEnum):
-    """Where the CLI was found."""
+    """The ways in which the CLI can be found."""
 
     CALLER = "caller"
-    """Whoever asks named it."""
+    """Named by the caller."""
     VARIABLE = "GEMINI_CLI_PATH"
     PATH = "PATH"
     USUAL_PLACE = "usual place"
@@ -56,7 +56,10 @@ class FoundBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cli:
-    """A CLI; `path` is absolute, symbolic links kept. One that was named may not be there."""
+    """A CLI; `path` is absolute, with symbolic links kept, and may not exist.
+
+    Only a path that somebody named may be missing.
+    """
 
     path: Path
     found_by: FoundBy
@@ -64,9 +67,9 @@ class Cli:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliAnswer:
-    """The CLI's answer to one flag: either `text`, or `problem` in words; the other is None.
+    """The CLI's answer to one flag: either `text` or, as a sentence, `problem`.
 
-    `late`: it was not waited for any longer.
+    The other one is None. `late`: gave up waiting for an answer.
     """
 
     text: str | None = None
@@ -77,9 +80,10 @@ class CliAnswer:
 def find_cli(
     environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None
 ) -> Cli | None:
-    """Return the CLI that a run would start, or None. One that the environment names may be wrong.
+    """Return the CLI that a run would start, or None if there is none.
 
-    `places`: folders to look in instead of the usual ones.
+    `places`: folders to search instead of the usual ones. The path in the environment variable is
+    not checked.
     """
     named = environ.get("GEMINI_CLI_PATH")
     if named:
@@ -94,7 +98,7 @@ def find_cli(
 
 
 def usual_places(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
-    """Where package managers put the CLI; of several Node.js versions the newest first."""
+    """Yield the paths where package managers install the CLI, newest Node.js first."""
     if prefix := environ.get("NPM_CONFIG_PREFIX"):
         yield Path(prefix, "bin", _NAME)
     if home := _user_home(environ):
@@ -118,10 +122,10 @@ def version_of(
     environ: Mapping[str, str] = os.environ,
     limit: float = ANSWER_LIMIT,
 ) -> CliAnswer:
-    """Return the version of the CLI at `cli`, asked for once per change of its file.
+    """Return the version of the CLI at `cli`, cached until its file changes.
 
-    `cache`: our cache folder, None = remember nothing. `limit`: seconds to wait; LONGEST while the
-    CLI computes. Never raises: what went wrong is the answer's `problem`.
+    `cache`: our cache folder; None = don't cache. `limit`: seconds to wait, extended to LONGEST
+    while the CLI uses the CPU. Never raises: failures are in the answer's `problem`.
     """
 
     def ask() -> CliAnswer:
@@ -132,7 +136,7 @@ def version_of(
 
 
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:
-    """The answer as it is remembered in the file `name` of the cache, else as it is given now."""
+    """Return the answer in the cache file `name`, or else ask and remember it."""
     try:
         facts = cli.stat()
     except OSError as error:
@@ -155,7 +159,7 @@ def _user_home(environ: Mapping[str, str]) -> Path | None:
 
 
 def _newest_first(folder: Path, pattern: str) -> list[Path]:
-    """The files that fit, by the numbers in their names, highest version first."""
+    """Return the matching files by the numbers in their names, highest version first."""
 
     def numbers(path: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", str(path.relative_to(folder)))]
@@ -164,12 +168,12 @@ def _newest_first(folder: Path, pattern: str) -> list[Path]:
 
 
 def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliAnswer:
-    """Run the CLI with one word on a home of its own: nothing of the user's is read or touched."""
+    """Run the CLI with one argument in a temporary home, so the user's is left alone."""
     with (
         tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
         tempfile.TemporaryFile() as answer,
     ):
-        # A Node.js that only a version manager knows lies beside the CLI that it installed.
+        # A Node.js that only a version manager knows is in the same folder as its CLI.
         path = os.pathsep.join((os.fspath(cli.parent), environ.get("PATH", os.defpath)))
         try:
             process = subprocess.Popen(
@@ -198,9 +202,9 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 
 
 def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
-    """Return the exit code. Raises TimeoutExpired if it is not there after `limit` seconds.
+    """Return the exit code. Raises TimeoutExpired after `limit` seconds.
 
-    Whoever computes then is waited for on, LONGEST seconds in all.
+    A process that is using the CPU by then gets LONGEST seconds in all.
     """
     from gemtui.agent.process_tree import cpu_seconds
 
@@ -211,21 +215,21 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
             before, computed = computed, cpu_seconds(process.pid)
-            # less than before: a child has ended, so there was work
+            # less than before means that a child ended, so there was work
             if 0 <= computed - before < _IDLE or monotonic() >= latest:
                 raise
-        limit = min(_LOOK_AGAIN, limit)
+        limit = min(_CHECK_AGAIN, limit)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of the process and its children, and collect it."""
+    """Kill what is left of the process group, and reap the process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def _version(cli: Path, said: str) -> CliAnswer:
-    found = _VERSION.findall(said)
+def _version(cli: Path, output: str) -> CliAnswer:
+    found = _VERSION.findall(output)
     if not found:
         return CliAnswer(problem=f"{cli} --version named no version")
     return CliAnswer(text=found[-1])
@@ -246,7 +250,10 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
 
 
 def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
-    """A cache that can't be written costs the next start two seconds, and is no error."""
+    """Write the answer to the cache.
+
+    Failing to is not an error: the next start only takes two seconds longer.
+    """
     with suppress(OSError):
         make_own_folder(cache)
         write_whole(cache / name, [orjson.dumps({"key": key, "answer": answer})])
@@ -256,8 +263,8 @@ def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None
 class Detected:
     """The CLI that a run would start.
 
-    `cli`: None = not found. `version`: None = it told none, and may run all the same. `problem`:
-    why no run can be started, with the way out; None = it can.
+    `cli`: None = not found. `version`: None = unknown, although the CLI may still work. `problem`:
+    why no run can be started, and what to do about it; None = one can.
     """
 
     cli: Cli | None
@@ -266,13 +273,13 @@ class Detected:
     problem: str | None
 
     def program(self) -> Path:
-        """Return the program that runs can be started with. Raises CliNotFound."""
+        """Return the program to start runs with. Raises CliNotFound."""
         if self.cli is None or self.problem is not None:
             raise CliNotFound(self.problem)
         return self.cli.path
 
     def to_dict(self) -> dict[str, Any]:
-        """What `gemtui doctor --json` says of it; null = unknown or not there."""
+        """Return the CLI as `gemtui doctor --json` prints it; null = unknown or missing."""
         cli = self.cli
         return {
             "path": None if cli is None else str(cli.path),
@@ -287,9 +294,9 @@ class Detected:
 def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = None) -> Detected:
     """Find the CLI, its version and its flags. Never raises.
 
-    `cli`: the program, if it need not be looked for. The CLI is asked once per change of its file,
-    which takes seconds; later calls read the answer from the cache, in milliseconds. One that does
-    not tell its version in time is not asked for more.
+    `cli`: the program, if it need not be searched for. Asking the CLI takes seconds, so its answers
+    are cached until its file changes; reading the cache takes milliseconds. A CLI that does not
+    answer `--version` in time is not asked for its flags.
     """
     found = find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
     if found is None:
@@ -310,7 +317,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
 
 
 def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
-    """Why a CLI can't be run that does not take the words of a run."""
+    """Return why a CLI that lacks the flags of a run can't be used."""
     problem = version.problem or flags.problem
     if problem is None:
         return (

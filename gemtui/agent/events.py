@@ -1,7 +1,7 @@
 """The events of a run, the same for every agent.
 
-Python names are snake_case; `AgentEvent.to_dict` gives the JSON form with camelCase names, one
-object a line in `gemtui run --json`.
+Python names are snake_case. `AgentEvent.to_dict` returns the JSON form with camelCase names, which
+`gemtui run --json` prints, one object per line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gemtui.transcript.model import Usage
 
 
 class ResultStatus(StrEnum):
-    """How a tool call ended, as the stream tells it."""
+    """The status of a finished tool call in the stream."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -25,7 +25,7 @@ class ResultStatus(StrEnum):
 
 
 class DoneStatus(StrEnum):
-    """How a run ended, as its `done` event says."""
+    """The status of a finished run in its `done` event."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -36,9 +36,9 @@ class DoneStatus(StrEnum):
 class Init(Struct, frozen=True, kw_only=True):
     """The first event of every run.
 
-    `model`: what was asked for, which may be a word such as `auto`. `tools`: the names of the tools
-    that the model is offered. `capabilities`: what the CLI's command line takes, as
-    `Capabilities.to_dict` returns it. None = unknown.
+    `model`: the model that was requested, possibly an alias such as `auto`. `tools`: the names of
+    the tools offered to the model. `capabilities`: the features of the CLI's command line, as
+    returned by `Capabilities.to_dict`. None = unknown.
     """
 
     model: str
@@ -48,13 +48,13 @@ class Init(Struct, frozen=True, kw_only=True):
 
 
 class Prompted(Struct, frozen=True, kw_only=True):
-    """A prompt that waited is sent, and the agent goes on with it."""
+    """A queued prompt was sent, and the agent continues with it."""
 
     content: str
 
 
 class TextSaid(Struct, frozen=True, kw_only=True):
-    """A complete piece of the answer: all deltas since the last one, joined."""
+    """A complete part of the answer: all deltas since the previous one, joined."""
 
     content: str
 
@@ -66,13 +66,13 @@ class TextDelta(Struct, frozen=True, kw_only=True):
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
-    """A thought summary. Gemini's stream has none; other agents' may."""
+    """A summary of a thought. Gemini's stream has none; those of other agents may."""
 
     summary: str
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):
-    """The agent calls a tool."""
+    """The start of a tool call."""
 
     tool_name: str
     tool_use_id: str
@@ -81,7 +81,10 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 
 
 class ToolResult(Struct, frozen=True, kw_only=True):
-    """A tool call ended; `output` is any JSON value, null where the stream has none."""
+    """The end of a tool call.
+
+    `output`: any JSON value; null if the stream has none.
+    """
 
     tool_use_id: str
     tool_name: str
@@ -91,7 +94,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
 
 
 class ErrorSaid(Struct, frozen=True, kw_only=True):
-    """Something went wrong; the run goes on if `recoverable`."""
+    """An error; the run continues if it is `recoverable`."""
 
     message: str
     recoverable: bool
@@ -99,9 +102,9 @@ class ErrorSaid(Struct, frozen=True, kw_only=True):
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
-    """A person is asked before a tool call. `tool_use_id`: None = unknown, say a sub-agent's call.
+    """A question to a person before a tool call.
 
-    `reason`: why the policy asks.
+    `tool_use_id`: None = unknown, for example for a subagent's call. `reason`: why the policy asks.
     """
 
     tool_name: str
@@ -113,10 +116,12 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
 class Done(Struct, frozen=True, kw_only=True):
     """The last event of every run.
 
-    `result`: the answer; of a run that failed, the error. `tool_uses`: number of different calls.
-    `tokens`: None = unknown; never an estimate. `models`: those that were asked, the one that only
-    chooses a model for `auto` included; None = unknown. `resume_token`: id of the session to
-    resume, the CLI's own or the one that was resumed.
+    * `result`: the answer, or the error of a run that failed.
+    * `resume_token`: id of the session to resume, the CLI's new one or the one that was resumed.
+    * `tool_uses`: number of distinct calls.
+    * `tokens`: None = unknown; never an estimate.
+    * `models`: the models that were called, including the one that only chooses a model for `auto`;
+      None = unknown.
     """
 
     status: DoneStatus
@@ -154,7 +159,7 @@ _TYPES: dict[type[Any], str] = {
     Done: "done",
 }
 _NULLED = {"output", "tools", "capabilities", "tool_use_id"}
-"""What JSON says to be null, where other values that are None are left out."""
+"""Fields that are null in JSON if they are None; other such fields are left out."""
 Name = TypeVar("Name", bound=str, covariant=True)
 Said = TypeVar("Said", covariant=True)
 
@@ -162,7 +167,7 @@ Said = TypeVar("Said", covariant=True)
 class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
     """One event of a run.
 
-    `timestamp`: milliseconds since 1970. `session_id`: as far as it is known by then.
+    `timestamp`: milliseconds since 1970. `session_id`: None = not yet known.
     """
 
     payload: Said
@@ -177,7 +182,7 @@ class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
         return cast(Name, _TYPES[type(self.payload)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the event as JSON: `{type, agent, timestamp, sessionId, payload, metadata?}`."""
+        """Return the event's JSON: `{type, agent, timestamp, sessionId, payload, …}`."""
         event = {
             "type": self.type,
             "agent": self.agent,
@@ -203,7 +208,7 @@ if TYPE_CHECKING:
     )
 else:
     AgentEvent = Event
-"""Any event: to a type checker, `event.type` tells the class of `event.payload`."""
+"""Any event. `event.type` lets a type checker infer the class of `event.payload`."""
 
 
 def _payload(payload: Payload) -> dict[str, Any]:

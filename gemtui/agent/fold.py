@@ -1,9 +1,8 @@
 """Fold the events of a run into its transcript.
 
-Adding an event costs the same however long the run is; `transcript` makes an immutable snapshot
-when one is wanted. Messages that did not change keep their outlines, so that a view draws only what
-is new. The result has the form of a stored session: one model message for each answer, its text
-before the calls that it announces.
+Adding an event costs the same however long the run is; `transcript` returns an immutable snapshot.
+Unchanged messages keep their outlines, so that a view draws only what is new. The result has the
+form of a stored session: one model message per answer, with its text before its calls.
 """
 
 from __future__ import annotations
@@ -53,14 +52,14 @@ _STATUS = {
 
 
 class _Open:
-    """The model message that is growing."""
+    """The model message that is still growing."""
 
     def __init__(self, id: str, time: datetime, model: str | None) -> None:
         self.id, self.time, self.model = id, time, model
         self.blocks: list[Block] = []
         self.deltas: list[str] = []
         self.answered = False
-        """A tool of it has ended: whatever comes next is a new answer."""
+        """Whether one of its tools has ended, so that the next text begins a new answer."""
 
     def message(self) -> Message:
         text = "".join(self.deltas)
@@ -79,9 +78,9 @@ class _Open:
 
 
 class Fold:
-    """The growing transcript of one run.
+    """The growing transcript of a run.
 
-    `prompt` is its first message; `model` names who answers.
+    `prompt` becomes its first message; `model` is the name of the answering model.
     """
 
     def __init__(self, prompt: str, *, began: datetime, model: str | None = None) -> None:
@@ -96,7 +95,7 @@ class Fold:
         self._prompt(prompt, began)
 
     def add(self, event: AgentEvent) -> None:
-        """Take one event in."""
+        """Add an event to the transcript."""
         payload = event.payload
         self.revision += 1
         if isinstance(payload, TextDelta):
@@ -120,7 +119,7 @@ class Fold:
             self._end()
 
     def transcript(self) -> Transcript:
-        """Return the conversation so far; the message that is still growing is its last one."""
+        """Return the conversation so far, including the message that is still growing."""
         messages, outlines = tuple(self._messages), tuple(self._outlines)
         if self._open is not None:
             last = self._open.message()
@@ -140,7 +139,7 @@ class Fold:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: AgentEvent) -> _Open:
-        """The growing message; a new one where a tool of the last one has ended."""
+        """Return the growing message, or begin one if a tool of the last one has ended."""
         if self._open is None or self._open.answered:
             self._close()
             self._made += 1
@@ -148,7 +147,7 @@ class Fold:
         return self._open
 
     def _whole(self, content: str, event: AgentEvent) -> None:
-        """A whole text: what deltas have brought already, or an answer that came at once."""
+        """Add a complete text, unless its deltas have already been added."""
         if self._open is not None and "".join(self._open.deltas).endswith(content):
             return
         self._answer(event).deltas.append(content)
@@ -183,7 +182,7 @@ class Fold:
             self._replace(index, result, event)
 
     def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
-        """A result that comes after its message has been closed."""
+        """Update a call whose message was closed before its result arrived."""
         message = self._messages[index]
         blocks = tuple(
             _ended(block, result, event)
@@ -208,7 +207,7 @@ class Fold:
         )
 
     def _end(self) -> None:
-        """The run is over: a call that nobody confirmed stays unconfirmed."""
+        """End the transcript, and mark calls without a result as unconfirmed."""
         self._close()
         for index, message in enumerate(self._messages):
             if any(_is_running(block) for block in message.blocks):
@@ -232,7 +231,10 @@ class Fold:
 
 
 def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
-    """The call with its result; an edit's change, which no stream has, is made of its arguments."""
+    """Return the call with its result.
+
+    The diff of an edit is derived from its arguments, because no stream contains it.
+    """
     text = result.output if isinstance(result.output, str) or result.output is None else None
     output = text if text is not None or result.output is None else pretty(result.output)
     refused = shell_output.is_blocked(output or "") and result.status is ResultStatus.DENIED

@@ -1,7 +1,8 @@
-"""The options that a person had the run pane remember for a folder; `gemtui run` reads none of it.
+"""The options that the run pane remembers per folder; `gemtui run` ignores them.
 
-Each folder has a file of its own, so that of two gemtui none undoes what the other remembered. What
-lets commands run unasked is never remembered: it would still hold when nobody thinks of it.
+Each folder has a file of its own, so that two running gemtui don't overwrite each other. Options
+that let commands run unasked are never remembered: they would still apply when nobody thinks of
+them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from gemtui.policy.file.levels import CAPABILITIES
 def remembered(folder: Path) -> AgentOptions | None:
     """Return the options for a run in this folder; None if none are remembered.
 
-    They are as they were: what was there then may be gone. Raises OSError, whose `filename` is the
-    file, if they can't be read.
+    Files and folders that they name may be gone. Raises OSError if the options can't be read; its
+    `filename` is their file.
     """
     path = _file(folder)
     try:
@@ -47,7 +48,7 @@ def remembered(folder: Path) -> AgentOptions | None:
 
 
 def remember(options: AgentOptions) -> None:
-    """Remember the options for their folder. Raises OSError."""
+    """Save the options for their folder. Raises OSError."""
     assert options.cwd is not None
     path, kept = _file(options.cwd), rememberable(options)
     for named in (*kept.policies, *kept.include_directories):
@@ -58,9 +59,9 @@ def remember(options: AgentOptions) -> None:
 
 
 def remember_mode(options: AgentOptions) -> None:
-    """Remember the mode, and whether the person is asked, for the options' folder. Raises OSError.
+    """Save the mode, and whether to ask, for the options' folder. Raises OSError.
 
-    What else the folder keeps stays; a dangerous mode leaves all of it as it is.
+    The folder's other options are kept. A dangerous mode is not saved and changes nothing.
     """
     assert options.cwd is not None
     if rememberable(options).approval_mode is not options.approval_mode:
@@ -81,12 +82,12 @@ def _require_text(path: Path) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Remember nothing for this folder from now on. Raises OSError."""
+    """Delete the options that are remembered for this folder. Raises OSError."""
     _file(folder).unlink(missing_ok=True)
 
 
 def rememberable(options: AgentOptions) -> AgentOptions:
-    """Return what can be remembered of the options: nothing of one run, nothing dangerous."""
+    """Return the options that can be remembered: none for one run, none dangerous."""
     given = {
         each.name: value
         for each in run_options()
@@ -98,7 +99,7 @@ def rememberable(options: AgentOptions) -> AgentOptions:
 
 
 def left_out(options: AgentOptions) -> Iterator[str]:
-    """Yield what is dangerous in the options, and therefore not remembered, in words."""
+    """Yield a description of each dangerous option, which is therefore not remembered."""
     for each in run_options():
         if each.dangerous(option_value(options, each.name)):
             yield each.danger
@@ -107,7 +108,10 @@ def left_out(options: AgentOptions) -> Iterator[str]:
 
 
 def _is_ours(policy: Path) -> bool:
-    """Whether a policy file is where only the user writes: one in a project may allow more soon."""
+    """Return whether a policy file is in gemtui's folder.
+
+    Others may change: one in a project may allow more tomorrow.
+    """
     return resolved(policy).parent == resolved(policies_dir())
 
 
@@ -120,7 +124,7 @@ _PERMISSIONS = "permissions"
 
 
 def to_dict(options: AgentOptions) -> dict[str, Any]:
-    """Return all that is set and does not belong to one folder, session or process."""
+    """Return all options that are set, except those of one folder, session or process."""
     found: dict[str, Any] = {}
     for each in run_options():
         value = option_value(options, each.name)
@@ -131,7 +135,10 @@ def to_dict(options: AgentOptions) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None) -> AgentOptions:
-    """Return the options that were stored, for a session in a folder. Raises OptionError."""
+    """Return the options that were stored, for a session in a folder.
+
+    Raises OptionError.
+    """
     names = {each.name for each in run_options() if each.kept is not Kept.NOWHERE}
     given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
     levels = stored.get(_PERMISSIONS)

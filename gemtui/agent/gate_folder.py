@@ -1,8 +1,8 @@
 """The questions of a gated run, as files in the run's folder.
 
-The supervisor asks and settles; any gemtui answers, also one that was started later. They share
-nothing but these files, so that a question waits where nobody is there to answer it. The first
-answer to a question counts.
+The supervisor asks and settles; any gemtui answers, including one that was started later. They
+share nothing but these files, so that a question can wait while nobody is there. The first answer
+to a question counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gemtui.jsonfile import read_as, write_once
 
 T = TypeVar("T")
 LARGEST = 192_000_000
-"""Bytes of a question or an answer; what is larger is not read, and not allowed."""
+"""Largest question or answer, in bytes; larger ones are neither read nor allowed."""
 
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
@@ -38,105 +38,111 @@ _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1
 
 @dataclass(frozen=True, slots=True)
 class GateFolder:
-    """The files below `path`, which is there in runs that ask."""
+    """The files below `path`, which exists in runs that ask."""
 
     path: Path
 
     @classmethod
     def of(cls, run: RunFolder) -> GateFolder:
-        """Return the gate of a run."""
+        """Return the gate folder of a run."""
         return cls(run.path / "gate")
 
     def create(self) -> None:
-        """Make the folder. Raises OSError."""
+        """Create the folder. Raises OSError."""
         self.path.mkdir(mode=0o700, exist_ok=True)
 
     def exists(self) -> bool:
-        """Whether the run asks."""
+        """Return whether the run asks."""
         return self.path.is_dir()
 
     # --- the supervisor ------------------------------------------------------------------------
 
     def ask(self, request: ApprovalRequest) -> None:
-        """Put a question before whoever looks. Raises OSError."""
+        """Publish a question for any gemtui to answer. Raises OSError."""
         write_once(self._place("question", request.number), request, LARGEST)
 
     def settle_open(self, settled: Settled) -> None:
-        """Say of all questions that are open what became of them. Raises OSError."""
+        """Settle all open questions with the same outcome. Raises OSError."""
         for number in self.numbers():
             with suppress(FileExistsError):
                 self.settle(number, settled)
 
     def last_here(self) -> float | None:
-        """Return when somebody was last there, in seconds since 1970; None = nobody was."""
+        """Return when somebody was last present, in seconds since 1970; None = never."""
         with suppress(OSError):
             return (self.path / _HERE).stat().st_mtime
         return None
 
     def settle(self, number: int, settled: Settled) -> None:
-        """Say what became of a question. Raises OSError."""
+        """Record the outcome of a question. Raises OSError."""
         write_once(self._place("settled", number), settled, LARGEST)
 
     def keep_former(self, number: int, data: bytes) -> None:
-        """Keep the bytes of a file before the call of a question. Raises OSError."""
+        """Save the bytes that a file had before the call of a question. Raises OSError."""
         handle = os.open(self._former(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
 
     def former(self, number: int) -> bytes:
-        """Return what `keep_former` kept. Raises OSError."""
+        """Return the bytes saved by `keep_former`. Raises OSError."""
         return read_small(self._former(number), LARGEST)
 
     def _former(self, number: int) -> Path:
         return self.path / f"before-{number}"
 
     def differs(self, difference: Difference) -> None:
-        """Write down that a file is not as it was approved. Raises OSError."""
+        """Record that a file differs from what was approved. Raises OSError."""
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
     def lets_pass(self, number: int, call: PassedCall) -> None:
-        """Write down the n-th call that a rule of the user's own allowed. Raises OSError."""
+        """Record a call that a rule of the user's allowed, as number `number` of its kind.
+
+        Raises OSError.
+        """
         write_once(self._place("passed", number), call, LARGEST)
 
     def was_hooked(self, number: int, call: HookedCall) -> None:
-        """Write down the n-th call that another hook changed. Raises OSError."""
+        """Record a call that another hook changed, as number `number` of its kind.
+
+        Raises OSError.
+        """
         write_once(self._place("hooked", number), call, LARGEST)
 
     def answer_to(self, number: int) -> Approval | None:
-        """Return the answer to a question; None while there is none that can be read."""
+        """Return the answer to a question; None if there is no readable one yet."""
         return read_as(self._place("answer", number), Approval, LARGEST)
 
     def is_answered(self, number: int) -> bool:
-        """Whether there is an answer to a question, also one that can't be read."""
+        """Return whether a question has an answer, even an unreadable one."""
         return os.path.lexists(self._place("answer", number))
 
     # --- gemtui --------------------------------------------------------------------------------
 
     def here(self) -> None:
-        """Say that somebody is there to answer; to be said again every second. Raises OSError."""
+        """Record that somebody is present to answer; repeat every second. Raises OSError."""
         (self.path / _HERE).touch(mode=0o600)
 
     def asked(self) -> dict[int, bool]:
-        """Return the numbers of all questions so far, in order: whether nobody has answered it."""
+        """Map each question's number, in order, to whether it is still unanswered."""
         found = self._found()
         answered = found["answer"] | found["settled"]
         return {number: number not in answered for number in sorted(found["question"])}
 
     def differences(self) -> list[Difference]:
-        """Return the files that were not as approved, in the order of their questions."""
+        """Return the files that differed from what was approved, ordered by question."""
         numbers = sorted(self._found()["difference"])
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
 
     def passed(self, known: Container[int] = ()) -> dict[int, PassedCall]:
-        """Return the calls that a rule of the user's own allowed, by their numbers, but for some.
+        """Return the calls that a rule of the user's allowed, by number.
 
-        `known`: the numbers that are left out.
+        `known`: numbers to leave out.
         """
         return self._new("passed", PassedCall, known)
 
     def hooked(self, known: Container[int] = ()) -> dict[int, HookedCall]:
-        """Return the calls that another hook changed, by their numbers; `known`: but for these."""
+        """Return the calls that another hook changed, by number; `known`: numbers to skip."""
         return self._new("hooked", HookedCall, known)
 
     def _new(self, kind: str, form: type[T], known: Container[int]) -> dict[int, T]:
@@ -145,7 +151,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """The numbers of the files of each kind."""
+        """Return the numbers of the files of each kind."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]
@@ -159,23 +165,23 @@ class GateFolder:
         return list(self.asked())
 
     def waiting(self) -> list[int]:
-        """Return the numbers of the questions that nobody has answered."""
+        """Return the numbers of the unanswered questions."""
         return [number for number, waits in self.asked().items() if waits]
 
     def is_asked(self, number: int) -> bool:
-        """Whether there is a question of this number; they count from 1 without a gap."""
+        """Return whether a question has this number; numbers count from 1 without gaps."""
         return os.path.lexists(self._place("question", number))
 
     def question(self, number: int) -> ApprovalRequest | None:
-        """Return one question; None if it can't be read."""
+        """Return a question; None if it can't be read."""
         return read_as(self._place("question", number), ApprovalRequest, LARGEST)
 
     def settled(self, number: int) -> Settled | None:
-        """Return what became of a question; None while it is open."""
+        """Return the outcome of a question; None while it is open."""
         return read_as(self._place("settled", number), Settled, LARGEST)
 
     def answer(self, number: int, approval: Approval) -> bool:
-        """Answer a question; False where somebody has answered before. Raises OSError."""
+        """Answer a question; return False if it was already answered. Raises OSError."""
         try:
             write_once(self._place("answer", number), approval, LARGEST)
         except FileExistsError:
@@ -183,11 +189,11 @@ class GateFolder:
         return True
 
     def take_back(self, number: int) -> None:
-        """Let the rules of an answer hold no longer. Raises OSError."""
+        """Revoke the rules of an answer. Raises OSError."""
         self._place("back", number).touch(mode=0o600)
 
     def is_taken_back(self, number: int) -> bool:
-        """Whether the rules of an answer hold no longer."""
+        """Return whether the rules of an answer were revoked."""
         return os.path.lexists(self._place("back", number))
 
     # --- files ---------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Run Gemini CLI: prompts in, events out, by way of a supervised process.
+"""Run Gemini CLI in a supervised process: prompts in, events out.
 
-The CLI never writes to a pipe, which loses the end of its output (assets/gemini-cli.md#stdout): a
-supervisor gives it files in the run's folder, and this module reads them as they grow.
+The CLI never writes to a pipe, because that loses the end of its output
+(assets/gemini-cli.md#stdout). A supervisor gives it files in the run's folder instead, and this
+module reads them as they grow.
 """
 
 from __future__ import annotations
@@ -59,11 +60,11 @@ from gemtui.processes import FOLDER, python
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
-"""Looks at a silent run between two questions whether its supervisor still lives."""
+"""Empty reads between two checks that the supervisor is still alive."""
 
 
 class GeminiRun:
-    """A run in its folder: follow its events, wait for it, or end it."""
+    """A run in its folder, to follow, wait for, or end."""
 
     def __init__(
         self,
@@ -81,10 +82,10 @@ class GeminiRun:
         self._found_lost = not self.supervised()
 
     def abort(self) -> None:
-        """End the run's process tree by SIGTERM, then SIGKILL; a second call sends SIGKILL at once.
+        """End the run's process tree with SIGTERM, then SIGKILL.
 
-        It is told by a file in the run's folder and by a signal to the supervisor, so that a full
-        disk does not keep a run from being ended.
+        A second call sends SIGKILL at once. The request is a file in the run's folder or, if that
+        can't be written, a signal to the supervisor, so that a full disk can't keep a run alive.
         """
         if self.exit() is None:
             again = self.folder.aborted() is not None
@@ -100,25 +101,26 @@ class GeminiRun:
                 os.kill(owner.pid, signal.SIGTERM)
 
     def exit(self) -> Exit | None:
-        """How the run's process ended; None while it goes on."""
+        """Return how the run's process ended; None while it is running."""
         if self._supervisor is not None:
             self._supervisor.poll()
         return self.folder.exit() or self._lost
 
     def supervised(self) -> bool:
-        """Whether the run's supervisor is alive, is just being started, or has ended after writing
-        how the run ended.
+        """Return whether the supervisor is alive, starting, or ended in good order.
+
+        In good order means after writing how the run ended.
         """
         if self.folder.exit() is not None:
             return True
         if self._supervisor is None:
             lives = self.folder.is_starting() or owner_lives(self.folder.owner())
-        else:  # the guardian, which is the parent of the supervisor
+        else:  # the guardian, which is the supervisor's parent
             lives = self._supervisor.poll() is None or owner_lives(self.folder.owner())
         return lives or self.folder.exit() is not None
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
-        """Yield the run's events from the first one on; `done` comes once all output is read."""
+        """Yield the run's events from the first one on; `done` comes after all output."""
         about = self.request.about or {}
         stream = Stream(
             cwd=self.request.cwd,
@@ -150,8 +152,9 @@ class GeminiRun:
             yield event
 
     def _hides(self, tool: str) -> bool:
-        """Whether a tool that is not found is hidden; where that is not written down, any tool that
-        the CLI has.
+        """Return whether a tool that was not found is hidden by a rule or the mode.
+
+        If the run did not record what it hides, any tool that the CLI has counts as hidden.
         """
         try:
             return self.request.hides(tool) is not None
@@ -160,21 +163,24 @@ class GeminiRun:
 
     @property
     def asks(self) -> bool:
-        """Whether a person is asked in this run; then `gate` has the questions."""
+        """Whether the run asks a person; `gate` then has the questions."""
         return bool((self.request.about or {}).get("ask"))
 
     @property
     def gate(self) -> GateFolder:
-        """The questions of the run, and where they are answered."""
+        """The questions of the run and their answers."""
         return GateFolder.of(self.folder)
 
     @property
     def steering(self) -> Steering:
-        """The words to the agent, and the prompts that follow."""
+        """The messages to the agent, and the queued prompts."""
         return Steering.of(self.folder)
 
     def stderr(self) -> str:
-        """What the CLI wrote to stderr, or its beginning: there a broken policy is told."""
+        """Return what the CLI wrote to stderr, where it reports a broken policy.
+
+        Only the first megabyte is read; "" if the file can't be.
+        """
         try:
             with open_regular(self.folder.stderr) as file:
                 return file.read(_MOST_STDERR).decode("utf-8", "replace")
@@ -184,9 +190,10 @@ class GeminiRun:
     async def owned_events(
         self, abort: asyncio.Event | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Yield the same events as `events`; setting `abort`, or reading no further, ends the run.
+        """Yield the same events as `events`, and end the run when iteration stops.
 
-        The iterator is closed only when all processes of the run are gone.
+        Setting `abort` ends the run, too. The iterator closes once all processes of the run are
+        gone.
         """
         watch = asyncio.ensure_future(_on_set(abort, self.abort))
         try:
@@ -201,8 +208,10 @@ class GeminiRun:
         return self.exit() is not None
 
     def _check_owner(self) -> None:
-        """A run that loses its supervisor meanwhile is ended, as the supervisor's guardian does too
-        unless it was killed as well; one that had lost it before is left as it is.
+        """End a run that has lost its supervisor while it was being followed.
+
+        The supervisor's guardian does so as well, unless it was killed, too. A run that had lost
+        its supervisor earlier is left alone.
         """
         if not self.supervised():
             if not self._found_lost:
@@ -211,7 +220,7 @@ class GeminiRun:
             self._lost = Exit(code=None, started=None, ended=None, problem=problem)
 
     def reap(self) -> None:
-        """Wait for the supervisor, which has nothing left to do after its record; may block."""
+        """Wait for the supervisor to exit, which follows its exit record; may block."""
         if self._supervisor is not None:
             self._supervisor.wait()
         if self._guard is not None:
@@ -235,7 +244,7 @@ class GeminiRun:
         return (request.idle_timeout if limit == "idle" else request.timeout) or 0
 
     async def wait(self) -> Exit:
-        """Wait until the run has ended, and return how."""
+        """Wait until the run has ended, and return how it ended."""
         while (ended := self.exit()) is None:
             await asyncio.sleep(STEP)
             await asyncio.to_thread(self._check_owner)
@@ -244,7 +253,7 @@ class GeminiRun:
 
 
 def owner_lives(owner: Owner | None) -> bool:
-    """Whether this very supervisor still runs; by now its pid may belong to another process."""
+    """Return whether this supervisor is still running; its pid may have been reused."""
     if owner is None:
         return False
     return bool(process_tree.living((ProcessId(pid=owner.pid, began=owner.began),)))
@@ -274,9 +283,9 @@ class UnguardedAdapter:
         self._guard = guard or self._guard
 
     async def is_available(self) -> bool:
-        """Whether a CLI is installed and answers `--version`. Never raises.
+        """Return whether a CLI is installed and answers `--version`. Never raises.
 
-        One that does nothing has five seconds, one that computes, on a slow machine, thirty.
+        It has five seconds while idle, and thirty while it uses the CPU on a slow machine.
         """
         return await asyncio.to_thread(self._answers)
 
@@ -296,13 +305,13 @@ class UnguardedAdapter:
         return found.path
 
     def detect(self) -> Detected:
-        """Return what is known of the program. Never raises; may take seconds."""
+        """Return what could be detected about the program. Never raises; may take seconds."""
         return detect_cli(self._environ, cli=self._cli)
 
     def machine(self, cwd: Path | None = None) -> Machine:
-        """Return what a command in the folder `cwd` depends on beside its options.
+        """Return everything except its options that a command in `cwd` depends on.
 
-        May take seconds, since the CLI is asked. Raises CliNotFound if there is none that can run.
+        May take seconds, since it asks the CLI. Raises CliNotFound if there is no usable one.
         """
         found = self.detect()
         cli, version = found.program(), found.version
@@ -328,10 +337,10 @@ class UnguardedAdapter:
         return command
 
     def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
-        """Start a run, which goes on even if nobody reads its events. May block for seconds.
+        """Start a run, which continues even if nobody reads its events.
 
-        `id`: the run's, which no other run may have; None = a new one. Raises CliNotFound,
-        OptionError, and OSError if the run's folder can't be written.
+        `id`: the id of the run, which must be unused; None = a new one. May block for seconds.
+        Raises CliNotFound, OptionError, and OSError if the run's folder can't be written.
         """
         if options.asks and self._guard is None:
             raise OptionError("ask: this adapter can't ask; use the one that gemtui exports")
@@ -360,11 +369,14 @@ class UnguardedAdapter:
         return GeminiRun(folder, request, supervisor, guard=self._guard)
 
     def _with_hidden(self, request: Request) -> Request:
-        """The request with the tools that the run hides; this adapter knows no policy."""
+        """Return the request with the tools that the run hides; here, unchanged.
+
+        This adapter knows no policy; adapters that do override it.
+        """
         return request
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
-        """Let the guard do its part; where it can't, the folder says that nothing was started."""
+        """Let the guard prepare the run; if it fails, record that nothing was started."""
         if self._guard is None:
             return
         try:
@@ -381,10 +393,10 @@ class UnguardedAdapter:
     async def begin(
         self, prompt: str, options: AgentOptions, *, id: str | None = None
     ) -> GeminiRun:
-        """Start a run as `start` does, in a thread; raises what that raises.
+        """Start a run in a thread; raises what `start` raises.
 
-        Cancelling the task ends a run that was just being started, and waits for its end; cancelled
-        again, or with the loop closed, nobody waits, but it is ended all the same.
+        Cancelling the task ends a run that was just being started, and waits for its end. If the
+        task is cancelled again or the loop is closed, the run still ends, but nothing waits for it.
         """
         thread = ThreadPoolExecutor(1)
         starting = thread.submit(partial(self.start, prompt, options, id=id))
@@ -400,11 +412,11 @@ class UnguardedAdapter:
     async def run(
         self, prompt: str, options: AgentOptions | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run a prompt and yield its events: one `init` first, one `done` last.
+        """Run a prompt and yield its events: `init` first, `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
-        process tree; the iterator is closed only when that is done. Raises OptionError before
-        anything is started. A CLI that is missing or can't be started is told by events.
+        process tree; the iterator closes only afterwards. Raises OptionError before anything is
+        started. A CLI that is missing or can't be started is reported by events.
         """
         options = options or AgentOptions()
         options.check()
@@ -424,14 +436,14 @@ class UnguardedAdapter:
 
 
 def _answering(run: GeminiRun, approve: Approve | None) -> asyncio.Future[None]:
-    """Answer the run's questions in the background, if there is somebody to answer."""
+    """Answer the run's questions in the background, if there is a callback for them."""
     if approve is None:
         return asyncio.Future()
     return asyncio.ensure_future(answer_questions(run.gate, approve))
 
 
 def _end(starting: Future[GeminiRun]) -> None:
-    """End the run that was started, if one was, and wait for that."""
+    """End the run if one was started, and wait for its end."""
     with suppress(GemtuiError, OSError):
         run = starting.result()
         run.abort()
@@ -455,7 +467,7 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
 def _about(
     prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
 ) -> About:
-    """What the list of runs and a re-attached screen want to know."""
+    """Return the facts for the list of runs and for screens that re-attach."""
     return {
         "prompt": prompt[:2000],
         "model": options.model,
@@ -474,7 +486,7 @@ def _about(
 def _supervise(
     folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
 ) -> subprocess.Popen[bytes]:
-    """Start the owner of the run in a session of its own, so that it outlives us."""
+    """Start the run's owner in a session of its own, so that it outlives this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")
     try:
@@ -492,7 +504,10 @@ def _supervise(
 
 
 def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, ...]:
-    """The user's policy files; a project's settings count, since it has to be trusted to run."""
+    """Return the user's policy files.
+
+    The project's settings count, since a folder has to be trusted to run in it.
+    """
     folder = cwd or current_folder()
     return CliSettings.read(environ, folder).user_policies(folder)
 
@@ -500,10 +515,10 @@ def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, 
 def planned_machine(
     adapter: UnguardedAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
-    """Return what commands in `cwd` depend on, and a remark if there is no CLI that can run.
+    """Return what commands in `cwd` depend on, and a remark if no CLI is usable.
 
-    Without one the newest known one is assumed; the remark is "" where there is one. May take
-    seconds, since the CLI is asked.
+    In that case the newest known CLI is assumed; otherwise the remark is "". May take seconds,
+    since it asks the CLI.
     """
     try:
         return adapter.machine(cwd), ""

@@ -1,9 +1,9 @@
-"""The parent of a supervisor: it ends a run whose supervisor is killed, and inherits its strays.
+"""The parent of a supervisor: ends the run if its supervisor is killed.
 
-A process can do nothing about its own SIGKILL, and a command can leave its parent, its session and
-its environment (`env -i setsid nohup ...`). So the guardian is a child subreaper where the system
-has such: whatever loses its parent anywhere below the guardian becomes its child
-(`process_tree.strays`), and is reaped by it.
+A process can't react to its own SIGKILL, and a command can leave its parent, its session and its
+environment (`env -i setsid nohup ...`). So the guardian is a child subreaper where the system has
+them: every process below it that loses its parent becomes its child (`process_tree.strays`), and is
+reaped by it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def guarded(work: Callable[[], object]) -> bool:
-    """Call `work` in a child process with a session of its own; return whether it returned.
+    """Call `work` in a child process with its own session; return whether it returned.
 
-    False = the child was killed, or failed. To be called while there is only one thread; signals
-    that end a run are ignored from then on. Raises OSError if no process can be started.
+    False means that the child was killed or failed. Call it while there is only one thread. From
+    then on, signals that end a run are ignored. Raises OSError if no process can be started.
     """
     process_tree.adopt_strays()
     pid = os.fork()
@@ -47,7 +47,7 @@ def _work(work: Callable[[], object]) -> None:
 
 
 def _reap_until(pid: int) -> int:
-    """Reap all children until this one has ended; return its wait status."""
+    """Reap all children until this one has ended, and return its wait status."""
     while True:
         ended, status = os.wait()
         if ended == pid:

@@ -1,9 +1,9 @@
-"""Policy rules as flags and settings, for a CLI without policy files (before 0.30).
+"""Express policy rules as flags and settings, for a CLI without policy files.
 
-Such a CLI knows three things (seen with 0.25.0 and 0.28.2): `--allowed-tools` needs no confirmation
-(with `run_shell_command(git)` by prefix, and no other command then), `tools.exclude` takes a tool
-away, `tools.core` takes away all others. It accepts a deny by prefix and ignores it. Nobody can be
-asked in a headless run, so an ask is a refusal here as well.
+Such a CLI (before 0.30) knows three things (seen with 0.25.0 and 0.28.2): `--allowed-tools` needs
+no confirmation (with `run_shell_command(git)` by prefix, and then no other command runs),
+`tools.exclude` removes a tool, `tools.core` removes all others. It accepts a denial by prefix and
+ignores it. Headless runs can't ask, so asking means denying here as well.
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 
 NEWER = "update it to 0.30 or newer"
 NO_SERVER = "no-server"
-"""Names no MCP server; `tools.core` leaves the tools of all servers there."""
+"""A name that no MCP server has.
+
+Naming it removes the tools of all servers, which `tools.core` does not.
+"""
 
 _SEARCHES = frozenset({"grep_search", "search_file_content"})
-"""One tool, named so since 0.28 and before."""
+"""Two names of one tool: since 0.28, and before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyFlags:
-    """The flags and settings that stand for rules.
+    """The flags and settings that replace policy rules.
 
-    `core`: the only tools that exist, None = all. `notes`: what could not be expressed. With a core
-    list no MCP server may be there: `NO_SERVER` is the only one to be named.
+    `core`: the only tools that exist; None = all. `notes`: what could not be expressed. A core list
+    rules out all MCP servers: `NO_SERVER` must be the only one that is named.
     """
 
     allowed: tuple[str, ...] = ()
@@ -51,24 +54,27 @@ class LegacyFlags:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
-    """What becomes of one tool. `prefixes`: of commands that are allowed before `last` decides."""
+class _ToolRules:
+    """The rules that decide about one tool.
+
+    `prefixes`: prefixes of commands that are allowed before `last` decides.
+    """
 
     prefixes: tuple[str, ...]
     last: Rule | None
 
     @property
     def open(self) -> bool:
-        """Whether the tool is to run in some form."""
+        """Whether some calls of the tool may run."""
         return bool(self.prefixes) or self._decides(Decision.ALLOW)
 
     @property
     def shut(self) -> bool:
-        """Whether no call of the tool is to run."""
+        """Whether no call of the tool may run."""
         return self.last is not None and not self.open
 
     def words(self, tool: str) -> Iterator[str]:
-        """The tool as `--allowed-tools` is told of it."""
+        """Yield the values of `--allowed-tools` for the tool."""
         if self._decides(Decision.ALLOW):
             yield tool
         elif self.prefixes:
@@ -79,24 +85,25 @@ class _Standing:
 
 
 def legacy_flags_for(rules: Iterable[Rule], mode: ApprovalMode | None) -> LegacyFlags:
-    """Return what stands for these rules, in load order, in a headless run of this mode.
+    """Return the flags that replace these rules, in load order, in a headless run.
 
-    Raises OptionError for a rule whose refusals would be lost. An allow that can't be expressed is
-    left out, which only refuses more, and noted. In yolo everything is allowed anyway.
+    `mode`: the run's approval mode; yolo allows everything anyway. Raises OptionError for a rule
+    whose denials would be lost. An allow that can't be expressed is left out and noted, since that
+    only denies more.
     """
     mode = mode or ApprovalMode.DEFAULT
     here = [rule for rule in rules if _counts(rule, mode)]
     here.sort(key=lambda rule: -rule.effective)
-    sayable = [rule for rule in here if _why_not(rule) is None]
-    unsaid = [rule for rule in here if _why_not(rule) is not None]
-    stands = {tool: _standing(tool, sayable, unsaid, mode) for tool in _names(here)}
-    rest = _standing("*", sayable, unsaid, mode)
-    words = (word for tool, found in stands.items() for word in found.words(tool))
+    expressible = [rule for rule in here if _why_not(rule) is None]
+    others = [rule for rule in here if _why_not(rule) is not None]
+    by_tool = {tool: _rules_of_tool(tool, expressible, others, mode) for tool in _names(here)}
+    rest = _rules_of_tool("*", expressible, others, mode)
+    words = (word for tool, found in by_tool.items() for word in found.words(tool))
     return LegacyFlags(
         allowed=() if mode is ApprovalMode.YOLO else tuple(words),
-        exclude=tuple(tool for tool, found in stands.items() if found.shut),
-        core=tuple(tool for tool, found in stands.items() if found.open) if rest.shut else None,
-        notes=tuple(_notes(unsaid, rest)),
+        exclude=tuple(tool for tool, found in by_tool.items() if found.shut),
+        core=tuple(tool for tool, found in by_tool.items() if found.open) if rest.shut else None,
+        notes=tuple(_notes(others, rest)),
     )
 
 
@@ -105,7 +112,7 @@ def _counts(rule: Rule, mode: ApprovalMode) -> bool:
 
 
 def _names(rules: Iterable[Rule]) -> list[str]:
-    """The tools that are named, sorted."""
+    """Return the tools that are named, sorted."""
     return sorted({tool for rule in rules for tool in _tools(rule) if "*" not in tool})
 
 
@@ -115,7 +122,7 @@ def _tools(rule: Rule) -> frozenset[str]:
 
 
 def _why_not(rule: Rule) -> str | None:
-    """Why a rule can't be said; None = it can, by itself."""
+    """Return why a rule can't be expressed by itself; None = it can."""
     if rule.subagent is not None:
         return "which agent calls"
     if rule.mcp_name is not None or any(tool.startswith("mcp_") for tool in rule.tools):
@@ -131,21 +138,24 @@ def _why_not(rule: Rule) -> str | None:
     return None
 
 
-def _standing(
-    tool: str, sayable: Sequence[Rule], unsaid: Sequence[Rule], mode: ApprovalMode
-) -> _Standing:
-    """What becomes of a tool, or of those that no rule names ("*"). Raises OptionError."""
+def _rules_of_tool(
+    tool: str, expressible: Sequence[Rule], others: Sequence[Rule], mode: ApprovalMode
+) -> _ToolRules:
+    """Return the rules that decide about a tool, or "*" for tools that no rule names.
+
+    Raises OptionError for a rule whose denials would be lost.
+    """
     prefixes: list[str] = []
     last = None
-    for rule in sayable:
+    for rule in expressible:
         if not _meets(rule, tool):
             continue
         if not rule.command_prefixes:
             last = rule
             break
         prefixes += rule.command_prefixes
-    found = _Standing(prefixes=tuple(dict.fromkeys(prefixes)), last=last)
-    if lost := next((rule for rule in unsaid if _lost(rule, tool, found)), None):
+    found = _ToolRules(prefixes=tuple(dict.fromkeys(prefixes)), last=last)
+    if lost := next((rule for rule in others if _lost(rule, tool, found)), None):
         raise _refusal(lost, str(_why_not(lost)))
     if prefixes and mode is ApprovalMode.YOLO and last and last.decision is not Decision.ALLOW:
         raise _refusal(last, "that some commands run and others don't in mode yolo")
@@ -156,8 +166,8 @@ def _meets(rule: Rule, tool: str) -> bool:
     return not {tool, "*"}.isdisjoint(_tools(rule))
 
 
-def _lost(rule: Rule, tool: str, found: _Standing) -> bool:
-    """Whether calls would run that an unsayable rule refuses."""
+def _lost(rule: Rule, tool: str, found: _ToolRules) -> bool:
+    """Return whether calls would run that a rule that can't be expressed denies."""
     if rule.decision is Decision.ALLOW or found.shut:
         return False
     beaten = found.last is not None and found.last.effective > rule.effective
@@ -165,7 +175,7 @@ def _lost(rule: Rule, tool: str, found: _Standing) -> bool:
 
 
 def _beyond(rule: Rule) -> bool:
-    """Whether it is about other tools than the CLI's own, or about any."""
+    """Return whether the rule applies to any tool, or to tools of MCP servers."""
     return not rule.tools or any(tool.startswith("mcp_") for tool in rule.tools)
 
 
@@ -180,8 +190,8 @@ def _place(rule: Rule) -> str:
     return f"{rule.source}: rule {rule.index}" if rule.source else "a rule of this run"
 
 
-def _notes(unsaid: Iterable[Rule], rest: _Standing) -> Iterator[str]:
-    for rule in unsaid:
+def _notes(others: Iterable[Rule], rest: _ToolRules) -> Iterator[str]:
+    for rule in others:
         if rule.decision is Decision.ALLOW:
             yield (
                 f"{_place(rule)} allows nothing: this Gemini CLI can't be told {_why_not(rule)} "

@@ -1,7 +1,7 @@
-"""Newline-delimited JSON: bytes in chunks -> lines -> values. Memory is bounded, nothing raises.
+"""Newline-delimited JSON: chunks of bytes -> lines -> values.
 
-Lines end with a line feed and with nothing else: U+2028, U+2029 and U+0085 stand unescaped in what
-the CLI writes (assets/gemini-cli.md#stdout).
+Memory use is bounded, and nothing raises. Only a line feed ends a line: the CLI writes U+2028,
+U+2029 and U+0085 unescaped (assets/gemini-cli.md#stdout).
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ from msgspec import Struct
 from gemtui.jsonin import loads
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes. A longer line is cut there and reported; the rest of it is skipped."""
+"""Bytes. A longer line is cut there and reported, and the rest of it is skipped."""
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
-    """A line that is JSON."""
+    """A line that is valid JSON."""
 
     data: Any
     ok: Literal[True] = True
 
 
 class Malformed(Struct, frozen=True, kw_only=True):
-    """A line that is not JSON; `raw` without its line end, undecodable bytes replaced."""
+    """A line that is not JSON.
+
+    `raw`: the line without its line end, with undecodable bytes replaced.
+    """
 
     error: str
     raw: str
@@ -34,7 +37,7 @@ class Malformed(Struct, frozen=True, kw_only=True):
 
 
 class NdjsonReader:
-    """Incremental reader: chunks cut anywhere in, each line's value out once the line is whole."""
+    """Reads chunks of any size, and yields the value of each whole line."""
 
     def __init__(self, *, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -93,11 +96,11 @@ class NdjsonReader:
 async def read_ndjson(
     chunks: AsyncIterable[bytes | str], *, limit: int = LINE_LIMIT
 ) -> AsyncIterator[Parsed | Malformed]:
-    """Yield the values of a stream of newline-delimited JSON, whose chunks may be cut anywhere.
+    """Yield the values of a stream of newline-delimited JSON, in chunks of any size.
 
-    Each line gives `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`); blank
-    lines give nothing, a last line without line feed counts. Never raises for what it reads; a line
-    of more than `limit` bytes is cut and reported.
+    Each line yields `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`). Blank
+    lines yield nothing; a last line without a line feed counts. The content never raises: a line of
+    more than `limit` bytes is cut and reported.
     """
     reader = NdjsonReader(limit=limit)
     async for chunk in chunks:

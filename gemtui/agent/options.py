@@ -1,4 +1,4 @@
-"""The options of a run, each declared once, with all that follows from it."""
+"""The options of a run, each declared once, with everything derived from it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _is_allow(level: Level | None) -> bool:
 
 
 _TOOLS, _ENDS = "What it may do", "Limits"
-"""Groups of the dialog."""
+"""Headings of the dialog's groups."""
 _LEVELS = {
     "": "set by the mode (ask if none)",
     Level.ALLOW: "allow",
@@ -53,13 +53,12 @@ _LEVELS = {
 class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
-    An option is declared here alone: its type, its default, and the words and rules of its
+    An option is declared only here: its type, its default, and the texts and rules of its
     `RunOption`. A mode may be given by its name, a path as text, where `~` is a home directory, and
-    a sequence as any iterable, but not as one text. Raises OptionError for a value that is none of
-    these.
+    a sequence as any iterable except a string. Raises OptionError for any other value.
 
-    `only_tools`: None = all tools, () = none. `policies` are loaded between our denies and our
-    allows. `approve` answers questions, several at once if need be; it refuses by raising.
+    `only_tools`: None = all tools, () = none. `policies` are loaded between gemtui's own denies and
+    allows. `approve` answers questions, several at once if necessary; raising means denying.
     """
 
     model: Annotated[
@@ -380,7 +379,10 @@ class AgentOptions:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Make what was given what the fields are: one text in place of names would be no deny."""
+        """Convert the values to the types of their fields, or raise OptionError.
+
+        A string in place of a list of names would deny nothing.
+        """
         taken: dict[str, object] = {}
         for name, kind in _kinds():
             value = getattr(self, name)
@@ -407,12 +409,12 @@ class AgentOptions:
 
     @property
     def asks(self) -> bool:
-        """Whether a person is asked in this run."""
+        """Whether the run asks a person."""
         return self.ask or self.approve is not None
 
     @property
     def tools(self) -> Permissions:
-        """The part of the options that is about tools."""
+        """The options that concern tools."""
         return Permissions(
             mode=self.approval_mode,
             levels=self.permissions,
@@ -422,9 +424,9 @@ class AgentOptions:
         )
 
     def check(self) -> None:
-        """Raise OptionError, naming the option, for a value that can't be used.
+        """Raise OptionError, which names the option, for a value that can't be used.
 
-        The contents of policy files are checked where the command is made.
+        The contents of policy files are checked when the command is made.
         """
         check_names(self.tools)
         check_near_misses(self.tools)
@@ -441,14 +443,14 @@ class AgentOptions:
                 raise _wrong("include_directories", f"{path} is no folder", ": ")
 
 
-# --- what is declared ----------------------------------------------------------------------------
+# --- declarations --------------------------------------------------------------------------------
 
 
 @cache
 def run_options() -> tuple[RunOption, ...]:
-    """Return every option, in the order of declaration; the three levels as options of their own.
+    """Return all options in the order of declaration, each level as an option.
 
-    That order is the one of the command line, of the dialog and of the words about a run.
+    The command line, the dialog and the summary of a run use the same order.
     """
     return tuple(_declared())
 
@@ -466,7 +468,7 @@ def _declared() -> Iterator[RunOption]:
 
 
 def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """The type and the declaration of each field."""
+    """Yield the name of each field with its type and declaration."""
     hints = get_type_hints(AgentOptions, include_extras=True)
     for each in fields(AgentOptions):
         wanted, about = get_args(hints[each.name])
@@ -484,7 +486,7 @@ def option_value(options: AgentOptions, name: str) -> Any:
 
 
 def with_values(options: AgentOptions, values: Mapping[str, Any]) -> AgentOptions:
-    """Return the options with these values of declared ones. Raises OptionError."""
+    """Return the options with some declared ones replaced. Raises OptionError."""
     levels = {
         name: level
         for name in CAPABILITIES
@@ -506,13 +508,19 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 def seconds_text(limit: float) -> str:
-    """Return a time limit in the largest unit that fits, as `seconds` reads it: `10m`, `90s`."""
+    """Return a time limit in the largest unit that fits: `10m`, `90s`.
+
+    `seconds` is the reverse.
+    """
     unit = next(unit for unit in "hms" if unit == "s" or limit % _UNITS[unit] == 0)
     return f"{limit / _UNITS[unit]:g}{unit}"
 
 
 def seconds(text: str) -> float:
-    """Return a time limit as people write it: `90`, `90s`, `10m`, `1.5h`. Raises OptionError."""
+    """Parse a time limit as people write it: `90`, `90s`, `10m`, `1.5h`.
+
+    Returns seconds. Raises OptionError.
+    """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
     if found is None:
         raise OptionError(f"{text.strip()!r} is no time: write seconds, or such as 90s, 10m, 2h")
@@ -529,7 +537,7 @@ _TAKEN: Mapping[OptionKind, tuple[type, ...]] = {
     OptionKind.CHOICE: (str,),
     OptionKind.PATH: _PATH,
 }
-"""What a value may be given as, beside None; sequences are looked at item by item."""
+"""The types accepted for each kind of option; lists are checked item by item."""
 
 
 def _away(word: str) -> Away:
@@ -540,7 +548,7 @@ def _away(word: str) -> Away:
 
 
 def _require(name: str, value: object, kinds: tuple[type, ...]) -> None:
-    number = isinstance(value, bool) and int in kinds  # true is no number
+    number = isinstance(value, bool) and int in kinds  # bool is a subclass of int
     if value is not None and (number or not isinstance(value, kinds)):
         words = " or ".join(kind.__name__ for kind in kinds)
         raise OptionError(f"{name} must be {words}, not {value!r}")
@@ -553,7 +561,7 @@ def _items(name: str, value: object) -> tuple[Any, ...]:
 
 
 def _texts(name: str, value: object) -> tuple[str, ...] | None:
-    """A sequence of names; only the list of tools that exist may be missing."""
+    """Return a tuple of names; only `only_tools` may be None."""
     if value is None and name == "only_tools":
         return None
     items = _items(name, value)

@@ -1,7 +1,8 @@
-"""Errors in policy files: one in a file that a run names keeps the run from starting.
+"""Find errors in policy files; an error in a file that a run names is fatal.
 
-The CLI would drop what is wrong in such a file and go on without it. The user's own policy files
-hold for every session: errors in them are reported, and the run goes on as any session would.
+The CLI would drop the faulty part of such a file and continue without it. The user's own policy
+files apply to every session, so errors in them are reported, and the run starts as any session
+would.
 """
 
 from __future__ import annotations
@@ -13,26 +14,26 @@ from pathlib import Path
 from gemtui.errors import OptionError
 from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
 
-_SAID = 3
+_SHOWN = 3
 
 
 def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
-    """Return the warnings about these files; the first few, and how to see the rest.
+    """Return the warnings about these files: the first few, and how to see the rest.
 
-    `mode`: the approval mode of the run; what matters only in another one is left out. Raises
-    OptionError for the first thing that the CLI would drop or ignore.
+    `mode`: the approval mode of the run; warnings for other modes are left out. Raises OptionError
+    for the first thing that the CLI would drop or ignore.
     """
     found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
-    said, rest = found[:_SAID], found[_SAID:]
+    shown, rest = found[:_SHOWN], found[_SHOWN:]
     more = (f"the policies have more warnings{_more(rest)}",) if rest else ()
-    return (*map(finding_words, said), *more)
+    return (*map(finding_words, shown), *more)
 
 
 def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
-    """Yield the errors in the user's own policy files, which every session of the CLI loads."""
+    """Yield the errors in the user's own policy files, which every session loads."""
     found = _findings([path for path in policies if not _is_empty_folder(path)])
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
@@ -41,7 +42,7 @@ def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
 
 
 def _is_empty_folder(path: Path) -> bool:
-    """Whether a folder holds no policy, which says nothing where nobody named it for this run."""
+    """Return whether a folder holds no policy, which is fine unless a run names it."""
     with suppress(OSError):
         return path.is_dir() and not any(
             each.name.lower().endswith(".toml") for each in path.iterdir()
@@ -50,7 +51,7 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def finding_words(finding: Finding) -> str:
-    """Return a finding as one line: file, rule, field, what is wrong, and the way out."""
+    """Return a finding as one line: file, rule, field, problem and suggestion."""
     place = f", rule {finding.rule}" if finding.rule else ""
     field = f", {finding.field}" if finding.field else ""
     way_out = f": {finding.way_out}" if finding.way_out else ""
@@ -58,7 +59,7 @@ def finding_words(finding: Finding) -> str:
 
 
 def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
-    """All findings. The checks are loaded only where there is a file to check."""
+    """Return all findings. The checks are imported only if there is a file to check."""
     if not policies:
         return ()
     from gemtui.policy.check.check_policy import check_files

@@ -1,7 +1,7 @@
 """Find the processes of a run by parent, by group and by tag, and end all of them.
 
-A shell tool runs in a session of its own and outlives the CLI, but inherits our tag
-(assets/gemini-cli.md#process-tree). A command that drops the tag as well is found on Linux alone,
+A shell tool runs in a session of its own and outlives the CLI, but inherits the run's tag
+(assets/gemini-cli.md#process-tree). A command that drops the tag as well is found only on Linux,
 where the run's guardian inherits it.
 """
 
@@ -23,18 +23,18 @@ _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux's prctl(2)."""
 _STEP = 0.02
 _AFTER_KILL = 5.0
-"""Seconds that a process may take to go after SIGKILL."""
+"""Seconds that a process may take to disappear after SIGKILL."""
 
 
 def descendants(pid: int) -> set[psutil.Process]:
-    """Return the process `pid` and all below it, as far as they can be seen."""
+    """Return the process `pid` and its visible descendants."""
     with suppress(psutil.Error):
         return _with_children(psutil.Process(pid))
     return set()
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return how long the process `pid` and all that lives below it have computed, in seconds."""
+    """Return the CPU seconds of the process `pid` and its living descendants."""
     total = 0.0
     for process in descendants(pid):
         with suppress(psutil.Error):
@@ -50,10 +50,10 @@ def _with_children(process: psutil.Process) -> set[psutil.Process]:
 
 
 def by_run() -> dict[str, set[psutil.Process]]:
-    """Return all living processes that carry a run's tag in their environment, by the run's id.
+    """Return all living processes that carry a run's tag, by the run's id.
 
-    One pass over the processes of the machine, about 0.1 ms for each. Those of other users can't be
-    seen.
+    The tag is in their environment. Takes one pass over the machine's processes, about 0.1 ms each.
+    Those of other users are invisible.
     """
     found: dict[str, set[psutil.Process]] = {}
     for process in psutil.process_iter():
@@ -65,14 +65,14 @@ def by_run() -> dict[str, set[psutil.Process]]:
 
 
 def tagged(run_id: str) -> set[psutil.Process]:
-    """Return all living processes that carry the run's tag, whatever their parent is now."""
+    """Return all living processes that carry the run's tag, whatever their parent."""
     return by_run().get(run_id, set())
 
 
 def adopt_strays() -> bool:
-    """Make this process the parent of all processes below it that lose theirs.
+    """Make this process the parent of all descendants that lose theirs.
 
-    Returns whether the system can do that: Linux alone. Children of this process don't inherit it.
+    Returns whether the system can do that: only Linux can. Child processes don't inherit it.
     """
     if sys.platform != "linux":
         return False
@@ -80,10 +80,10 @@ def adopt_strays() -> bool:
 
 
 def strays(guardian: int) -> set[psutil.Process]:
-    """Return what a run's guardian has inherited, and all below it.
+    """Return the processes that a run's guardian has inherited, with descendants.
 
-    `guardian`: this process, or its parent, that has called `adopt_strays`. Nothing is returned
-    where it has died; where it could adopt nothing, only its children are.
+    `guardian`: the pid of this process or of its parent, which has called `adopt_strays`. Returns
+    nothing if the guardian has died. If it could not adopt any, only its children are returned.
     """
     if guardian not in (os.getpid(), os.getppid()):
         return set()
@@ -99,10 +99,10 @@ def identify(process: psutil.Process) -> ProcessId | None:
 
 
 def living(ids: Iterable[ProcessId]) -> set[psutil.Process]:
-    """Return those of these very processes that still run; pids are used again."""
+    """Return those of the processes that still run; a reused pid does not count."""
     found = set()
     for each in ids:
-        with suppress(psutil.Error, ValueError):  # a number below 0 is no pid
+        with suppress(psutil.Error, ValueError):  # a number below 0 is not a pid
             process = psutil.Process(each.pid)
             if abs(process.create_time() - each.began) < 1 and is_alive(process):
                 found.add(process)
@@ -110,7 +110,7 @@ def living(ids: Iterable[ProcessId]) -> set[psutil.Process]:
 
 
 def members(group: int) -> set[psutil.Process]:
-    """All living processes of a process group."""
+    """Return all living processes of a process group."""
     found = set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -120,7 +120,7 @@ def members(group: int) -> set[psutil.Process]:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether it still runs; a zombie does not."""
+    """Return whether a process is still running; a zombie is not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -128,14 +128,14 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def alive(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
-    """Those that still run."""
+    """Return the processes that are still running."""
     return {process for process in processes if is_alive(process)}
 
 
 def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
-    """Send a signal to each process, and to the whole process group that one of them leads.
+    """Send a signal to each process, and to the process group that it leads, if any.
 
-    Never to our own process and group.
+    This process and its group are never signalled.
     """
     ours = os.getpgid(0)
     for process in processes:
@@ -154,11 +154,11 @@ def end(
     grace: float = 0.0,
     at_once: Callable[[], bool] = lambda: False,
 ) -> int:
-    """End all processes that `find` returns and all below them; return how many have ended.
+    """End the processes that `find` returns, with descendants; return how many ended.
 
-    `find` is called until it returns nothing more. SIGTERM first, and SIGKILL after `grace` seconds
-    or as soon as `at_once` is true; 0 = SIGKILL at once. Processes that don't end within some
-    seconds after SIGKILL are left.
+    `find` is called until it returns nothing. SIGTERM comes first, then SIGKILL after `grace`
+    seconds or as soon as `at_once` returns true; 0 = SIGKILL at once. Processes that survive
+    SIGKILL for some seconds are left.
     """
     known: set[psutil.Process] = set()
     began = time.monotonic()
@@ -178,5 +178,5 @@ def end(
 
 
 def end_tagged(run_id: str, *, grace: float = 0.0) -> int:
-    """End all processes that carry the run's tag and all below them, as `end` does."""
+    """End all processes that carry the run's tag, as `end` does."""
     return end(lambda: tagged(run_id), grace=grace)

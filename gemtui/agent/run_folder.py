@@ -1,8 +1,8 @@
-"""The private folder of a run: what was asked, what came out, how it ended.
+"""The private folder of a run: the request, the output and the exit record.
 
-The supervisor of a run and gemtui share nothing but this folder, so that either can die while the
-other goes on. The folder is 0700 and every file in it 0600, since they hold prompts, answers and
-the contents of the user's files.
+A run's supervisor and gemtui share nothing but this folder, so that either can die without the
+other. The folder has mode 0700 and every file in it 0600, since they hold prompts, answers and the
+contents of the user's files.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from gemtui.own_folders import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"
-"""Environment variable that every process of a run inherits; its value is the run's id."""
+"""An environment variable that every process of a run inherits: the run's id."""
 
 KILLED = "the supervisor of this run was killed; the run was ended"
-"""The problem of a run that was ended because its supervisor had been killed."""
+"""The problem of a run that was ended because its supervisor was killed."""
 
 SETTINGS = "settings.json"
-"""The file of a run that may hold secrets: the CLI's settings as they are for this run."""
+"""The file of a run that may hold secrets: the CLI's settings for this run."""
 
 STARTING = 60
-"""Seconds that a new folder may be without a supervisor before its run counts as lost."""
+"""Seconds that a new folder may lack a supervisor before its run counts as lost."""
 
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
 _REPORTS = "gemini-client-error-*.json"
 LARGEST_PROMPT = 16_000_000
-"""Bytes of a prompt: the CLI takes 8 MiB of one."""
+"""Largest prompt, in bytes; the CLI accepts 8 MiB."""
 
 
 T = TypeVar("T")
 
 
 class Abort(StrEnum):
-    """How quickly a run is to be ended."""
+    """The speeds at which a run can be ended."""
 
     TERM = "term"
-    """SIGTERM to the whole tree, SIGKILL after the grace period."""
+    """SIGTERM to the whole tree, and SIGKILL after the grace period."""
     KILL = "kill"
     """SIGKILL to the whole tree at once."""
 
 
 class About(TypedDict, total=False):
-    """What the list of runs, and a screen that attaches to a run, show of it."""
+    """Facts about a run for the list of runs and for screens that attach to it."""
 
     prompt: str
     model: str | None
@@ -75,18 +75,21 @@ class About(TypedDict, total=False):
     wait_for_quota: bool
     capabilities: Mapping[str, Any]
     hidden: Mapping[str, str]
-    """Tools that the CLI has and does not offer, each with the rule that hides it."""
+    """Tools that the CLI has but does not offer, each with the rule that hides it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the supervisor is to start.
+    """Everything that the supervisor needs to start a run.
 
-    `argv`: the whole command, its first item an absolute path. `environ`: added to the supervisor's
-    own. `stdin`: the prompt is given by a file on stdin; else stdin is empty. `secrets`: names of
-    files in the folder that are removed when the run has ended. Times are in seconds, None = no
-    limit. `turn_limit`: number of the model's turns after which the run is ended, where the CLI
-    can't be told. `about`: what the list of runs shows.
+    * `argv`: the whole command; its first item is an absolute path.
+    * `environ`: added to the supervisor's own environment.
+    * `stdin`: the prompt is in a file on stdin; otherwise stdin is empty.
+    * `secrets`: names of files in the folder that are removed when the run has ended.
+    * `timeout`, `idle_timeout`, `grace`: seconds; None = no limit.
+    * `turn_limit`: number of model turns after which the supervisor ends the run, for a CLI that
+      can't limit them itself.
+    * `about`: facts for the list of runs.
     """
 
     id: str
@@ -102,9 +105,9 @@ class Request:
     about: About | None = None
 
     def hides(self, tool: str) -> str | None:
-        """Return which rule hides a tool that the CLI has, "" = the mode does; None = nothing does.
+        """Return the rule that hides a tool that the CLI has; None = it is not hidden.
 
-        Raises KeyError where the run did not write down what it hides.
+        "" means that the mode hides it. Raises KeyError if the run did not record what it hides.
         """
         hidden = (self.about or {})["hidden"]
         if tool in hidden:
@@ -114,7 +117,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessId:
-    """One process: its `pid`, and its start time in seconds since the epoch."""
+    """A process: its `pid`, and its start time in seconds since the epoch."""
 
     pid: int
     began: float
@@ -122,7 +125,10 @@ class ProcessId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The supervisor of a run: its `pid`, and its start time, since pids are used again."""
+    """The supervisor of a run: its `pid`, and its start time, since pids are reused.
+
+    `cli`: the pid of the CLI, once it has started.
+    """
 
     pid: int
     began: float
@@ -131,12 +137,13 @@ class Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """How the process of a run ended.
+    """The exit record of a run's process.
 
-    `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
-    end, and `problem` says why. `limit`: "timeout", "idle" or "turns" if a limit ended it.
-    `ended_others`: number of left-over processes that were ended. `left`: processes that could not
-    be ended.
+    * `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
+      end, and `problem` says why.
+    * `limit`: "timeout", "idle" or "turns" if a limit ended it.
+    * `ended_others`: number of left-over processes that were ended.
+    * `left`: processes that could not be ended.
     """
 
     code: int | None
@@ -150,7 +157,7 @@ class Exit:
     left: tuple[ProcessId, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a time that can't be one, TypeError for one without an offset."""
+        """Raise ValueError for an impossible time, TypeError for one without an offset."""
         for moment in (self.started, self.ended):
             if moment is not None and not EARLIEST <= moment <= LATEST:
                 raise ValueError(f"{moment} is no time of a run")
@@ -158,13 +165,13 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The files of one run below `path`."""
+    """The files of one run, below `path`."""
 
     path: Path
 
     @classmethod
     def create(cls, runs: Path, id: str) -> RunFolder:
-        """Make a new private folder for the run `id`, which is its name, below `runs`."""
+        """Create a private folder named `id` below `runs`."""
         make_own_folder(runs)
         path = runs / id
         path.mkdir(mode=0o700)
@@ -182,16 +189,16 @@ class RunFolder:
 
     @property
     def stdout(self) -> Path:
-        """All that the CLI wrote to stdout, byte for byte."""
+        """Everything that the CLI wrote to stdout, byte for byte."""
         return self.path / "stdout.ndjson"
 
     @property
     def stderr(self) -> Path:
-        """All that the CLI wrote to stderr."""
+        """Everything that the CLI wrote to stderr."""
         return self.path / "stderr.txt"
 
     def write(self, name: str, text: str) -> Path:
-        """Write a private file of the run (a policy, settings, the prompt)."""
+        """Write a private file of the run, such as a policy; return its path."""
         path = self.path / name
         write_whole(path, (text.encode("utf-8", "surrogatepass"),))
         return path
@@ -199,19 +206,19 @@ class RunFolder:
     # --- temporary files -----------------------------------------------------------------------
 
     def make_temporary(self, parent: str | None = None) -> Path:
-        """Make a private folder for temporary files, below `parent` or where the system has them.
+        """Create a private folder for temporary files, below `parent` or the system's.
 
-        It is not in the run's folder because sockets are made in it, whose paths may have no more
-        than about 100 bytes. Raises OSError.
+        It is outside the run's folder because sockets are created in it, whose paths can't exceed
+        about 100 bytes. Raises OSError.
         """
         place = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
         (self.path / _TEMPORARY).symlink_to(place)
         return place
 
     def remove_temporary(self) -> None:
-        """Remove the temporary files of a run, once none of its processes runs.
+        """Remove the temporary files of a run, once none of its processes is left.
 
-        The reports that the CLI has written about its errors are kept, in the run's folder.
+        The CLI's error reports are moved into the run's folder.
         """
         link = self.path / _TEMPORARY
         with suppress(OSError):
@@ -227,7 +234,7 @@ class RunFolder:
         return f"gemtui-{self.id[:8]}-"
 
     def _is_ours(self, place: Path) -> bool:
-        """Whether this is the folder that was made, and not what somebody else has put there."""
+        """Return whether this is the folder that was created, not one put in its place."""
         try:
             facts = place.lstat()
         except OSError:
@@ -242,9 +249,9 @@ class RunFolder:
                 shutil.move(report, self.path / report.name)
 
     def clean(self, request: Request | None) -> None:
-        """Remove the secrets and temporary files of a run, once none of its processes runs.
+        """Remove the secrets and temporary files of a run without living processes.
 
-        Without a request, every file that may hold secrets.
+        Without a request, every file that may hold secrets is removed.
         """
         self.remove_secrets((SETTINGS,) if request is None else request.secrets)
         self.remove_temporary()
@@ -268,34 +275,31 @@ class RunFolder:
         self._store("request.json", request)
 
     def request(self) -> Request | None:
-        """Return the request; None if the folder holds none that can be read."""
+        """Return the request; None if there is no readable one."""
         return self._stored("request.json", Request)
 
     def write_owner(self, owner: Owner) -> None:
-        """Write down who supervises the run."""
+        """Record who supervises the run."""
         self._store("supervisor.json", owner)
 
     def asked(self) -> int:
-        """Return when the run was asked for, in nanoseconds since the epoch; 0 = unknown."""
+        """Return when the run was requested, in nanoseconds since the epoch; 0 = unknown."""
         with suppress(OSError):
             return (self.path / "request.json").stat().st_mtime_ns
         return 0
 
     def is_starting(self) -> bool:
-        """Whether the run was asked for so lately that its supervisor may not have said yet who it
-        is.
-        """
+        """Return whether the run is so new that its supervisor may not be recorded yet."""
         return self.owner() is None and self.is_young("request.json")
 
     def is_young(self, name: str = "") -> bool:
-        """Whether a file of the folder, or the folder itself, was written less than
-        `STARTING` ago."""
+        """Return whether a file, or the folder itself, is younger than `STARTING`."""
         with suppress(OSError):
             return time.time() - (self.path / name).stat().st_mtime < STARTING
         return False
 
     def owner(self) -> Owner | None:
-        """Return who supervises the run, or did; None before it has started."""
+        """Return the run's supervisor, past or present; None before it has started."""
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
@@ -310,13 +314,13 @@ class RunFolder:
             return None
 
     def reserve(self) -> None:
-        """Reserve space for the exit record: the run may fill the disk."""
+        """Reserve disk space for the exit record, since the run may fill the disk."""
         write_whole(self.path / "reserve", (bytes(RESERVE),))
 
     def tell_full(self) -> None:
-        """If the disk is full, say so at the end of stderr: a part of the output was not kept.
+        """Note at the end of stderr that output is missing, if the disk is full.
 
-        Writing a little more is the only way to ask that knows of quotas, too.
+        Trying to write a little more is the only test that respects quotas, too.
         """
         reserve = self.path / "reserve"
         try:
@@ -334,7 +338,7 @@ class RunFolder:
         self._store("exit.json", ended)
 
     def exit(self) -> Exit | None:
-        """How it ended; None while it runs."""
+        """Return the exit record; None while the run has none."""
         return self._stored("exit.json", Exit)
 
     def _store(self, name: str, value: Request | Owner | Exit) -> None:
@@ -347,5 +351,5 @@ class RunFolder:
 
 
 def open_private(path: Path) -> int:
-    """A descriptor for a new private file to append to."""
+    """Return a file descriptor for appending to a private file."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

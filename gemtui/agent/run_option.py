@@ -1,7 +1,7 @@
-"""What one option of a run is: its kind, its words, its flag, where it is kept, what is dangerous.
+"""Run options: kind, texts and flag of each, where it is saved, and its dangers.
 
-Each field of `AgentOptions` carries one of these. The command line, the dialog, the line about the
-next run, the queue and the options of a folder are derived from them.
+Each field of `AgentOptions` carries a `RunOption`. The command line, the dialog, the summary of the
+next run, the queue and the remembered options of a folder are derived from them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, get_args
 
 
 class OptionKind(Enum):
-    """How a value is given, checked and written as text."""
+    """The type of an option's value: how it is entered, checked and printed."""
 
     TEXT = auto()
     NUMBER = auto()
-    """A whole number, 0 or more."""
+    """An integer, 0 or more."""
     SECONDS = auto()
     """A time limit of more than 0 seconds; people may write `90s`, `10m`, `2h`."""
     SWITCH = auto()
@@ -30,18 +30,18 @@ class OptionKind(Enum):
     """Names of tools."""
     PATHS = auto()
     OBJECT = auto()
-    """A value of a program, which nobody types."""
+    """A Python object, which can't be typed."""
 
 
 class Kept(Enum):
-    """Where the value is kept for later runs."""
+    """The place where a value is saved for later runs."""
 
     NOWHERE = auto()
-    """It belongs to one folder, session or process."""
+    """Nowhere: it belongs to one folder, session or process."""
     QUEUE = auto()
-    """With the prompts that wait behind a run."""
+    """With the queued prompts of a run."""
     FOLDER = auto()
-    """There, and with the options of a folder, except for dangerous values."""
+    """With the queue and with the folder's options, except for dangerous values."""
 
 
 def _never(_value: Any) -> bool:
@@ -50,16 +50,21 @@ def _never(_value: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOption:
-    """One option.
+    """A run option.
 
-    `help`: what it does, on the command line and in the manual. `flags`: empty = a program alone
-    gives it. `group`, `label`, `hint`: its place and its words in the dialog, the hint instead of
-    `help`; no label = it is not there. `tick`: what a switch says beside its box. `empty`: what an
-    empty field means. `choices`: a text for each value of a choice, "" for none. `needs`: the
-    switch without which it means nothing. `brief`: how a value is said in a line about the next
-    run, "" = it is not; `unit`: what is counted there. `dangerous`: whether a value lets commands
-    run unasked, or trusts what nobody has trusted; `danger`: such a value in words. `name`, `kind`,
-    `default` and `values` follow from the field.
+    * `help`: its description on the command line and in the manual.
+    * `flags`: empty = it can only be set in Python.
+    * `group`, `label`, `hint`: its group and its texts in the dialog, where the hint replaces
+      `help`; no label = it is not in the dialog.
+    * `tick`: the text beside a switch's box.
+    * `empty`: the meaning of an empty field.
+    * `choices`: a text for each value of a choice, with "" for none.
+    * `needs`: the switch without which the option has no effect.
+    * `brief`: its form in a summary of the next run; "" = it is left out. `unit`: the noun for what
+      is counted there.
+    * `dangerous`: whether a value lets commands run unasked, or trusts a folder that nobody has
+      trusted. `danger`: a description of such a value.
+    * `name`, `kind`, `default`, `values`: derived from the field.
     """
 
     help: str
@@ -84,7 +89,7 @@ class RunOption:
 
 
 def kind_of(wanted: Any) -> tuple[OptionKind, tuple[str, ...]]:
-    """Return the kind of a field of this type, and the values of a choice."""
+    """Return the option kind for a field's type, and the values of a choice."""
     kinds = get_args(wanted) if isinstance(wanted, UnionType) else (wanted,)
     for kind in kinds:
         if kind in _KINDS:

@@ -1,4 +1,4 @@
-"""The CLI's settings files: where they are, which it reads, and what is in one of them."""
+"""The CLI's settings files: their paths, which ones it reads, and their contents."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
 
 CHECKED_SINCE = (0, 60)
-"""The first CLI that looks at who could have written a settings file of the machine."""
+"""The first CLI version that checks who could have written the machine's settings."""
 
 
 def settings_unread(path: Path, *, version: str | None) -> str | None:
-    """Return why the CLI would ignore our settings file for a run at `path`; None = it reads it.
+    """Return why the CLI would ignore a run's settings at `path`; None = it doesn't.
 
     Since 0.60 (seen in 0.61.0) it reads such a file, and those of the machine, only if root owns
     the file and every folder above it, and neither group nor others may write there. So an ordinary
-    user has no settings for one run, and nobody has any below /tmp. A file that does not exist yet
-    counts as ours. `version`: of the CLI, None = unknown, which counts as new.
+    user can't have settings for a single run, and nobody can below /tmp. A file that does not exist
+    yet counts as ours. `version`: that of the CLI; None = unknown, which counts as new.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
@@ -39,7 +39,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
 
 
 def _on_the_way(path: Path) -> Iterator[Path]:
-    """The file and all folders above it, as named and as they are behind symbolic links."""
+    """Yield the path and all its parents, as written and with symbolic links resolved."""
     named, real = path.absolute(), resolved(path)
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
@@ -59,7 +59,7 @@ def _unsafe(place: Path) -> str | None:
 
 
 def system_settings_path(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return where the machine's settings are, unless the environment names another file."""
+    """Return the path of the machine's settings, which the environment may override."""
     if named := environ.get(SETTINGS_VARIABLE):
         return Path(named)
     if platform == "darwin":
@@ -70,10 +70,10 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
 
 
 def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Path]:
-    """The settings files of a run, from the lowest to the highest (assets/gemini-cli.md#settings).
+    """Return the settings files of a run, lowest first.
 
-    Those of the machine are left out where the CLI passes over them, as are those of the project
-    for None.
+    See assets/gemini-cli.md#settings. Files of the machine are left out if the CLI ignores them.
+    `project`: None = without the project's own.
     """
     system = system_settings_path(environ)
     named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
@@ -85,23 +85,23 @@ def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Pa
 
 
 def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:
-    """Return the machine's settings, as far as a CLI of this version reads them."""
+    """Return the machine's settings; empty if a CLI of this version ignores them."""
     path = system_settings_path(environ)
     return read_settings(path) if settings_unread(path, version=version) is None else {}
 
 
 def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """As `load_settings`, but return an empty dict where the file can't be read."""
+    """Read a settings file like `load_settings`, but return {} if that fails."""
     with suppress(OSError):
         return load_settings(path, environ)
     return {}
 
 
 def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Read a settings file of the CLI, which may hold comments.
+    """Read a settings file of the CLI, which may contain comments.
 
-    `environ`: what `$NAME`, `${NAME}` and `${NAME:-else}` in strings are replaced from (seen in
-    0.61.0); None = they are kept. Raises OSError, also for what is no JSON object.
+    `environ`: replaces `$NAME`, `${NAME}` and `${NAME:-else}` in strings (seen in 0.61.0); None =
+    keep them. Raises OSError, also if the file is not a JSON object.
     """
     found = object_of(without_comments(read_small(path)), path)
     settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
@@ -109,10 +109,10 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
 
 
 def settings_problems(environ: Mapping[str, str], project: Path | None = None) -> tuple[str, ...]:
-    """Return which settings files exist and can't be read, each with why and the way out.
+    """Return a message, with a way out, for each settings file that can't be read.
 
-    `project`: the folder of a run, whose own settings are looked at as well. The values in the
-    files are not judged.
+    `project`: the folder of a run, whose own settings are checked as well. The values in the files
+    are not checked.
     """
     places = [*settings_places(environ, project), gemini_home(environ) / "trustedFolders.json"]
     return tuple(problem for path in places if (problem := _problem(path)))
@@ -133,7 +133,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 
 
 def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
-    """A setting with variables put into its texts; one that is not set stays as it is written."""
+    """Replace variables in the strings of a setting; unset ones stay as written."""
 
     def named(found: re.Match[str]) -> str:
         otherwise = found[0] if found[3] is None else found[3]

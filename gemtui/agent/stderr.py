@@ -1,6 +1,6 @@
-"""The parts of the CLI's stderr that mean something to a person.
+"""Extract the parts of the CLI's stderr that matter to a person.
 
-In good runs it is noise; for a start that failed it is the only place that says why.
+In successful runs it is noise, but only stderr says why a start failed.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from gemtui.files import read_end
 from gemtui.text import clean
 
 TAIL = 16 * 1024
-"""Bytes of stderr that are read for the words of an end."""
+"""Bytes of stderr that are read to explain an ending."""
 _WORDS = 2000
 
 _USAGE = re.compile(r"^Usage: gemini \[options\]", re.MULTILINE)
-"""From here on the CLI only repeats its help; what was wrong stands before."""
+"""From here on the CLI only repeats its help; the error precedes it."""
 _NOISE = re.compile(
     r"YOLO mode is enabled|\[STARTUP\]|^\(node:\d+\)|^\(Use `node --trace-"
     r"|DeprecationWarning|^Loaded cached credentials|256-color|true ?color|^Warning: .*(TERM|color)"
@@ -26,7 +26,7 @@ _NOISE = re.compile(
 
 
 def told(text: str) -> str:
-    """Return the lines that mean something, each once, cleaned; the last 2,000 characters."""
+    """Return the meaningful lines, each once, cleaned; the last 2,000 characters."""
     said = _USAGE.split(clean(text))[0]
     lines = (line.rstrip() for line in said.split("\n"))
     kept = dict.fromkeys(line for line in lines if line.strip() and not _NOISE.search(line))
@@ -34,7 +34,7 @@ def told(text: str) -> str:
 
 
 def stderr_end(path: Path) -> str:
-    """Return the end of a stderr file as it is; "" if there is no file."""
+    """Return the end of a stderr file, unfiltered; "" if there is no file."""
     try:
         return read_end(path, TAIL).decode("utf-8", "replace")
     except OSError:
@@ -42,5 +42,5 @@ def stderr_end(path: Path) -> str:
 
 
 def last_words(path: Path) -> str:
-    """Return what `told` keeps of the end of a stderr file."""
+    """Return the meaningful lines at the end of a stderr file."""
     return told(stderr_end(path))

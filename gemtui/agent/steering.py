@@ -1,10 +1,10 @@
-"""Words to an agent while it works, and the prompts that follow, as files in a run's folder.
+"""Messages to a working agent, and its prompt queue, as files in a run's folder.
 
-gemtui writes them. The supervisor of a run that asks delivers them: words with the result of the
-next tool call, prompts one by one, each when the turn before has ended, in the same process. What
-is left when a run has ended waits there, to be sent by going on with the session. A prompt that
-waits can be changed until it is sent: one renaming of its file sends it, so that it is sent once,
-and is never lost, wherever a process is killed.
+gemtui writes them. The supervisor of a run that asks delivers them: messages with the result of the
+next tool call, and prompts one by one, each when the previous turn has ended, in the same process.
+Prompts that remain when a run has ended stay there, to be sent by a follow-up run. A queued prompt
+can be edited until it is sent. Renaming its file sends it, so that it is sent exactly once and
+never lost, wherever a process is killed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gemtui.files import is_there, locked
 from gemtui.jsonfile import read_as, write_again, write_once
 
 LARGEST = 16_000_000
-"""Bytes of a word or a prompt."""
+"""Largest message or prompt, in bytes."""
 _WORD = re.compile(r"word-([0-9]{1,9})\.json")
 _DELIVERED = re.compile(r"delivered-([0-9]{1,9})\.json")
 _PROMPT = re.compile(r"(next|sending|sent)-([0-9]{6})-([0-9a-f]{8})((?:\.[0-9A-Za-z-]+)?)\.json")
@@ -34,7 +34,7 @@ _CHANGING, _SENDING, _EDITING = "changing.lock", "sending.lock", "editing.lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word to the agent in mid-run. `number`: from 1. `at`: milliseconds since 1970."""
+    """A message to a working agent. `number`: from 1. `at`: milliseconds since 1970."""
 
     text: str
     number: int
@@ -43,7 +43,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """When something reached the agent, and with the result of which call.
+    """The delivery of a message: when, and with the result of which call.
 
     `at`: milliseconds since 1970. `tool_use_id`: None = unknown.
     """
@@ -55,7 +55,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextPrompt:
-    """A prompt that waits until the turn before it has ended."""
+    """A prompt in the queue, which waits for the previous turn to end."""
 
     id: str
     text: str
@@ -63,7 +63,10 @@ class NextPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentPrompt:
-    """A prompt that was sent. `run`: the id of the run that began with it, "" = in the same one."""
+    """A prompt that was sent.
+
+    `run`: the id of the run that began with it; "" = the run whose queue held it.
+    """
 
     id: str
     text: str
@@ -72,7 +75,7 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """What a prompt's file holds; that of a word holds more."""
+    """The content of a prompt's file; a message's file holds more."""
 
     text: str
 
@@ -83,7 +86,7 @@ class _Options:
 
 
 class _File(NamedTuple):
-    """What the name of a prompt's file says. `state`: next, sending or sent."""
+    """The fields in the name of a prompt's file. `state`: next, sending or sent."""
 
     state: str
     place: int
@@ -105,9 +108,9 @@ def _clock() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """The files below `path`, a folder that is made with the first of them.
+    """The files below `path`, a folder that is created with its first file.
 
-    `clock`: milliseconds since 1970.
+    `clock`: returns milliseconds since 1970.
     """
 
     path: Path
@@ -115,13 +118,16 @@ class Steering:
 
     @classmethod
     def of(cls, run: RunFolder) -> Steering:
-        """Return the words and prompts of a run."""
+        """Return the messages and the prompt queue of a run."""
         return cls(run.path / "steering")
 
-    # --- words -----------------------------------------------------------------------------------
+    # --- messages --------------------------------------------------------------------------------
 
     def say(self, text: str) -> Word:
-        """Say something to the agent; it reads it with its next tool result. Raises OSError."""
+        """Send the agent a message, which it reads with its next tool result.
+
+        Raises OSError.
+        """
         number = max(self._numbers(_WORD), default=0)
         while True:
             number += 1
@@ -131,23 +137,23 @@ class Steering:
                 return word
 
     def words(self) -> list[Word]:
-        """Return all words so far, in their order."""
+        """Return all messages so far, in order."""
         found = (self._read(f"word-{each}.json", Word) for each in sorted(self._numbers(_WORD)))
         return [each for each in found if each is not None]
 
     def delivered(self, word: Word) -> Delivered | None:
-        """Return when and where a word reached the agent; None = it did not."""
+        """Return when and with which call a message was delivered; None = it was not."""
         return self._read(f"delivered-{word.number}.json", Delivered)
 
     def deliver(self, word: Word, tool_name: str, tool_use_id: str | None) -> None:
-        """Say that a word reaches the agent now; for the supervisor. Raises OSError."""
+        """Record that a message is being delivered; for the supervisor. Raises OSError."""
         told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
         self._write(f"delivered-{word.number}.json", told)
 
     def words_to_prompts(self) -> None:
-        """Have the words that no tool result took along wait as prompts, before all others.
+        """Turn undelivered messages into prompts, at the front of the queue.
 
-        For when a turn has ended. Raises OSError.
+        Called when a turn has ended. Raises OSError.
         """
         left = sorted({*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)})
         if not left:
@@ -161,19 +167,19 @@ class Steering:
     # --- prompts ---------------------------------------------------------------------------------
 
     def queue(self, text: str) -> NextPrompt:
-        """Add a prompt at the end of those that wait. Raises OSError."""
+        """Append a prompt to the queue. Raises OSError."""
         prompt = NextPrompt(id=uuid.uuid4().hex[:8], text=text)
         with self._changing():
             self._write(_File("next", self._last() + 1, prompt.id).name, _Text(text))
         return prompt
 
     def prompts(self) -> list[NextPrompt]:
-        """Return the prompts that wait, the next one first."""
+        """Return the queued prompts, the next one first."""
         found = ((each.id, self._text(each)) for each in self._waiting())
         return [NextPrompt(id=id, text=text) for id, text in found if text is not None]
 
     def edit(self, id: str, text: str) -> bool:
-        """Change a prompt that waits; False = it has been sent, or dropped. Raises OSError."""
+        """Edit a queued prompt; False = it was already sent or removed. Raises OSError."""
         with self._changing():
             for file in self._waiting(id):
                 write_again(self.path / file.name, _Text(text), LARGEST)
@@ -181,12 +187,15 @@ class Steering:
         return False
 
     def drop(self, id: str) -> bool:
-        """Take a prompt that waits away; False = it has been sent, or dropped. Raises OSError."""
+        """Remove a queued prompt; False = it was already sent or removed. Raises OSError."""
         with self._changing():
             return any(self._removed(file) for file in self._waiting(id))
 
     def move(self, id: str, to: int) -> bool:
-        """Put a prompt that waits at position `to`, 0 = next; False as above. Raises OSError."""
+        """Move a queued prompt to position `to`, where 0 is next. Raises OSError.
+
+        Returns False if it was already sent or removed.
+        """
         with self._changing():
             order = [each.id for each in self._waiting()]
             if id not in order:
@@ -196,7 +205,7 @@ class Steering:
             return any(self._waiting(id))
 
     def send(self) -> SentPrompt | None:
-        """Take the next prompt, which is sent now; None = none waits, or one is being edited.
+        """Pop the next prompt for sending; None if there is none or one is being edited.
 
         For the supervisor. Raises OSError.
         """
@@ -209,32 +218,32 @@ class Steering:
         return None
 
     def sent(self) -> list[SentPrompt]:
-        """Return the prompts that were sent, in their order."""
+        """Return the prompts that were sent, in order."""
         files = sorted(each for each in self._files() if each.state == "sent")
         found = ((each, self._text(each)) for each in files)
         return [SentPrompt(id=f.id, text=t, run=f.run) for f, t in found if t is not None]
 
     def undelivered(self) -> int:
-        """Return how many words and prompts have not reached the agent."""
+        """Return the number of messages and prompts that have not reached the agent."""
         words = {*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)}
         files = self._files()
         sent = {each.id for each in files if each.state == "sent"}
         return len(words) + len({each.id for each in files} - sent)
 
-    # --- prompts that wait behind a run that has ended -----------------------------------------
+    # --- the queue of an ended run -------------------------------------------------------------
 
     def sending(self) -> AbstractContextManager[bool]:
-        """Be the one who sends what waits behind the run; False = somebody else does.
+        """Lock the right to send the run's queue; False = another process holds it.
 
-        Ends with the process, too. Raises OSError.
+        The lock also ends with the process. Raises OSError.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _SENDING, wait=False)
 
     def editing(self) -> AbstractContextManager[bool]:
-        """Have no prompt sent by itself while one is edited; False = another editor is open.
+        """Hold the queue back while a prompt is edited; False = another editor is open.
 
-        Ends with the process, too. Raises OSError.
+        The lock also ends with the process. Raises OSError.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _EDITING, wait=False)
@@ -246,10 +255,10 @@ class Steering:
             return not free
 
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
-        """Take a prompt, with which the run of this id is to begin; None = it does not wait.
+        """Take a prompt for the run with this id to begin with; None = it is not queued.
 
-        `id`: None = the next one, unless a prompt is being edited. Only within `sending`, followed
-        by `confirm` or `give_back`.
+        `id`: None = the next prompt, unless one is being edited. Only within `sending`, followed by
+        `confirm` or `give_back`.
         """
         if id is None and self._is_edited():
             return None
@@ -260,23 +269,26 @@ class Steering:
         return None
 
     def claimed(self) -> list[str]:
-        """Return the ids of runs with which prompts were to be sent that nobody has confirmed."""
+        """Return the ids of runs that prompts were claimed for, but never confirmed."""
         return [each.run for each in self._files() if each.state == "sending"]
 
     def confirm(self, run: str) -> None:
-        """Say that the run has begun with the prompt that was taken for it. Raises OSError."""
+        """Record that the run has begun with its claimed prompt. Raises OSError."""
         for file in self._files():
             if (file.state, file.run) == ("sending", run):
                 self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
 
     def give_back(self, run: str) -> None:
-        """Have the prompt wait again that was taken for a run, since none began. Raises OSError."""
+        """Return the prompt claimed for a run to the queue, since no run began.
+
+        Raises OSError.
+        """
         for file in self._files():
             if (file.state, file.run) == ("sending", run):
                 self._rename(file.name, _File("next", file.place, file.id).name)
 
     def hand_on(self, to: Steering) -> None:
-        """Have what waits here wait behind another run, at the end. Raises OSError."""
+        """Append this queue to that of another run. Raises OSError."""
         if not self._waiting():
             return
         if to.options() is None and (options := self.options()) is not None:
@@ -286,15 +298,15 @@ class Steering:
                 place = file._replace(place=to._last() + 1)
                 (self.path / file.name).rename(to.path / place.name)
 
-    # --- the options with which what waits is sent ---------------------------------------------
+    # --- options for sending the queue ---------------------------------------------------------
 
     def options(self) -> Mapping[str, Any] | None:
-        """Return the options of runs that begin with these prompts; None = nobody named them."""
+        """Return the options for runs that begin with these prompts; None = none are set."""
         found = self._read(_OPTIONS, _Options)
         return None if found is None else found.options
 
     def keep_options(self, options: Mapping[str, Any]) -> None:
-        """Name the options of runs that begin with these prompts. Raises OSError."""
+        """Set the options for runs that begin with these prompts. Raises OSError."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         write_again(self.path / _OPTIONS, _Options(options), LARGEST)
 
@@ -314,7 +326,10 @@ class Steering:
         return [_File(each[1], int(each[2]), each[3], each[4][1:]) for each in found if each]
 
     def _waiting(self, id: str | None = None) -> list[_File]:
-        """The prompts that wait, or the one with this id; one that is sent waits no longer."""
+        """Return the queued prompts, or the one with this id.
+
+        A prompt that is being sent is no longer in the queue.
+        """
         files = self._files()
         gone = {each.id for each in files if each.state != "next"}
         waiting = sorted(each for each in files if each.id not in gone)
@@ -324,11 +339,11 @@ class Steering:
         return max((each.place for each in self._waiting()), default=0)
 
     def _sends(self) -> int:
-        """The place of the next prompt among those that were sent."""
+        """Return the position of the next prompt among those that were sent."""
         return 1 + sum(each.state == "sent" for each in self._files())
 
     def _spread(self, order: list[str]) -> dict[str, int]:
-        """Give the prompts that wait places in this order; return all places."""
+        """Number the queued prompts in this order; return the number of each id."""
         places = {id: at for at, id in enumerate(order, start=1)}
         for file in self._waiting():
             if file.id in places:
@@ -336,7 +351,7 @@ class Steering:
         return places
 
     def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
-        """Take a prompt that waits, by one step; None if somebody was quicker."""
+        """Take a prompt from the queue in one step; None if another process was quicker."""
         place = self._sends() if state == "sent" else file.place
         taken = _File(state, place, file.id, run)
         text = self._text(taken) if self._rename(file.name, taken.name) else None
@@ -347,19 +362,19 @@ class Steering:
         return None if found is None else found.text
 
     def _changing(self) -> AbstractContextManager[bool]:
-        """Of several gemtui one changes what waits; the supervisor sends meanwhile."""
+        """Lock the queue against changes by other gemtui; the supervisor can still send."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _CHANGING)
 
     def _removed(self, file: _File) -> bool:
-        """Remove a file; False if it is not there any more."""
+        """Remove a file; return False if it is gone already."""
         with suppress(FileNotFoundError):
             (self.path / file.name).unlink()
             return True
         return False
 
     def _rename(self, name: str, other: str) -> bool:
-        """Give a file another name; False if it is not there any more."""
+        """Rename a file; return False if it is gone already."""
         with suppress(FileNotFoundError):
             (self.path / name).rename(self.path / other)
             return True

@@ -1,6 +1,6 @@
-"""Turn a whole stream of CLI output into events: exactly one `init` first, one `done` last.
+"""Turn a whole stream of CLI output into events: `init` first, `done` last.
 
-Pure state over parsed lines; the adapter feeds it and tells how the process ended.
+Pure state over parsed lines. The adapter feeds the lines, and reports how the process ended.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 
 RAW_LIMIT = 2000
-"""Characters of a line that is not JSON that its error event repeats."""
+"""Characters of a non-JSON line that its error event quotes."""
 TURN_LIMIT_EXIT = 53
 CANCELLED_EXIT = 130
 SIGTERM = 15
 _SHELL = 128
-"""What shells add to the number of the signal that ended a program."""
+"""The number that shells add to the signal that ended a program."""
 _HANDED_OVER = re.compile(r"Agent execution blocked: (.*)", re.DOTALL)
 _FIRST_HTTP = 400 - 256
 
 
 class Limit(StrEnum):
-    """The limits of ours that can end a run."""
+    """The limits set by gemtui that can end a run."""
 
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """We counted the turns, since the CLI does not read our settings."""
+    """Counted by gemtui, since the CLI does not read the run's settings."""
 
     @classmethod
     def of(cls, word: str | None) -> Limit | None:
-        """Return the limit of this word in the record of a run's end; None for any other."""
+        """Return the limit that an exit record names; None for any other text."""
         words = {"timeout": cls.TIMEOUT, "idle": cls.IDLE, "turns": cls.TURNS}
         return words.get(word or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How the process of a run ended.
+    """The end of a run's process, with everything that its last events need.
 
     `code`: as `Popen.returncode`, negative = signal; None = it could not be started, and `problem`
-    says why. `aborted`: we were asked to end it. `limit`: the limit that ended it, if any;
-    `limit_seconds` for one of time. `stderr`: its last lines.
+    says why. `aborted`: gemtui was asked to end it. `limit`: the limit that ended it, if any;
+    `limit_seconds` if it was a time limit. `stderr`: its last lines.
     """
 
     code: int | None
@@ -81,7 +81,10 @@ class Ending:
 
 
 class _Use(NamedTuple):
-    """What is kept of a tool call until its result; `began`: in ms, None = it was never told of."""
+    """The facts about a tool call that its result needs.
+
+    `began`: milliseconds since 1970; None = the stream never announced the call.
+    """
 
     name: str
     began: int | None
@@ -92,9 +95,9 @@ _UNKNOWN = _Use("", None, False)
 
 
 def signal_of(code: int | None) -> int | None:
-    """Return the number of the signal that ended a process, also one that its shell tells of.
+    """Return the signal that ended a process, possibly as a shell reports it.
 
-    `code`: as `Popen.returncode`. Exit codes above are HTTP statuses
+    `code`: as `Popen.returncode`. Higher exit codes are HTTP statuses
     (assets/gemini-cli.md#exit-codes).
     """
     if code is not None and code < 0:
@@ -110,11 +113,13 @@ def _clock() -> int:
 class Stream:
     """The events of one run, fed line by line and ended by `finish`.
 
-    `model`, `cwd`, `tools`: for the init event, as we asked for them. `session_id`: the one we
-    asked for, or resumed (`resumed`). `turn_limit`: turns after which the supervisor ends the run,
-    None = it counts none. `asks`: the run's hooks lead to its gate. `hides`: whether the CLI has a
-    tool that rules or the mode of the run hide; where that is not known, any tool of the CLI.
-    `clock` gives milliseconds since 1970.
+    * `model`, `cwd`, `tools`: for the init event, as requested.
+    * `session_id`: the requested id. `resumed`: the id of the session to resume.
+    * `turn_limit`: number of turns after which the supervisor ends the run; None = it counts none.
+    * `asks`: the run's hooks lead to its gate.
+    * `hides`: returns whether the CLI has a tool but rules or the run's mode hide it; if that is
+      unknown, whether the CLI has the tool.
+    * `clock`: returns milliseconds since 1970.
     """
 
     def __init__(
@@ -133,7 +138,7 @@ class Stream:
     ) -> None:
         self.session_id = resumed or session_id
         self.unknown: list[Part] = []
-        """Objects of types we do not know; they give no event and are kept."""
+        """Objects of unknown types, which yield no event."""
         self._turns = TurnLimit(turn_limit)
         self._asks, self._hides = asks, hides
         self._cwd, self._model, self._tools = cwd, model, tools
@@ -150,10 +155,10 @@ class Stream:
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
         self._result_at: int | None = None
-        """When that was said: the output may be read long after it."""
+        """The time of the result event; the output may be read long after it."""
 
     def feed(self, line: Parsed | Malformed) -> list[AgentEvent]:
-        """Return the events of one line; none any more once a result has come."""
+        """Return the events of one line; none after the result event."""
         self._said = []
         if self._result is None:
             if isinstance(line, Malformed):
@@ -165,7 +170,7 @@ class Stream:
         return self._said
 
     def asks(self, question: ApprovalRequest | None) -> list[AgentEvent]:
-        """Return the event of a question that the run asks a person; none if it can't be read."""
+        """Return the event for a question to a person; none if it can't be read."""
         self._said = []
         if question is None:
             return []
@@ -179,7 +184,7 @@ class Stream:
         return self._said
 
     def finish(self, ending: Ending) -> list[AgentEvent]:
-        """Return the last events, once the process has ended and all its output has been read."""
+        """Return the last events, after the process has ended and all output was read."""
         self._said = []
         self._open({}, self._clock())
         self._flush(self._clock())
@@ -220,7 +225,7 @@ class Stream:
             self.session_id = self._token = id
 
     def _open(self, event: Part, at: int) -> None:
-        """The init event, from the wire or made up, once."""
+        """Emit the init event, from the wire or made up, if it is still missing."""
         if self._started:
             return
         self._started = True
@@ -242,7 +247,7 @@ class Stream:
             self._answers(text, at)
 
     def _flush(self, at: int) -> None:
-        """One text that carries all deltas since the last one."""
+        """Emit one text event that joins all deltas since the last one."""
         text = "".join(self._deltas)
         self._deltas = []
         if text:
@@ -291,7 +296,10 @@ class Stream:
         )
 
     def _next_prompt(self, event: Part) -> Prompted | None:
-        """What a hook hands over at the end of a turn: the CLI goes on with it as a prompt."""
+        """Return the prompt that a hook passed on at the end of a turn, if this is one.
+
+        The CLI continues with it as a prompt.
+        """
         found = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
         return None if found is None else Prompted(content=found[1])
 
@@ -311,7 +319,7 @@ class Stream:
     # --- the end -----------------------------------------------------------------------------
 
     def _last_errors(self, ending: Ending) -> Iterator[ErrorSaid]:
-        """The error that explains the end, where there is one to say."""
+        """Yield the error that explains the ending, if there is one."""
         code: str | None
         if ending.problem is not None:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
@@ -357,12 +365,15 @@ class Stream:
         return DoneStatus.SUCCESS if ending.code == 0 else DoneStatus.ERROR
 
     def _cut_at_turn(self, ending: Ending) -> bool:
-        """Whether the run ended after its last turn, or should have; a result at its end counts."""
+        """Return whether the run was cut off after its last turn, or should have been.
+
+        A result at its end still counts.
+        """
         ended = ending.limit is Limit.TURNS and self._result is None
         return not ending.aborted and (ended or self._turns.exceeded)
 
     def _done(self, ending: Ending) -> None:
-        """The last event. A run that we cut at its last turn says what the CLI's own limit says."""
+        """Emit the last event; a limit of gemtui's is reported like one of the CLI."""
         result = None if ending.aborted else self._result
         elapsed = max(0, self._clock() - self._began)
         cut = self._cut_at_turn(ending)
@@ -385,7 +396,7 @@ class Stream:
         )
 
     def _outcome(self, ending: Ending) -> str | None:
-        """The answer; the error of a run that failed; nothing of one that was stopped."""
+        """Return the answer, or the error of a failed run; None for a stopped one."""
         if ending.problem is None and ending.aborted:
             return None
         if self._status(ending) is DoneStatus.ERROR and self._last_error is not None:

@@ -1,8 +1,8 @@
-"""Supervise one run: start the CLI, watch its limits, end its processes, write the exit record.
+"""Supervise one run: start the CLI, enforce its limits, record its exit.
 
-Run as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that it outlives the
-screen: gemtui only reads the folder, and can end and come back. SIGTERM, SIGINT and SIGHUP to the
-supervisor end the run, as does the abort file.
+Started as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that it outlives
+the screen: gemtui only reads the folder, and can quit and come back. SIGTERM, SIGINT and SIGHUP to
+the supervisor end the run, and so does the abort file.
 """
 
 from __future__ import annotations
@@ -40,52 +40,52 @@ from gemtui.files import is_folder
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STEP = 0.02
-"""Seconds between two looks at the child, the abort file and the limits."""
+"""Seconds between two checks of the child, the abort file and the limits."""
 _LONGEST = 0.25
 _LOOK_FOR_CHILDREN = 0.25
 _AFTER_KILL = 5.0
 
 
 def pause(waited: float) -> float:
-    """Return how long to sleep for somebody who has been waited for so long already; seconds.
+    """Return how many seconds to sleep after waiting `waited` seconds for a person.
 
-    Who answers at once is heard at once, and a night's wait costs next to nothing.
+    Short waits are polled often, and a wait over night costs next to nothing.
     """
     return min(_LONGEST, max(STEP, waited / 50))
 
 
 class RunKeeper(Protocol):
-    """Looks after what a run touches, from before its start until after its end."""
+    """Watches over the files of a run, from before its start until after its end."""
 
     def look(self) -> float:
-        """Look once; return the number of seconds until the next look."""
+        """Check once; return the number of seconds until the next check."""
 
     def close(self) -> object:
-        """Look a last time, once no process of the run is left."""
+        """Check a last time, once no process of the run is left."""
 
 
 class RunGate(Protocol):
     """Asks a person before a run's tool calls."""
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Make ready before the CLI starts; return variables for it. Raises OSError, GemtuiError.
+        """Prepare before the CLI starts; return environment variables for it.
 
-        `temporary`: the run's folder for temporary files.
+        `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
 
     @property
     def waiting(self) -> bool:
-        """Whether a person is being asked: that time is none of the run's."""
+        """Whether a person is being asked; that time does not count towards limits."""
 
     @property
     def stopped(self) -> bool:
-        """Whether a person has answered that the run is to end."""
+        """Whether a person's answer was to stop the run."""
 
     def problem(self) -> str | None:
-        """Return why all processes must be killed at once; None = they need not."""
+        """Return why all processes must be killed at once; None = they need not be."""
 
     def close(self) -> None:
-        """Refuse what is still asked."""
+        """Deny all open questions."""
 
 
 KeeperOf = Callable[[RunFolder, Request], RunKeeper | None]
@@ -97,11 +97,11 @@ GateOf = Callable[[RunFolder, Request], RunGate | None]
 
 
 AfterRun = Callable[[RunFolder], object]
-"""Called with the folder of a run once it says how the run ended."""
+"""Called with a run's folder once its exit is recorded."""
 
 
 def _nobody(_folder: RunFolder, _request: Request) -> None:
-    """No keeper, and no gate."""
+    """Return no keeper and no gate."""
 
 
 def _nothing(_folder: RunFolder) -> None:
@@ -109,7 +109,7 @@ def _nothing(_folder: RunFolder) -> None:
 
 
 class Supervisor:
-    """Takes one run from its request to its exit record, and lets a keeper look meanwhile."""
+    """Leads a run from its request to its exit record, checking its keeper meanwhile."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Supervisor:
                 self._take_over(began)
 
     def _run(self) -> None:
-        """Do what `run` does, as the guardian's child."""
+        """Do the work of `run` as the guardian's child."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -174,7 +174,7 @@ class Supervisor:
         self._finish(code, started)
 
     def _take_over(self, started: datetime) -> None:
-        """End the run in the place of a supervisor that was killed; called in the guardian."""
+        """End the run in place of a killed supervisor; called in the guardian."""
         if self.folder.exit() is None:
             self._ended_others = process_tree.end(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
@@ -208,7 +208,7 @@ class Supervisor:
             os.close(err)
 
     def _watch(self, child: subprocess.Popen[bytes]) -> int:
-        """Wait until the child and its group are gone, or end them; the child's exit code."""
+        """Wait until the child and its group are gone, or end them; return its exit code."""
         began = time.monotonic()
         while child.poll() is None:
             self._look(child.pid)
@@ -229,7 +229,7 @@ class Supervisor:
         return child.wait()
 
     def _stand_still(self, child: subprocess.Popen[bytes]) -> None:
-        """No limit runs while a person is asked."""
+        """Wait while a person is asked, with all limits suspended."""
         began = now = time.monotonic()
         while self._gate is not None and self._gate.waiting and child.poll() is None:
             self._look(child.pid)
@@ -243,8 +243,9 @@ class Supervisor:
         self._stood += now - began
 
     def _keep(self) -> float:
-        """Let the keeper look; seconds until the next look. Whatever goes wrong there is written
-        down, and the run goes on.
+        """Let the keeper check; return the seconds until its next check.
+
+        Its errors are logged, and the run continues.
         """
         if self._keeper is not None:
             try:
@@ -272,13 +273,13 @@ class Supervisor:
                 self._write_down(error)
 
     def _write_down(self, error: Exception) -> None:
-        """Once, however often it happens."""
+        """Log an error, once however often it repeats."""
         if str(error) != self._trouble:
             self._trouble = str(error)
             traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
-        """Remember who hangs below the child: once it dies, nobody can tell any more."""
+        """Remember the child's descendants, which can't be found once it is dead."""
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
             self._looked = now
@@ -298,7 +299,7 @@ class Supervisor:
         return self._limit is not None
 
     def _how(self) -> Abort | None:
-        """What has been asked so far, by signal, by file or by an answer."""
+        """Return the strongest request to end so far: by signal, by file or by an answer."""
         asked = self.folder.aborted()
         if self._gate is not None and self._gate.stopped:
             self._asked = self._asked or Abort.TERM
@@ -307,7 +308,7 @@ class Supervisor:
         return self._asked or asked
 
     def _silence(self) -> float:
-        """Seconds since either output file has grown."""
+        """Return the seconds since either output file has grown."""
         size = sum(path.stat().st_size for path in (self.folder.stdout, self.folder.stderr))
         now = time.monotonic()
         if size != self._grew[0]:
@@ -317,7 +318,7 @@ class Supervisor:
     # --- ending --------------------------------------------------------------------------------
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """SIGTERM to the whole tree at once, SIGKILL after the grace period, then what is left."""
+        """Send SIGTERM to the whole tree, SIGKILL after the grace period, then sweep."""
         targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
             process_tree.send(targets, signal.SIGTERM)
@@ -333,13 +334,13 @@ class Supervisor:
         return below | self._left()
 
     def _left(self) -> set[psutil.Process]:
-        """What goes on of the run once the CLI has ended."""
+        """Return the run's processes that survive the CLI."""
         inherited = process_tree.strays(self._guardian)
         tagged = process_tree.tagged(self.request.id)
         return process_tree.alive(self._seen | inherited | tagged)
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
-        """Kill what still carries the tag, until nothing does; how many were no target before."""
+        """Kill processes until none is left; return how many were not known before."""
         others: set[psutil.Process] = set()
         deadline = time.monotonic() + _AFTER_KILL
         while time.monotonic() < deadline:
@@ -368,7 +369,7 @@ class Supervisor:
             time.sleep(STEP)
 
     def _wait_for_group(self, group: int) -> None:
-        """The CLI is two processes in one group: only when both are gone is all written."""
+        """Wait for both processes of the CLI's group, so that all output is written."""
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.members(group)) and time.monotonic() < deadline:
             time.sleep(STEP)
@@ -403,7 +404,7 @@ class Supervisor:
 
 
 def _start_words(error: OSError, request: Request) -> str:
-    """Why the CLI could not be started, for the `error` event."""
+    """Return why the CLI could not be started, for the `error` event."""
     if not is_folder(Path(request.cwd)):
         return f"spawn gemini: the folder {request.cwd} is not there"
     if isinstance(error, FileNotFoundError):
@@ -420,7 +421,7 @@ def main(
 ) -> int:
     """Supervise the run whose folder is the first argument; return the exit code.
 
-    That is 2 if there is nothing to start.
+    2 means that there was nothing to start.
     """
     folder = RunFolder(Path(words[0]))
     request = folder.request()

@@ -1,4 +1,4 @@
-"""Follow a file that another process writes, until that has ended and everything is read."""
+"""Follow a file that another process writes, until it ends and all is read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.files import open_regular
 
 CHUNK = 256 * 1024
 STEP = 0.02
-"""Seconds between two looks at a file that has not grown."""
+"""Seconds between two reads of a file that has not grown."""
 
 
 async def tail(
@@ -20,10 +20,10 @@ async def tail(
 ) -> AsyncIterator[bytes]:
     """Yield what is written to `path` from `offset` on, in chunks of at most 256 KiB.
 
-    `ended`: whether the writer has ended; what it wrote before is still given. `step`: seconds
-    between two looks. An empty chunk follows each look that found nothing new, so that the reader
-    can do something else. The file need not exist yet; what is no regular file, or can't be read,
-    gives nothing.
+    `ended`: returns whether the writer has ended; what it wrote before is still yielded. `step`:
+    seconds between two reads. An empty chunk follows each read that found nothing new, so that the
+    caller can do something else. The file need not exist yet. A file that is not regular or can't
+    be read yields nothing.
     """
     while (file := _opened(path)) is None:
         if ended():
@@ -50,11 +50,11 @@ def _opened(path: Path) -> io.FileIO | None:
 
 
 _LOOK = 4 * 1024 * 1024
-"""Bytes that are read at one look."""
+"""Bytes per read."""
 
 
 class NewLines:
-    """Reads a file that somebody else appends to; a line counts once it is whole."""
+    """Reads a file that another process appends to, one whole line at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class NewLines:
         self._rest = b""
 
     def look(self) -> list[bytes]:
-        """Return what is new, without line feeds; nothing where the file can't be read."""
+        """Return the new lines, without line feeds; none if the file can't be read."""
         try:
             with open_regular(self._path) as file:
                 file.seek(self._read)

@@ -1,7 +1,7 @@
-"""Whether Gemini CLI will work in a folder, and which folders the user told gemtui to trust.
+"""Whether Gemini CLI will work in a folder, and which folders gemtui trusts.
 
-The CLI refuses to run headless in a folder that nobody has trusted. Trusting also switches on the
-project's own settings, hooks and MCP servers, so the user is asked, once per folder.
+The CLI refuses to run headless in a folder that nobody has trusted. Trust also enables the
+project's own settings, hooks and MCP servers, so the user is asked once per folder.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _DISTRUST = "DO_NOT_TRUST"
 
 
 class TrustState(StrEnum):
-    """What is now at the path of a folder that was trusted."""
+    """The present state of the path of a trusted folder."""
 
     SAME = "same"
-    """The folder that the user trusted, as far as can be told."""
+    """The folder that the user trusted, as far as can be determined."""
     REPLACED = "replaced"
     """Another folder, or a link to one: it is not trusted."""
     GONE = "gone"
@@ -42,9 +42,9 @@ class TrustState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrustedFolder:
-    """A folder that the user told gemtui to trust.
+    """A folder that the user told gemtui to trust, by its real path.
 
-    Its real path, and what tells it from another folder at the same path; None = not known.
+    `inode`, `owner`: distinguish it from another folder at the same path; None = not known.
     """
 
     path: str
@@ -53,7 +53,7 @@ class TrustedFolder:
 
     @property
     def place(self) -> TrustState:
-        """What stands at the path now."""
+        """The present state of the path."""
         try:
             facts = Path(self.path).lstat()
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
@@ -64,17 +64,17 @@ class TrustedFolder:
 
 
 def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Whether neither the CLI nor the environment says that this folder is trusted."""
+    """Return whether neither the CLI nor the environment trusts this folder."""
     if TRUST_VARIABLE in environ:
         return False
-    settings = CliSettings.read(environ, None)  # a project can't say that it is trusted
+    settings = CliSettings.read(environ, None)  # a project can't declare itself trusted
     if settings.get("security", "folderTrust", "enabled") is False:
         return False
     return _level_by_cli(folder, environ) not in _TRUSTING
 
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """As the CLI's own list says; the longest path that holds the folder decides."""
+    """Return the trust level in the CLI's list; the longest matching path decides."""
     place, best, decisive = resolved(folder), -1, None
     for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         root, level = Path(name), said if isinstance(said, str) else ""
@@ -86,10 +86,10 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the user told gemtui to trust this very folder, and not told the CLI otherwise.
+    """Return whether gemtui trusts this very folder, and the CLI does not distrust it.
 
-    Another folder at its path does not count, as far as inode and owner tell, nor does what a link
-    leads to by now.
+    A different folder at its path, by inode and owner, does not count, nor does the target of a
+    changed link.
     """
     path = str(resolved(folder))
     known = any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
@@ -107,7 +107,7 @@ def trusted_folders() -> tuple[TrustedFolder, ...]:
 
 
 def _folder(value: Any) -> TrustedFolder | None:
-    """One entry of the file; a mere path is how it was written once."""
+    """Return an entry of the file; a plain path is the old format."""
     if isinstance(value, str):
         return TrustedFolder(value)
     with suppress(msgspec.ValidationError):
@@ -116,7 +116,10 @@ def _folder(value: Any) -> TrustedFolder | None:
 
 
 def remember(folder: Path) -> None:
-    """Trust this folder from now on. Raises OSError, OptionError for a name that is not UTF-8."""
+    """Trust this folder from now on.
+
+    Raises OSError, and OptionError for a name that is not UTF-8.
+    """
     path = resolved(folder)
     try:
         str(path).encode()
@@ -128,9 +131,10 @@ def remember(folder: Path) -> None:
 
 
 def forget(folder: Path) -> bool:
-    """Trust this folder no longer; return False if it was not in the list. Raises OSError.
+    """Stop trusting this folder; return False if it was not in the list.
 
-    The folder may be gone or be a link by now: its path as it is written counts, too.
+    The folder may be gone or be a link by now, so its path is also compared as written. Raises
+    OSError.
     """
     named = {os.path.abspath(folder), str(resolved(folder))}  # noqa: PTH100 (`..` goes)
     known = trusted_folders()

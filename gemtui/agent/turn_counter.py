@@ -1,4 +1,4 @@
-"""Count the model's turns in a run, where the CLI can't be told to stop by itself."""
+"""Count the model's turns in a run, for a CLI that can't limit them itself."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _CALL, _RESULT = b'"tool_use"', b'"tool_result"'
 
 
 class TurnLimit:
-    """Tells when turn number `limit` is over; None = never.
+    """Detects when turn number `limit` is over; None = never.
 
-    A turn is one answer of the model with all tools that it calls: the CLI reports all calls first,
+    A turn is one answer of the model with all tools that it calls. The CLI reports all calls first,
     then all results (assets/gemini-cli.md#events), and asks the model again after the last one. An
     answer without calls ends the run by itself.
     """
 
     def __init__(self, limit: int | None) -> None:
         self.exceeded = False
-        """Another answer came after the last turn: the CLI was quicker than we."""
+        """Whether another answer followed the last turn, as the CLI was faster than gemtui."""
         self._left = inf if limit is None else limit
         self._waiting: set[str] = set()
 
@@ -32,7 +32,7 @@ class TurnLimit:
         return self._left <= 0
 
     def says(self) -> None:
-        """Count text of the model."""
+        """Count a text of the model."""
         if self._left <= 0:
             self.exceeded = True
 
@@ -49,7 +49,7 @@ class TurnLimit:
 
 
 class TurnWatch:
-    """Counts the turns in the growing output file of a CLI, for the supervisor.
+    """Counts the turns in a CLI's growing output file, for the supervisor.
 
     Only lines that can be a call or a result are parsed, so that a fast answer costs next to
     nothing.
@@ -61,7 +61,7 @@ class TurnWatch:
         self._counts = limit is not None
 
     def last_is_over(self) -> bool:
-        """Read what is new; return whether the last turn is over."""
+        """Read new output; return whether the last turn is over."""
         if self._counts:
             for line in self._lines.look():
                 self._count(line)

@@ -1,4 +1,4 @@
-"""Read one object of the CLI's JSON stream, with every field name that versions have used.
+"""Read one object of the CLI's JSON stream, under any field name ever used.
 
 Nothing here raises or keeps state; `stream.py` turns a whole stream into events.
 """
@@ -27,7 +27,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireUse:
-    """A tool_use object; `id` is empty where it has none."""
+    """A tool_use object; `id` is empty if it has none."""
 
     name: str
     id: str
@@ -37,7 +37,7 @@ class WireUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireToolResult:
-    """A tool_result object; `name` and `id` are empty where it has none."""
+    """A tool_result object; `name` and `id` are empty if it has none."""
 
     name: str
     id: str
@@ -48,7 +48,7 @@ class WireToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireError:
-    """An error object; `message` is empty where it has none."""
+    """An error object; `message` is empty if it has none."""
 
     message: str
     code: str | None
@@ -57,9 +57,10 @@ class WireError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireResult:
-    """A result object. `dump`: the object itself as JSON, where it has no other message.
+    """A result object.
 
-    `models`: the names of the models that were asked, None = it does not say.
+    `dump`: the object itself as JSON, for lack of another message. `models`: the names of the
+    models that were called; None = not reported.
     """
 
     status: DoneStatus
@@ -73,13 +74,13 @@ class WireResult:
 
 
 def time_ms(event: Part) -> int | None:
-    """The event's own time in milliseconds since 1970."""
+    """Return the event's own time in milliseconds since 1970, if it has one."""
     time = instant(event.get("timestamp"))
     return None if time is None else round(time.timestamp() * 1000)
 
 
 def message_text(event: Part) -> str:
-    """The text of a message event: a string, one part or a list of parts."""
+    """Return the text of a message event: a string, one part or a list of parts."""
     content = event.get("content")
     if isinstance(content, str):
         return content
@@ -87,7 +88,7 @@ def message_text(event: Part) -> str:
 
 
 def tool_use(event: Part) -> WireUse:
-    """A tool_use object, also where the call is nested in it."""
+    """Parse a tool_use object, even if the call is nested in it."""
     layers = _layers(event, _USE_NESTS)
     return WireUse(
         name=_word(layers, _NAMES) or UNKNOWN_TOOL,
@@ -98,7 +99,7 @@ def tool_use(event: Part) -> WireUse:
 
 
 def tool_result(event: Part) -> WireToolResult:
-    """A tool_result object, also where the response is nested in it."""
+    """Parse a tool_result object, even if the response is nested in it."""
     layers = _layers(event, _RESULT_NESTS)
     output = _first(layers, _OUTPUTS)
     error = mapping(_first(layers, ("error",)))
@@ -112,9 +113,10 @@ def tool_result(event: Part) -> WireToolResult:
 
 
 def refused(result: WireToolResult, *, hidden: bool) -> bool:
-    """Whether an error result means that the call was not allowed (assets/gemini-cli.md#refusals).
+    """Return whether an error result means that the call was not allowed.
 
-    `hidden`: the CLI has the tool, and rules or the mode hide it: it is then "not found".
+    See assets/gemini-cli.md#refusals. `hidden`: the CLI has the tool, but rules or the mode hide
+    it; the CLI then calls it "not found".
     """
     if result.error_type == "policy_violation":
         return True
@@ -125,7 +127,10 @@ def refused(result: WireToolResult, *, hidden: bool) -> bool:
 
 
 def error(event: Part) -> WireError:
-    """An error object; severity `warning`, `recoverable` and `retryable` mean that it goes on."""
+    """Parse an error object.
+
+    Severity `warning`, `recoverable` and `retryable` mean that the run continues.
+    """
     inner = mapping(event.get("error"))
     code = event.get("code") or inner.get("code") or inner.get("type")
     recoverable = (
@@ -133,25 +138,25 @@ def error(event: Part) -> WireError:
         or event.get("recoverable") is True
         or event.get("retryable") is True
     )
-    said = event.get("error")
+    plain = event.get("error")
     message = string(event.get("message")) or string(inner.get("message"))
     return WireError(
-        message=message or (said if isinstance(said, str) else ""),
+        message=message or (plain if isinstance(plain, str) else ""),
         code=string(code) or None,
         recoverable=recoverable,
     )
 
 
 def result(event: Part) -> WireResult:
-    """A result object with the status words of all versions, in any case."""
-    said = error(event)
+    """Parse a result object with the status words of all versions, in any case."""
+    problem = error(event)
     stats = mapping(event.get("stats")) or mapping(event.get("usage"))
     duration = event.get("duration_ms", stats.get("duration_ms"))
     text = event.get("result", event.get("response"))
     return WireResult(
-        status=_done_status(event, said),
-        message=said.message,
-        code=said.code,
+        status=_done_status(event, problem),
+        message=problem.message,
+        code=problem.code,
         text=text if isinstance(text, str) else None,
         duration_ms=duration if type(duration) is int and duration > 0 else None,
         tokens=_tokens(stats),
@@ -178,18 +183,18 @@ _FATAL = {
 }
 
 
-def _done_status(event: Part, said: WireError) -> DoneStatus:
-    fatal = _FATAL.get(said.code or "")
+def _done_status(event: Part, problem: WireError) -> DoneStatus:
+    fatal = _FATAL.get(problem.code or "")
     if fatal is not None:
         return fatal
     known = _STATUSES.get(string(event.get("status")).lower())
     if known is not None:
         return known
-    return DoneStatus.ERROR if said.message else DoneStatus.SUCCESS
+    return DoneStatus.ERROR if problem.message else DoneStatus.SUCCESS
 
 
 def _tokens(stats: Part) -> Usage | None:
-    """The stream's counters: no thoughts, the router's own calls included."""
+    """Return the stream's counters, without thoughts but with the router's calls."""
 
     def count(*names: str) -> int | None:
         return next((stats[name] for name in names if type(stats.get(name)) is int), None)
@@ -214,7 +219,7 @@ def _result_status(layers: list[Part], error: Part) -> ResultStatus:
 
 
 def _layers(event: Part, nests: tuple[str, ...]) -> list[Part]:
-    """The object itself and what is nested in it, outer first, at most three deep."""
+    """Return the object and the objects nested in it, outer first, at most three."""
     layers = [event]
     for _ in range(2):
         inner = next((layers[-1][n] for n in nests if isinstance(layers[-1].get(n), dict)), None)
@@ -234,7 +239,10 @@ def _word(layers: list[Part], names: tuple[str, ...]) -> str:
 
 
 def _input(value: object) -> Mapping[str, Any]:
-    """A JSON text is parsed, another text becomes `{raw}`, anything else that is no object `{}`."""
+    """Return a call's arguments as an object.
+
+    JSON in a string is parsed, other strings become `{raw}`, and other values `{}`.
+    """
     if isinstance(value, str):
         try:
             parsed = orjson.loads(value.encode("utf-8", "replace"))

@@ -1,5 +1,5 @@
-"""What a tool call really does: the file it writes, the text, the command.
+"""The real effects of a tool call: the file it writes, the text, the command.
 
-Gemini CLI changes paths, texts and commands after a person has been asked. Whatever shows a call,
-compares it with the disk or undoes it asks this package (assets/gemini-cli.md#effects).
+Gemini CLI changes paths, texts and commands after a person has been asked. Everything that shows a
+call, compares it with the disk or undoes it uses this package (assets/gemini-cli.md#effects).
 """

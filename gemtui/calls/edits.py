@@ -1,7 +1,7 @@
-"""Find what an edit changes, by the strategies of Gemini CLI's `replace`, in their order.
+"""Apply an edit with the strategies of Gemini CLI's `replace`, in the same order.
 
-The CLI looks for the old text exactly, then by trimmed lines, then by its words, then by
-similarity; the last three indent the new text anew (assets/gemini-cli.md#effects).
+The CLI searches for the old text exactly, then by trimmed lines, then by words, then by similarity;
+the last three re-indent the new text (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gemtui.calls.javascript import BLANKS, length, lines, units, without_blanks
 _THRESHOLD = 0.1
 _BLANK_COSTS = 0.1
 _MOST_WORK = 4e8
-"""Lines of the file times the square of the old text's length, beyond which nothing is compared."""
+"""Limit for similarity: lines of the file times the old text's length squared."""
 _SHORTEST = 10
-"""Code units of the shortest old text that is looked for by similarity."""
+"""Length in code units of the shortest old text that is searched by similarity."""
 _INDENT = re.compile("[ \t]*")
 _DELIMITERS = "():[]{}><="
 _JS_BLANKS = f"[{BLANKS}]*"
@@ -26,10 +26,10 @@ _LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
 
 @dataclass(frozen=True, slots=True)
 class EditOutcome:
-    """What an edit makes of a text.
+    """The result of an edit.
 
-    `after`: the whole text, with `\\n`. `count`: the places that changed. `exact`: whether the old
-    text was there to the letter.
+    `after`: the whole text, with `\\n` line ends. `count`: the number of places that changed.
+    `exact`: whether the old text was found verbatim.
     """
 
     after: str
@@ -38,9 +38,9 @@ class EditOutcome:
 
 
 def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | None:
-    """Return what replacing `old` by `new` makes of a text; None = nothing like it was found.
+    """Return the result of replacing `old` by `new`; None = `old` was not found.
 
-    `before`: with `\\n` at the ends of lines. `several`: more than one place may change.
+    `before`: the text to edit, with `\\n` line ends. `several`: more than one place may change.
     """
     size = length(old)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
@@ -58,12 +58,13 @@ def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | N
 
 
 def block(before: str, after: str) -> tuple[str, str]:
-    """Return the smallest block of whole lines that an exact edit can turn into the new text.
+    """Return the smallest pair of line blocks (old, new) that makes an exact edit.
 
-    The first of the pair is in `before` exactly once. `before` must differ from `after`.
+    Replacing the old block, which is in `before` exactly once, yields `after`. The two texts must
+    differ.
     """
     if after.endswith("\n") and not before.endswith("\n"):
-        after += "\n"  # the CLI takes one off again
+        after += "\n"  # the CLI removes one again
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
     first, same = 0, min(len(was), len(now))
     while first < same and was[first] == now[first]:
@@ -84,7 +85,7 @@ def block(before: str, after: str) -> tuple[str, str]:
 
 
 def _ended(before: str, after: str) -> str:
-    """The new text, which ends in a newline if and only if the former one did."""
+    """Return the new text, with a final newline exactly if the former one had it."""
     if before.endswith("\n") and not after.endswith("\n"):
         return f"{after}\n"
     if not before.endswith("\n") and after.endswith("\n"):
@@ -140,7 +141,10 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome 
 
 
 def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | None:
-    """`size`: of the old text as it was given, with its `\\r\\n`."""
+    """Edit the blocks that resemble `old`.
+
+    `size`: the length of the old text as it was given, with its `\\r\\n`.
+    """
     source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
     text = "\n".join(wanted)
@@ -159,8 +163,11 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
-    """The first lines of the blocks that are like a text of so many lines, the best ones first."""
-    from rapidfuzz.distance import Levenshtein  # pays off only here, and takes time to load
+    """Return the first lines of the blocks that resemble a text, the best match first.
+
+    `many`: the number of lines of the text.
+    """
+    from rapidfuzz.distance import Levenshtein  # slow to import, and needed only here
 
     size, plain = length(text), units(without_blanks(text))
     raw = units(text)

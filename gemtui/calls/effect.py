@@ -1,7 +1,8 @@
-"""Foresee what a tool call does in Gemini CLI 0.61: the real file, its text, the command.
+"""Predict the effect of a tool call in Gemini CLI 0.61: real file, text, command.
 
-The CLI changes paths, texts and commands after its hooks have answered. `effect` says what comes
-of a call, and with which arguments just that happens (assets/gemini-cli.md#effects).
+The CLI changes paths, texts and commands after its hooks have answered. `effect` returns the
+outcome of a call, and the arguments that produce exactly this outcome
+(assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from gemtui.files import read_small
 
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
 LARGEST = 64_000_000
-"""Bytes of the largest file whose text is foreseen."""
+"""Bytes of the largest file whose text is predicted."""
 _JSON_KINDS = (".json", ".ipynb", ".jsonc", ".json5")
 _ESCAPED = re.compile(r"\\+(n|t|r|'|\"|`|\\|\n)")
 _MEANS = {"n": "\n", "t": "\t", "r": "\r"}
@@ -39,11 +40,11 @@ _OWN = {
         "wait_for_previous",
     ),
 }
-"""The arguments that these tools act on; the CLI takes others, by which its own dialog works."""
+"""The arguments that these tools act on; others only serve the CLI's own dialog."""
 
 
 class EffectKind(StrEnum):
-    """How an effect is described."""
+    """The kinds of effects."""
 
     FILE = "file"
     COMMAND = "command"
@@ -52,10 +53,10 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """Where a call is made.
+    """The circumstances of a call.
 
-    `project`: the absolute folder of the run. `model`: the run's, None = unknown. `plans`: the
-    folder of plans in plan mode, None = another mode. `corrects`: another model may change what
+    `project`: the absolute folder of the run. `model`: the run's model; None = unknown. `plans`:
+    the folder of plans in plan mode; None = another mode. `corrects`: another model may change what
     is written (`tools.disableLLMCorrection: false`).
     """
 
@@ -67,15 +68,16 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a call does, as far as the disk tells now.
+    """The effect of a call, predicted from the present state of the disk.
 
-    `path`: the real file, absolute; None = the call writes no file that is known. `before`: its
-    whole text as the CLI reads it; None = no such file, or not read. `after`: its whole text
-    afterwards; None = not foreseen, or the call fails. `certain`: whether nothing but this
-    happens when the call is made with `arguments`. `remarks`: facts that a person should know,
-    one clause each. `fails`: why the tool refuses it, a clause; None = it does not. `command`: the
-    text that bash runs, in the folder `folder`. `was` and `becomes`: SHA-256 of the file's bytes
-    before and after, "" = no file, or unknown.
+    * `path`: the real file, absolute; None = the call writes no known file.
+    * `before`: the file's whole text as the CLI reads it; None = no such file, or not read.
+    * `after`: the whole text afterwards; None = not predicted, or the call fails.
+    * `certain`: whether nothing else happens when the call is made with `arguments`.
+    * `remarks`: facts that a person should know, one clause each.
+    * `fails`: why the tool refuses the call, as a clause; None = it does not.
+    * `command`: the text that bash runs, in the folder `folder`.
+    * `was`, `becomes`: SHA-256 of the file's bytes before and after; "" = no file, or unknown.
     """
 
     kind: EffectKind
@@ -99,7 +101,7 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of all that a person is shown: another effect has another one."""
+        """A digest of everything that a person is shown; it changes with the effect."""
         shown: list[object] = [
             self.kind,
             self.tool,
@@ -115,7 +117,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Return what a call of a tool does; reads the disk."""
+    """Return the effect of a tool call; reads the disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):
@@ -124,9 +126,9 @@ def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Eff
 
 
 def unescapes(model: str | None) -> bool | None:
-    """Whether `write_file` turns `\\n` into a newline in a run with this model; None = unknown.
+    """Return whether `write_file` unescapes `\\n` in a run with this model.
 
-    It does for models named `gemini-…` that are neither of Gemini 2 nor 3.
+    None = unknown. It does for models named `gemini-…` that are neither Gemini 2 nor 3.
     """
     if model is None:
         return None
@@ -137,12 +139,12 @@ def unescapes(model: str | None) -> bool | None:
 
 
 def unescaped(text: str) -> str:
-    """Return what such a run makes of a text; the same text again if it is applied twice."""
+    """Return a text with its escapes resolved; applying it twice changes nothing more."""
     return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), text)
 
 
 def unwritable(effect: Effect, wanted: str) -> str | None:
-    """Return why a person's own text can't be written as it is; None = it can."""
+    """Return why a person's own text can't be written verbatim; None = it can."""
     if effect.after is None or _plain(effect.after) == _plain(wanted):
         return None
     if effect.tool == WRITE:
@@ -166,7 +168,7 @@ def digest(data: bytes) -> str:
 
 
 def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    from gemtui.calls.shell.parser import unwrapped  # its grammar takes time to load
+    from gemtui.calls.shell.parser import unwrapped  # slow to import
 
     given = str(arguments["command"])
     runs = unwrapped(given)
@@ -192,7 +194,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 
 @dataclass(slots=True)
 class _File:
-    """A file before a call; `data`: its bytes, None = there is none."""
+    """A file before a call; `data`: its bytes, None = it does not exist."""
 
     path: str
     data: bytes | None
@@ -204,7 +206,7 @@ class _File:
 
 
 class _FailsError(Exception):
-    """The tool reports an error and changes nothing; the message says why, as a clause."""
+    """The tool reports an error and changes nothing; the message is a clause."""
 
 
 def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
@@ -244,7 +246,7 @@ def _path_of(path: str, context: CallContext) -> str:
 
 
 def _plan_path(path: str, context: CallContext) -> str:
-    """In plan mode a path is one in the project or, if that is not a plan, in the plans folder."""
+    """Return a path in plan mode: in the project or, if that is no plan, in `plans`."""
     plans = paths.follow(str(context.plans))
     for folder in (str(context.project), str(context.plans)):
         real = paths.follow(paths.resolved(folder, path))
@@ -262,7 +264,10 @@ def _lossy(path: str) -> bool:
 
 
 def _read(path: str) -> _File:
-    """The file as it is; raises _FailsError for what the CLI can't read either, or never ends."""
+    """Read the file before the call.
+
+    Raises _FailsError for files that the CLI can't read either, or would read forever.
+    """
     try:
         if not paths.is_regular(path):
             raise _FailsError("it is no regular file")
@@ -294,7 +299,10 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
 
 
 def _writes_crlf(file: _File) -> bool:
-    r"""Whether `write_file` writes `\r\n`: it decodes the path once more to look at the file."""
+    r"""Return whether `write_file` writes `\r\n`.
+
+    To find out, the tool decodes the path once more.
+    """
     other = paths.real_path(file.path)
     looked_at = file if other == file.path else _read(other)
     return looked_at.data is not None and b"\r\n" in looked_at.data
@@ -336,7 +344,7 @@ def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
 
 
 def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
-    """The same change as an exact edit of the block that was found."""
+    """Return the same change as an exact edit of the block that was found."""
     arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
     old, new = block(before, edit.after)
     check = edited(before, old, new, several=False)
@@ -362,7 +370,7 @@ def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:
 
 
 def on_disk(path: str) -> str:
-    """Return the digest of a file as it is now; "" = there is none. Raises OSError, ValueError."""
+    """Return the digest of a file; "" = it does not exist. Raises OSError, ValueError."""
     try:
         return digest(read_small(Path(path), LARGEST))
     except FileNotFoundError:

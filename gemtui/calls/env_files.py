@@ -1,7 +1,7 @@
 """Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
 
-The CLI takes the variables of one file into its own environment, and so into every hook, MCP server
-and command that it starts (assets/gemini-cli.md#env-files).
+The CLI adds the variables of one file to its own environment, and so to every hook, MCP server and
+command that it starts (assets/gemini-cli.md#env-files).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from gemtui.files import is_there, read_small, resolved
 from gemtui.paths import gemini_home
 
 MOST = 128 * 1024
-"""Bytes of a file; a larger one is hardly meant to be read."""
+"""Bytes of a file; a larger one is hardly meant for the CLI."""
 _LONGEST = 2048
-"""Characters of a text in quotes that is taken for one value; the lines of a longer one are read
-as variables of their own, so that none is missed.
+"""Characters of the longest quoted text that counts as one value.
+
+The lines of a longer one are read as variables of their own, so that none is missed.
 """
 _S = f"[{BLANKS}]"
 _LINE = re.compile(
@@ -30,7 +31,7 @@ _LINE = re.compile(
     rf"|`(?:\\`|[^`]){{0,{_LONGEST}}}`)|[^#\n]+)?{_S}*(?:#.*)?$",
     re.MULTILINE,
 )
-"""A variable, as the JavaScript package dotenv has it."""
+"""A variable, with the syntax of the JavaScript package dotenv."""
 _QUOTED = re.compile(r"""^(['"`])([\s\S]*)\1$""", re.MULTILINE)
 _ENDS = re.compile("\r\n?|[\u2028\u2029]")
 _IGNORED = frozenset(
@@ -41,7 +42,7 @@ _IGNORED = frozenset(
         "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
     )
 )
-"""Variables that the CLI does not take from a file outside of `.gemini`."""
+"""Variables that the CLI ignores in files outside of `.gemini`."""
 
 _IN_HOOKS = re.compile(
     "BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*"
@@ -80,10 +81,11 @@ _PLAIN_WORD = re.compile(r"[\w-]*", re.ASCII)
 def env_files(
     project: Path, environ: Mapping[str, str], *, ignore_local: bool = False
 ) -> tuple[Path, ...]:
-    """Return the file that a CLI in the trusted folder `project` reads; it may be unreadable.
+    """Return the file that a CLI in the trusted folder `project` reads, if any.
 
     The first of `.gemini/.env` and `.env` counts, from the folder upwards, then those of the home
-    folder. `ignore_local`: as `--ignore-env` and `advanced.ignoreLocalEnv` have it.
+    folder. It may be unreadable. `ignore_local`: the effect of `--ignore-env` and
+    `advanced.ignoreLocalEnv`.
     """
     home = gemini_home(environ).parent
     here = resolved(project)
@@ -96,10 +98,10 @@ def env_files(
 
 
 def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables that the CLI takes from a file; none if it can't read it, either.
+    """Return the variables that the CLI reads from a file; none if it can't read it.
 
-    `environ`: the environment of the CLI, whose own variables win; None = none. Raises OSError for
-    a file that is too large or no regular one: what the CLI makes of it is not known.
+    `environ`: the environment of the CLI, whose own variables win; None = empty. Raises OSError for
+    a file that is too large or not regular, because the CLI's behaviour is unknown then.
     """
     try:
         text = _ENDS.sub("\n", read_small(path, MOST).decode("utf-8", "replace"))
@@ -121,9 +123,9 @@ def _value(text: str) -> str:
 
 
 def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names in a file that can make programs run, or move the CLI's settings.
+    """Return the names in a file that can start programs or move the CLI's settings.
 
-    `environ`: as for `env_variables`, whose errors are raised as well.
+    `environ`, and the errors raised: as for `env_variables`.
     """
     found = env_variables(path, environ)
     refused = set(hook_variables(found))
@@ -131,14 +133,14 @@ def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tup
 
 
 def is_risky(name: str) -> bool:
-    """Return whether a variable can make a harmless program run another or read other files."""
+    """Return whether a variable can make a harmless program run or read other files."""
     return bool(_RISKY.fullmatch(name)) and not _HARMLESS.fullmatch(name)
 
 
 def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of variables that change what hooks do, or which hooks there are.
+    """Return the names of variables that change what hooks do, or which hooks exist.
 
-    `ENV` is often no more than a word such as `production`; then no shell starts anything by it.
+    `ENV` is often just a word such as `production`; then it makes no shell start anything.
     """
     return tuple(
         name
@@ -149,23 +151,26 @@ def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def written_by(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of variables by which the CLI itself writes a file that they name."""
+    """Return the variables that make the CLI itself write the file that they name."""
     return tuple(name for name in variables if _WRITTEN.fullmatch(name))
 
 
 def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether a `.env` file is one of the home folder, so not of a project's author."""
+    """Return whether a `.env` file belongs to the home folder, not to a project."""
     home = gemini_home(environ)
     return path.parent in (home, home.parent)
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Map each variable that says where a conversation is sent to the host that it names."""
+    """Map each variable that decides where a conversation is sent to its host."""
     return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
 
 
 def host(url: str) -> str:
-    """Return the host of a URL with its port, or `an unreadable address`; never a password."""
+    """Return the host of a URL with its port, or `an unreadable address`.
+
+    A password in the URL is never returned.
+    """
     with suppress(ValueError):
         parts = urlsplit(url if "//" in url else f"//{url}")
         if parts.hostname:

@@ -8,21 +8,21 @@ BLANKS = (
     "\t\n\x0b\x0c\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-r"""What `\s` and `trim()` mean in JavaScript."""
+r"""The characters that `\s` matches and `trim()` removes in JavaScript."""
 _BLANK = re.compile(f"[{BLANKS}]")
 _LINE = re.compile("[^\n\r\u2028\u2029]*(?:\n|\\Z)")
 _CRLF = re.compile("\r?\n")
 
 
 def without_blanks(text: str) -> str:
-    r"""Return a text without all that `\s` matches."""
+    r"""Return a text without the characters that `\s` matches."""
     return _BLANK.sub("", text)
 
 
 def lines(text: str) -> list[str]:
-    r"""Return what `text.match(/.*(?:\n|$)/g).slice(0, -1)` does.
+    r"""Return the result of `text.match(/.*(?:\n|$)/g).slice(0, -1)`.
 
-    What precedes a lone CR, U+2028 or U+2029 is on no line, and so is lost when they are joined.
+    Text before a lone CR, U+2028 or U+2029 is on no line, and so is lost when the lines are joined.
     """
     return _LINE.findall(text)[:-1]
 
@@ -33,7 +33,7 @@ def with_crlf(text: str) -> str:
 
 
 def units(text: str) -> str | tuple[int, ...]:
-    """Return a text as a sequence of UTF-16 code units, JavaScript's measure of length."""
+    """Return a text as a sequence of UTF-16 code units, JavaScript's unit of length."""
     if text.isascii() or max(text) < "\U00010000":
         return text
     data = text.encode("utf-16-le", "surrogatepass")
@@ -41,12 +41,12 @@ def units(text: str) -> str | tuple[int, ...]:
 
 
 def length(text: str) -> int:
-    """Return how many UTF-16 code units a text has."""
+    """Return the number of UTF-16 code units of a text."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def encoded(text: str) -> bytes:
-    """Return a text in UTF-8 as Node.js writes it: a lone surrogate becomes U+FFFD."""
+    """Return a text as UTF-8, as Node.js writes it: a lone surrogate becomes U+FFFD."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -55,5 +55,5 @@ def encoded(text: str) -> bytes:
 
 
 def decoded(data: bytes) -> str:
-    """Return UTF-8 as Node.js reads it: what is not UTF-8 becomes U+FFFD."""
+    """Return UTF-8 as Node.js reads it: invalid bytes become U+FFFD."""
     return data.decode("utf-8", "replace")

@@ -1,8 +1,8 @@
-"""Know the files that decide what runs later, and say what a change of settings does.
+"""Recognise files that decide what runs later, and describe changes of settings.
 
-A call that writes one can give the next run, the next commit or the next shell all rights; so it is
-asked about in every mode but yolo. Code that a usual command imports is ordinary, `conftest.py`
-too: what names programs to start is not. Build files are refused by the CLI itself
+A call that writes such a file can give the next run, the next commit or the next shell all rights,
+so it is asked about in every mode except yolo. Code that a usual command imports is ordinary, even
+`conftest.py`; a file that names programs to start is not. Build files are refused by the CLI itself
 (assets/gemini-cli.md#protected-files).
 """
 
@@ -95,7 +95,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Files, and folders with all below them, wherever they are."""
+"""Files, and folders with everything below them, wherever they are."""
 
 _NAMES: Mapping[str, str] = {
     ".env": _VARIABLES,
@@ -190,23 +190,23 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""Base names, with `*` and the like, in every folder: a start file may be linked to by the home."""
+"""Patterns of base names in any folder, since the home may link to a start file."""
 
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
-"""What is below `.gemini` and starts nothing: text for the model, the CLI's own plans, projects."""
+"""Paths below `.gemini` that start nothing: text for the model, plans, projects."""
 _EVERYWHERE = tuple(
     f".gemini/{name}"
     for name in ("extensions", "commands", "agents", "policies", "hooks", "skills")
 )
-"""What counts for all runs, whichever project it is taken for."""
+"""Paths below `.gemini` that affect all runs, in whatever project they are."""
 
 
 def decides_later(path: Path, project: Path) -> str | None:
-    """Return why a file decides what runs later, as a clause; None for an ordinary file.
+    """Return why a file decides what runs later, as a clause; None if it does not.
 
-    `path`, `project`: absolute, with links resolved. Within the project the names of the folders
-    above it don't count. Spellings that a file system may fold count as the same one: case, width,
-    characters without a picture.
+    `path`, `project`: absolute, with links resolved. Within the project, the names of the folders
+    above it don't count. Spellings that a file system may fold together (case, width, invisible
+    characters) count as the same.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
     if any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir())):
@@ -225,7 +225,7 @@ def decides_later(path: Path, project: Path) -> str | None:
 
 
 def _starts(path: str) -> Iterator[str]:
-    """A path, and what is left of it below each of its folders."""
+    """Return the path, and its remainder below each of its folders."""
     parts = path.strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(len(parts)))
 
@@ -243,14 +243,14 @@ _FOLDED_FOLDERS = {name.lower(): why for name, why in _FOLDERS.items()}
 _PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.items()]
 
 
-# --- what a change of settings does --------------------------------------------------------------
+# --- changes of settings -------------------------------------------------------------------------
 
 
 def gives(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
-    """Say what a change of a settings file of the CLI does, a sentence for each setting.
+    """Describe a change of a settings file of the CLI, in one sentence per setting.
 
-    `before`, `after`: its whole text; None = there is none. Empty for other files. Texts of the
-    file are foreign.
+    `before`, `after`: the whole text; None = there is no file. Returns nothing for other files. The
+    sentences quote foreign text.
     """
     if not _folded(path).endswith("/.gemini/settings.json") or after is None:
         return ()

@@ -18,12 +18,12 @@ _SLASHES = re.compile(r"[/\\]")
 
 
 def resolved(folder: str, path: str) -> str:
-    """Return the absolute path of `path` relative to `folder`; links are not followed."""
+    """Return `path` relative to `folder` as an absolute path, without following links."""
     return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
 
 
 def within(folder: str, path: str) -> bool:
-    """Whether `path` is `folder` or below it; both are absolute."""
+    """Return whether `path` is `folder` or below it; both are absolute."""
     folder, path = _folded(folder), _folded(path)
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
@@ -33,7 +33,7 @@ def _folded(path: str) -> str:
 
 
 def decoded(path: str) -> str:
-    """Return a path with `%20` and the like decoded; the same path if one of them can't be."""
+    """Return a path with `%20` and the like decoded; unchanged if one is invalid."""
     if "%" in path and not _MALFORMED.search(path):
         with suppress(ValueError):
             return unquote_to_bytes(path).decode()
@@ -41,22 +41,22 @@ def decoded(path: str) -> str:
 
 
 def pinned(real: str) -> str:
-    """Return the spelling of an absolute path that the CLI resolves to this very path."""
+    """Return the spelling that the CLI resolves to exactly this absolute path."""
     return real.replace("%", "%25")
 
 
 def real_path(path: str) -> str:
-    """Return an absolute path decoded and with links followed; never fails."""
+    """Return an absolute path, decoded and with links followed; never fails."""
     with suppress(OSError, ValueError):
         return follow(path)
     return path
 
 
 def follow(path: str) -> str:
-    """Return an absolute path decoded and with links followed.
+    """Return an absolute path, decoded and with links followed.
 
-    The end of the path need not exist. Raises OSError where the CLI reports an error: a link that
-    leads to itself, a folder that can't be entered; ValueError for a NUL.
+    The end of the path need not exist. Raises OSError where the CLI reports an error (a link to
+    itself, a folder that can't be entered), and ValueError for a NUL.
     """
     path = resolved("/", decoded(path))
     try:
@@ -78,9 +78,9 @@ def tool_path(path: str, project: str) -> str:
 
 
 def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
-    """Return a path without the `@` that people put before files, unless there is such a file.
+    """Return a path without the `@` that people put before files.
 
-    `on_disk`: whether to look; without it no file is there.
+    It stays if a file has this name. `on_disk`: False = don't check, and assume that none does.
     """
     if len(path) < 2 or not path.startswith("@"):
         return path
@@ -102,5 +102,5 @@ def _is_there(path: str) -> bool:
 
 
 def is_regular(path: str) -> bool:
-    """Whether there is a regular file at a path, links followed. Raises OSError."""
+    """Return whether a path leads to a regular file, following links. Raises OSError."""
     return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116

@@ -1,6 +1,7 @@
-"""Say what follows from Gemini CLI's settings, in words (assets/gemini-cli.md#settings).
+"""Describe the consequences of Gemini CLI's settings.
 
-One table for two uses: what is told before a run, and what a change of a settings file does.
+See assets/gemini-cli.md#settings. One table serves both the warnings before a run and the summary
+of a changed settings file.
 """
 
 from __future__ import annotations
@@ -17,23 +18,23 @@ _LONGEST = 400
 
 
 class SettingKind(StrEnum):
-    """What a setting is about."""
+    """The kinds of consequences that a setting can have."""
 
     UNASKED = "unasked"
-    """It takes questions away."""
+    """It removes questions."""
     STARTS = "starts"
     """It starts a program before any question."""
     SENDS = "sends"
-    """It sends or keeps what is said elsewhere."""
+    """It sends or keeps conversations elsewhere."""
     OFFERS = "offers"
-    """It makes a question of Gemini CLI itself, in a terminal, offer a wider yes."""
+    """It makes Gemini CLI's own questions, in a terminal, offer a wider approval."""
     GUARDS = "guards"
-    """It makes the CLI stricter, or changes what protects: of interest where it changes."""
+    """It makes the CLI stricter, or changes its protections: relevant when it changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingEffect:
-    """One setting and what follows, one sentence; `value`: as it is in the file."""
+    """A setting and its consequence, one sentence; `value`: as in the file."""
 
     setting: str
     kind: SettingKind
@@ -42,7 +43,7 @@ class SettingEffect:
 
 
 def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
-    """Yield what follows from each setting that matters. Names and values are foreign text."""
+    """Yield the consequence of each setting that matters, with foreign text in it."""
     for setting, (kind, words) in _SETTINGS.items():
         value = _at(settings, *setting.split("."))
         if follows := words(value):
@@ -176,7 +177,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
 
 
 def corrects(value: Any) -> bool:
-    """Whether this value of `tools.disableLLMCorrection` lets a model rewrite texts."""
+    """Return whether this `tools.disableLLMCorrection` lets a model rewrite texts."""
     return value is not None and not value and not isinstance(value, list | dict)
 
 
@@ -204,7 +205,7 @@ def _server(server: Any) -> str:
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
-    """The servers that settings give to agents, which start when the agent does."""
+    """Yield the servers that settings give to agents; they start with the agent."""
     for agent, override in _items(overrides):
         for name, server in _items(_at(override, "mcpServers")):
             if words := _server(server):
@@ -223,7 +224,7 @@ def _hooks(events: Any) -> Iterator[SettingEffect]:
 
 
 def _commands(groups: Any) -> Iterator[str]:
-    """The commands of one event's hooks: in groups, or by themselves."""
+    """Yield the commands of one event's hooks, which may be in groups."""
     for group in groups if isinstance(groups, list) else ():
         inner = group.get("hooks") if isinstance(group, Mapping) else None
         for hook in inner if isinstance(inner, list) else [group]:
@@ -250,7 +251,7 @@ _OFFERS = {
 }
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------
 
 
 def _at(value: Any, *names: str) -> Any:
@@ -277,7 +278,7 @@ def _names(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """`read_file and glob run`."""
+    """Return the names with their verb, such as `read_file and glob run`."""
     texts = _texts(value)
     last = _shown("".join(texts[-1:]), quote="")
     if len(texts) < 2:
@@ -286,7 +287,7 @@ def _listed(value: Any) -> str:
 
 
 def _shown(text: str, quote: str = "`") -> str:
-    """A value in backquotes, cut in the middle so that its end stays."""
+    """Return a value in backquotes, cut in the middle so that its end is kept."""
     if len(text) > _LONGEST:
         half = _LONGEST // 2
         text = f"{text[:half]} … ({len(text) - _LONGEST} more characters) … {text[-half:]}"

@@ -1,6 +1,7 @@
-"""Do what was planned, so that a kill at any moment leaves each file old or new.
+"""Carry out a plan so that a kill at any moment leaves each file old or new.
 
-The plan is in the store before the first file is touched. Who opens the store next does the rest.
+The plan is in the store before the first file is touched, so that the next process to open the
+store can finish it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MEANWHILE = "changed meanwhile"
 
 
 class Task(NamedTuple):
-    """A file that is to change from one state to another."""
+    """A file to change from one state to another."""
 
     path: bytes
     now: FileState
@@ -27,14 +28,17 @@ class Task(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What became of tasks: the files that are as they should be, and why others are not."""
+    """The outcome of tasks.
+
+    `paths`: the files that are now as planned. `failed`: maps the others to the reason.
+    """
 
     paths: frozenset[bytes]
     failed: dict[bytes, str]
 
 
 def tasks_of(steps: Iterable[Step]) -> list[Task]:
-    """Return the tasks of a plan in the order in which they can be done."""
+    """Return the tasks of a plan in an order in which they can be done."""
     wanted = [step for step in steps if step.action is not Action.KEEP]
     removed = [step for step in wanted if step.result.kind == ABSENT]
     others = [step for step in wanted if step.result.kind != ABSENT]
@@ -58,7 +62,7 @@ def decoded(text: str) -> list[Task]:
 
 
 def apply(store: Store, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Done:
-    """Do the tasks of an undo, also those of an interrupted one; files that changed stay."""
+    """Do the tasks of an undo, even an interrupted one; skip files that changed."""
     done, failed = set[bytes](), dict[bytes, str]()
     for at, task in enumerate(tasks):
         spare = b".gemtui-undo-%d-%d" % (undo, at)

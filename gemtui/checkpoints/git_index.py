@@ -1,6 +1,6 @@
-"""An index of our own for git, which then says which files changed since it was written.
+"""A private git index, from which git detects the files that changed since.
 
-It holds what `lstat` said of files and never their contents, in git's index format, version 2.
+It holds the `lstat` facts of files and never their contents, in git's index format, version 2.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _WORD = 0xFFFFFFFF
 _LONGEST = 0xFFF
 _SECOND = 1_000_000_000
 _NO_CONTENT = b"\x01" * 20
-"""The content of each entry: none that a file has, so that git calls what it reads changed."""
+"""The content of each entry, which no file has, so that git reports it as changed."""
 _LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
 
 
 def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
-    """Return an index of files and links, which are sorted by their names."""
+    """Return an index of files and links, sorted by name."""
     entries = [_entry(*each) for each in files]
     data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
     return data + hashlib.sha1(data, usedforsecurity=False).digest()

@@ -1,4 +1,4 @@
-"""Merge two changes of one text, where they do not touch."""
+"""Merge two changes of the same text, where they do not touch."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 MOST_LINES = 20_000
-"""Comparing longer texts line by line can take minutes."""
+"""Most lines to compare: longer texts can take minutes."""
 MOST_CHANGED = 4_000
 
 Hunk = tuple[int, int, Sequence[bytes]]
-"""Lines of the base from, up to, and what is there instead."""
+"""A change: first line in the base, end (exclusive), and the replacing lines."""
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return `ours` with the change from `base` to `theirs` made in it, too.
+    """Return `ours` with the change from `base` to `theirs` applied as well.
 
-    None where the two changes touch: they overlap, or no unchanged line is between them. None as
-    well for what is no text or is too long to be compared.
+    None if the two changes touch, that is, overlap or have no unchanged line between them, or if a
+    text is binary or too long to compare.
     """
     if theirs in (base, ours):
         return ours
@@ -39,7 +39,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
-    """Return the changes from one list of lines to another; very long ones as a single hunk."""
+    """Return the changes between two lists of lines; very long ones as a single hunk."""
     head = 0
     while head < min(len(base), len(text)) and base[head] == text[head]:
         head += 1
@@ -54,7 +54,7 @@ def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
 
 
 def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
-    """All hunks in their order, one that both have once."""
+    """Yield all hunks in order; one that is in both lists comes once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
         [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],

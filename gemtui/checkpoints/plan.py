@@ -1,8 +1,8 @@
-"""What an undo does to each file, so that nothing that a person did since is lost.
+"""Plan what an undo does to each file, without losing what a person did since.
 
-Each change that is to be undone is reverted, the newest first. Where the file is as that change
-left it, that is exact; where somebody has edited it since, the two changes are merged if they do
-not touch, and otherwise the file is left alone.
+Each change to undo is reverted, the newest first. If the file is still as that change left it,
+reverting is exact. If somebody has edited it since, the two changes are merged if they do not
+touch; otherwise the file is left alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DROPPED = "its earlier content is no longer kept"
 
 
 class Action(StrEnum):
-    """What is done to a file."""
+    """The actions of a plan on a file."""
 
     RESTORE = "restore"
     REMOVE = "remove"
@@ -35,7 +35,10 @@ class Action(StrEnum):
 
 
 class Delta(NamedTuple):
-    """One change of one file. `when`: seconds since 1970. `undo`: it is to be reverted."""
+    """One change of one file.
+
+    `when`: seconds since 1970. `undo`: whether to revert it.
+    """
 
     when: float
     before: FileState
@@ -45,11 +48,11 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What is done to one file.
+    """The planned change of one file.
 
-    `why`: why it is left alone, "" otherwise. `target`: what it was; `left`: as the changes that
-    are undone left it; `now`: what it is; `result`: what it becomes. Their contents are in the
-    store.
+    `why`: why it is left alone; "" otherwise. `target`: its state before the changes to undo;
+    `left`: its state after them; `now`: its present state; `result`: its state after this step.
+    Their contents are in the store.
     """
 
     path: bytes
@@ -66,7 +69,7 @@ Histories = Mapping[bytes, Sequence[Delta]]
 
 
 def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[Delta]]:
-    """Return what checkpoints know of each file; changes of `wanted` calls are to be undone."""
+    """Return the known changes of each file; those of `wanted` calls are to be undone."""
     calls = store.calls()
     chosen = {id for id, call in calls.items() if wanted(call)}
     times = {each.id: each.time for each in store.checkpoints()}
@@ -80,7 +83,7 @@ def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[
 
 
 def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
-    """Return what is to be done, by path; files that need nothing are left out."""
+    """Return the steps, sorted by path; files that need no change are left out."""
     steps = [
         step
         for path, deltas in sorted(changes.items())
@@ -119,7 +122,7 @@ def _step(store: Store, path: bytes, now: FileState, deltas: Sequence[Delta]) ->
 
 
 def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
-    """The changes to be undone, with those that follow one another as one."""
+    """Return the changes to undo, with consecutive ones joined."""
     groups: list[tuple[FileState, FileState]] = []
     follows = False
     for delta in deltas:
@@ -133,7 +136,7 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
 
 
 def _revert(store: Store, now: FileState, before: FileState, after: FileState) -> FileState | str:
-    """What the file is without the change from `before` to `after`; a text says why it can't be."""
+    """Return the state without the change from `before` to `after`, or why not."""
     if same(now, before):
         return now
     if before.kind == UNKEPT:
@@ -154,13 +157,13 @@ def _revert(store: Store, now: FileState, before: FileState, after: FileState) -
 
 
 def with_mode(state: FileState, like: FileState) -> FileState:
-    """Return a state of unknown mode with that of another file, or with the usual one."""
+    """Return a state of unknown mode with the mode of another file, or the usual one."""
     mode = like.mode if like.kind == FILE and like.mode >= 0 else 0o644
     return state._replace(mode=mode) if state.kind == FILE else state
 
 
 def same(one: FileState, other: FileState) -> bool:
-    """Return whether two states are equal as far as is known: a mode may be unknown."""
+    """Return whether two states are equal, ignoring modes that are unknown."""
     if one == other:
         return True
     unknown = one.mode < 0 or other.mode < 0
@@ -180,7 +183,7 @@ def _merged(store: Store, now: str, before: str, after: str) -> str | None:
 
 
 def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
-    """Leave a file alone where another one that stays needs its place."""
+    """Leave a file alone if another one that stays needs its place."""
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
     there = {path for path in tree if path not in removed}
@@ -200,7 +203,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Leave a file alone that may hold what was in one that can't be put back: it was moved."""
+    """Leave a file alone if it may hold the content of one that can't be restored."""
     lost, gone = dict[str, bytes](), dict[float, bytes]()
     for step in steps:
         if step.action is Action.KEEP:
@@ -214,7 +217,11 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
 def _unless_needed(
     step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
 ) -> Step:
-    """A file stays that had a lost content, or was created when one that stays was removed."""
+    """Keep a file that may be the new place of one that can't be restored.
+
+    Either it had a content that would be lost, or it was created when a file that stays was
+    removed.
+    """
     if step.action is Action.KEEP:
         return step
     undone = [delta for delta in deltas if delta.undo]

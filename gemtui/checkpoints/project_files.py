@@ -1,7 +1,7 @@
 """Read and write files of a project without ever following a link out of it.
 
-Names are bytes relative to the project's folder. Each folder on the way is opened by itself, so a
-link that takes the place of one leads nowhere.
+Names are bytes relative to the project's folder. Each folder on the way is opened individually, so
+that a link put in its place leads nowhere.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from gemtui.checkpoints.states import (
 from gemtui.checkpoints.store import Facts, Keeper, digest_of
 
 LARGEST = 32_000_000
-"""Bytes of a file whose content is kept."""
+"""Bytes of the largest file whose content is kept."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
 _POSITIVE = (1 << 63) - 1
-"""The bits of a number that SQLite can hold."""
+"""The bits of an integer that SQLite can hold."""
 
 
 class InTheWay(OSError):
-    """Something that is no folder is where a file's folder should be."""
+    """Something other than a folder is where a file's folder should be."""
 
 
 class ProjectFiles:
-    """The files below one folder, which is held open. Use it as a context manager."""
+    """The files below one folder, which is kept open; use it as a context manager."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -55,7 +55,7 @@ class ProjectFiles:
     def folder(self, name: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
         """Open the folder that holds a file; yield its handle and the file's name in it.
 
-        `make`: make folders that are missing. Raises InTheWay, FileNotFoundError, OSError.
+        `make`: create missing folders. Raises InTheWay, FileNotFoundError, OSError.
         """
         above, _, last = name.rpartition(b"/")
         with self.opened(above, make=make) as handle:
@@ -63,7 +63,7 @@ class ProjectFiles:
 
     @contextmanager
     def opened(self, name: bytes, *, make: bool = False) -> Iterator[int]:
-        """Open a folder, b"" = the root; yield its handle. Else as `folder`."""
+        """Open a folder, b"" being the root, and yield its handle; else like `folder`."""
         handle = os.dup(self._handle)
         try:
             for each in name.split(b"/") if name else ():
@@ -78,7 +78,7 @@ class ProjectFiles:
             os.close(handle)
 
     def facts(self, name: bytes) -> os.stat_result | None:
-        """Return what `lstat` says of a file; None where it is not below real folders."""
+        """Return the `lstat` result of a file; None if it is not below real folders."""
         try:
             with self.folder(name) as (place, last):
                 return os.stat(last, dir_fd=place, follow_symlinks=False)
@@ -86,7 +86,10 @@ class ProjectFiles:
             return None
 
     def state(self, name: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
-        """Return what a file is now, None = gone; a content is kept in `store`, if it is given."""
+        """Return a file's state, and its facts unless it is gone or unreadable.
+
+        `store`: keeps the file's content, if given.
+        """
         try:
             with self.folder(name) as (place, last):
                 return self.read(place, last, store)
@@ -123,7 +126,7 @@ class ProjectFiles:
         return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), facts_of(seen)
 
     def changed_at(self, name: bytes) -> float:
-        """Return the time of a file's last change, or of the nearest folder above; s since 1970."""
+        """Return when a file, or the nearest folder above it, changed last; s since 1970."""
         parts = name.split(b"/")
         for end in range(len(parts), 0, -1):
             found = self.facts(b"/".join(parts[:end]))
@@ -132,7 +135,7 @@ class ProjectFiles:
         return os.fstat(self._handle).st_ctime_ns / 1e9
 
     def moved_at(self, name: bytes) -> float:
-        """Return the latest time at which a file can have got its name; seconds since 1970."""
+        """Return the latest time that a file can have got its name, in s since 1970."""
         parts = name.split(b"/")
         times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
         return max(times)
@@ -140,10 +143,10 @@ class ProjectFiles:
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, name: bytes, state: FileState, data: bytes, spare: bytes) -> None:
-        """Put a file or link in place, atomically; what is there must be a file, a link or nothing.
+        """Put a file or link in place atomically, over a file, a link or nothing.
 
-        `data`: the content, or the link's target. `spare`: the name, beside it, that the file has
-        until then. Raises OSError.
+        `data`: the content, or the link's target. `spare`: a temporary name beside it. Raises
+        OSError.
         """
         with self.folder(name, make=True) as (place, last):
             with suppress(FileNotFoundError):
@@ -161,7 +164,7 @@ class ProjectFiles:
             _sync(place)
 
     def remove(self, name: bytes) -> None:
-        """Remove a file or link, and the folders that are empty then. Raises OSError."""
+        """Remove a file or link, and any folders that become empty. Raises OSError."""
         with suppress(FileNotFoundError), self.folder(name) as (place, last):
             os.unlink(last, dir_fd=place)
             _sync(place)
@@ -175,13 +178,13 @@ class ProjectFiles:
             parts.pop()
 
     def remove_spare(self, name: bytes, spare: bytes) -> None:
-        """Remove what an interrupted `write` has left beside a file."""
+        """Remove the temporary file of an interrupted `write`."""
         with suppress(OSError), self.folder(name) as (place, _):
             os.unlink(spare, dir_fd=place)
 
 
 def facts_at(place: int, last: bytes) -> Facts | None:
-    """Return the facts of a file in an open folder; None where it is gone, or a folder."""
+    """Return the facts of a file in an open folder; None if it is gone or a folder."""
     try:
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
@@ -190,7 +193,7 @@ def facts_at(place: int, last: bytes) -> Facts | None:
 
 
 def facts_of(seen: os.stat_result) -> Facts:
-    """Return those of a file's facts by which a change is noticed."""
+    """Return the facts of a file that reveal a change."""
     return Facts(
         seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,
         seen.st_uid, seen.st_gid,
@@ -217,7 +220,7 @@ def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
 
 
 def _all_of(handle: int, size: int) -> bytes | None:
-    """The whole content; None for more than `LARGEST`."""
+    """Return the whole content; None if it exceeds `LARGEST`."""
     pieces, left = list[bytes](), LARGEST + 1
     while left > 0 and (piece := os.read(handle, min(left, max(size + 1, 1), _PIECE))):
         pieces.append(piece)

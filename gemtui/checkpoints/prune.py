@@ -1,4 +1,4 @@
-"""Remove old checkpoints: by age, and the oldest first where all take too much."""
+"""Remove old checkpoints: by age, and the oldest first if all take too much space."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 
 PRUNE = "gemtui checkpoints --prune"
-"""The command that does it."""
+"""The command that prunes."""
 _LOCK = "lock"
 _ROUNDS = 12
-"""Steps in which a store is made smaller."""
+"""Number of steps to empty a store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsUsage:
-    """The checkpoints of all projects in `folder`: how many projects, and their bytes there."""
+    """The disk usage of checkpoints.
+
+    `folder`: the folder of all projects. `projects`: their number. `bytes`: their total size.
+    """
 
     folder: Path
     projects: int
     bytes: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the usage as JSON values."""
         return {"folder": str(self.folder), "projects": self.projects, "bytes": self.bytes}
 
 
 def usage(place: Path) -> CheckpointsUsage:
-    """Return what the checkpoints below `place` take. Raises nothing."""
+    """Return the disk usage of the checkpoints below `place`; never raises."""
     folders = list(_folders(place))
     return CheckpointsUsage(
         folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
@@ -45,11 +48,12 @@ def usage(place: Path) -> CheckpointsUsage:
 def prune(
     place: Path, *, before: float, most_bytes: int, goes_on: Callable[[str], bool]
 ) -> CheckpointsUsage:
-    """Remove old checkpoints, and return how many projects lost some and the bytes that are freed.
+    """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
-    `before`: seconds since 1970; older ones go. `most_bytes`: what all may take. `goes_on`: whether
-    the run with this id goes on; of its project, what was taken since it began stays. Projects
-    whose checkpoints are in use or can't be read stay.
+    `before`: seconds since 1970; older checkpoints are removed. `most_bytes`: limit for all
+    projects together. `goes_on`: returns whether the run with this id is still working; its project
+    keeps what was taken since the run began. Projects whose checkpoints are in use or unreadable
+    are skipped.
     """
     was = {folder: sum(folder_sizes(folder)) for folder in _folders(place)}
     for folder in was:
@@ -77,7 +81,7 @@ def _used_last(folder: Path) -> float:
 
 
 def _newest(folder: Path, step: int) -> frozenset[int]:
-    """The ids that stay after so many steps: half of them, half of those, at last none."""
+    """Return the ids to keep in a step: the newest half, or none in the last step."""
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
         ids = [each.id for each in store.checkpoints()]
         return frozenset(ids[(len(ids) + 1) // 2 :] if step < _ROUNDS else ())
@@ -91,7 +95,7 @@ def _is_among(ids: frozenset[int], checkpoint: Checkpoint) -> bool:
 def _prune_one(
     folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]
 ) -> bool:
-    """Remove all before the first one that stays; return whether anything was removed."""
+    """Remove all before the first checkpoint that stays; return whether any was."""
     with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
         if not free:
             return False
@@ -125,6 +129,6 @@ def _drop(store: Store, first: int, checkpoints: list[Checkpoint]) -> bool:
 
 @contextmanager
 def _free(folder: Path) -> Iterator[bool]:
-    """Hold a project's lock if nobody else does."""
+    """Hold a project's lock unless another process does; yield whether it is held."""
     with locked(folder / _LOCK, wait=False) as free:
         yield free

@@ -1,8 +1,8 @@
-"""What a session changed in its project's files: hunk by hunk, whose each is, and how to revert it.
+"""Review what a session changed in its project's files, hunk by hunk, by owner.
 
-All states of a file, from before its first change until now, are woven together, so that each line
-that differs has an owner: a call, or the person. Reverting a hunk takes it out of the file as it is
-now, and leaves all else.
+All states of a file, from before its first change until now, are woven together, so that each
+differing line has an owner: a call, or the person. Reverting a hunk removes it from the present
+file and leaves everything else.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from gemtui.checkpoints.weave import Piece, Weave
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_BYTES = 2_000_000
-"""Of a file that is compared line by line."""
+"""Bytes of the largest file that is compared line by line."""
 _MOST_OF_ALL = 64_000_000
 """Bytes of the changed lines of all files."""
 _CONTEXT = 3
 _ID = 10
-"""Hexadecimal digits of an id, after the letter that says of what it is."""
+"""Hexadecimal digits of an id, after the letter for its type."""
 
 
 class OwnerKind(StrEnum):
-    """Who changed something. UNKNOWN: a run works that may just have done it."""
+    """The kinds of owners; UNKNOWN if a run is working that may have made the change."""
 
     TOOL = "tool"
     SHELL = "shell"
@@ -42,10 +42,11 @@ class OwnerKind(StrEnum):
 
 
 class HunkOwner(NamedTuple):
-    """Who changed something; `id`: of everything that it changed, such as `c0123456789`.
+    """The author of a change.
 
-    `session`, `use`: of a call, as Gemini CLI names them; "" = none. `tool` of a person is undo,
-    redo or review, or None.
+    `id`: identifies everything by the same owner, such as `c0123456789`. `session`, `use`: of a
+    call, as Gemini CLI names them; "" = none. `tool`: undo, redo, review or None if the owner is a
+    person.
     """
 
     kind: OwnerKind
@@ -61,7 +62,7 @@ NOBODY_KNOWS = HunkOwner(OwnerKind.UNKNOWN)
 
 
 class OwnedChange(NamedTuple):
-    """One change of one file, and whose it is. `when`: seconds since 1970."""
+    """One change of one file, with its owner. `when`: seconds since 1970."""
 
     when: float
     before: FileState
@@ -70,7 +71,7 @@ class OwnedChange(NamedTuple):
 
 
 class Part(StrEnum):
-    """What of a file a hunk is: some lines, the mode, or all of it."""
+    """The part of a file that a hunk changes: some lines, the mode, or all of it."""
 
     LINES = "lines"
     MODE = "mode"
@@ -81,10 +82,12 @@ class Part(StrEnum):
 class ReviewHunk:
     """A change that can be kept or reverted.
 
-    `id`: stays the same while the file does. `changed`: others, whose lines it replaced. `before`,
-    `now`: the first line of it, from 1, in the file as it was and as it is. `removed`, `added`,
-    `above`, `below`: its lines, and up to three around it. `about`: what it is if not lines.
-    `fixed`: why it can't be reverted, "" = it can.
+    * `id`: stays the same as long as the file does.
+    * `changed`: other owners, whose lines it replaced.
+    * `before`, `now`: its first line, from 1, in the former and the present file.
+    * `removed`, `added`: its lines. `above`, `below`: up to three lines around it.
+    * `about`: a description, if it is not about lines.
+    * `fixed`: why it can't be reverted; "" = it can.
     """
 
     id: str
@@ -103,7 +106,10 @@ class ReviewHunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedFile:
-    """What became of one file. `was`: before its first change; `now`: its state."""
+    """The changes of one file.
+
+    `was`: before the first change; `now`: its present state.
+    """
 
     id: str
     path: bytes
@@ -120,7 +126,7 @@ class ReviewedFile:
 
 
 class Contents(Keeper, Protocol):
-    """Where contents are kept."""
+    """A keeper that also returns contents."""
 
     def content(self, digest: str) -> bytes:
         """Return a content. Raises KeyError."""
@@ -128,7 +134,7 @@ class Contents(Keeper, Protocol):
 
 
 class PassingContents:
-    """Contents of a store or the like, with others that are kept as long as this object."""
+    """The contents of a store, and further ones that last as long as this object."""
 
     def __init__(self, store: Contents | None) -> None:
         self._store, self._kept = store, dict[str, bytes]()
@@ -146,7 +152,7 @@ class PassingContents:
         return self._store.content(digest)
 
 
-# --- whose change it is ---------------------------------------------------------------------------
+# --- owners ---------------------------------------------------------------------------------------
 
 
 def owned_changes(
@@ -155,9 +161,9 @@ def owned_changes(
     recorded: Iterable[RecordedChange],
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    """Return the changes of each file since one of `mine` first changed it, the oldest first.
+    """Return each file's changes since one of `mine` changed it, the oldest first.
 
-    `recorded`: changes of which there are no checkpoints.
+    `recorded`: changes without checkpoints.
     """
     found: dict[bytes, list[OwnedChange]] = {}
     known = [] if store is None else [*store.changes()]  # before their calls, which may be added
@@ -207,9 +213,10 @@ def _id(letter: str, *about: object) -> str:
 
 
 class FileReview:
-    """The change of one file: what differs between its first state and `now`, by owner.
+    """The differences between a file's first state and `now`, by owner.
 
-    `late`: who changed what no checkpoint has seen yet. `by_lines`: False = it is one hunk.
+    `late`: the owner of changes that no checkpoint has seen yet. `by_lines`: False = the file is
+    one hunk.
     """
 
     def __init__(
@@ -229,7 +236,7 @@ class FileReview:
         self._weave = self._woven()
 
     def told(self) -> ReviewedFile | None:
-        """Return the file with its hunks; None where it is what it was."""
+        """Return the file with its hunks; None if it is unchanged."""
         hunks = tuple(self._hunks())
         if not hunks:
             return None
@@ -237,7 +244,7 @@ class FileReview:
         return ReviewedFile(id=id, path=self.path, was=self.was, now=self.now, hunks=hunks)
 
     def _text(self, state: FileState) -> list[bytes] | None:
-        """The lines of a state; None for what is no text, is too long, or is not kept."""
+        """Return the lines of a state; None if it is binary, too long or not kept."""
         if state.kind == ABSENT:
             return []
         if state.kind != FILE:
@@ -251,7 +258,7 @@ class FileReview:
         return lines_of(data)
 
     def _woven(self) -> Weave[HunkOwner] | None:
-        """The weave of all texts that the file has been; None where it is not compared by lines."""
+        """Return the weave of all versions; None if the file is not compared by lines."""
         if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
             return None
         base, end = self._text(self.was), self._text(self.now)
@@ -325,7 +332,7 @@ class FileReview:
         )
 
     def _named(self, state: FileState) -> str:
-        """What a state is, in a few words."""
+        """Return a short description of a state."""
         if state.kind == ABSENT:
             return "no file"
         if not state.kept:
@@ -340,7 +347,7 @@ class FileReview:
         return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
 
     def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
-        """Who changed the file last in some way; what an undo or redo brought back counts not."""
+        """Return the owner of the last change of some kind, ignoring undos and redos."""
         owner, last = self._versions[0][1] if self._versions else PERSON, self.was
         known = dict[FileState, HunkOwner]()
         for state, by in self._versions:
@@ -352,7 +359,7 @@ class FileReview:
         return owner
 
     def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
-        """Return the state without some of its hunks; None where none of them is here.
+        """Return the state without some of its hunks; None if none of them is here.
 
         Hunks that can't be reverted stay. `keeper`: keeps the new content.
         """
@@ -372,7 +379,7 @@ class FileReview:
 
 
 def _returns(owner: HunkOwner) -> bool:
-    """Whether it was an undo or the like, which brings back what others made."""
+    """Return whether the owner is an undo or the like, which restores others' work."""
     return owner.kind is OwnerKind.PERSON and owner.tool is not None
 
 
@@ -383,10 +390,10 @@ def file_reviews(
     *,
     late: HunkOwner = PERSON,
 ) -> Iterator[tuple[FileReview, ReviewedFile]]:
-    """Yield the files that differ from what they were, by name.
+    """Yield the files that differ from what they were, sorted by name.
 
-    `now`: returns the state of a file, and keeps its content. Once the hunks of all hold very many
-    bytes, further files are one hunk each.
+    `now`: returns the state of a file, and keeps its content. `late`: as in `FileReview`. Once all
+    hunks together hold very many bytes, each further file is one hunk.
     """
     left = _MOST_OF_ALL
     for path, each in sorted(changes.items()):
@@ -399,7 +406,7 @@ def file_reviews(
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Return the lines of a text with their line feeds; nothing else ends a line, as in git."""
+    """Return the lines of a text with their line feeds, the only line ends, as in git."""
     lines = data.split(b"\n")
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
@@ -407,7 +414,7 @@ def lines_of(data: bytes) -> list[bytes]:
 def _versions(
     changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
 ) -> Iterator[tuple[FileState, HunkOwner]]:
-    """Each state after the first one, with who made it; what nobody saw happen is the person's."""
+    """Yield each later state with its owner; unobserved changes are the person's."""
     last = changes[0].before
     for change in changes:
         if change.before != UNKNOWN and not same(last, change.before):
@@ -422,7 +429,7 @@ def _versions(
 
 
 def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozenset[str]:
-    """Return the ids of the hunks that are meant: by their own, their file's or their call's id."""
+    """Return the ids of the hunks selected by their own, file's or call's id."""
     return frozenset(
         hunk.id
         for file in files
@@ -434,9 +441,9 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
 def revert_steps(
     changes: Mapping[bytes, Sequence[OwnedChange]], tree: Tree, store: Store, ids: Collection[str]
 ) -> tuple[list[Step], list[ReviewedFile]]:
-    """Return what is done to each file to revert hunks, and the review of all files.
+    """Return the steps that revert hunks, and the review of all files.
 
-    `ids`: of hunks, files or calls. `tree`: the files as they are.
+    `ids`: of hunks, files or calls. `tree`: the present files.
     """
     steps, files = list[Step](), list[ReviewedFile]()
 
@@ -466,7 +473,7 @@ def revert_steps(
 
 
 def missing(ids: Iterable[str], files: Iterable[ReviewedFile]) -> list[str]:
-    """Return the ids of which there is no hunk, file or call (any more)."""
+    """Return the ids that no hunk, file or call has (any more)."""
     known = set[str]()
     for file in files:
         known |= {file.id, *(hunk.id for hunk in file.hunks)}

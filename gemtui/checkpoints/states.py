@@ -1,4 +1,4 @@
-"""What one file is at one moment, as a checkpoint keeps it."""
+"""The state of one file at one moment, as a checkpoint keeps it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor 
 class FileState(NamedTuple):
     """A file's kind, mode and content.
 
-    `kind`: FILE, LINK, ABSENT, or UNKEPT for one whose content no checkpoint holds. `mode`: the
-    permission bits of a FILE. `content`: the digest of a file's bytes or of a link's target; of an
-    UNKEPT one why it is not kept, with what identifies this version.
+    `kind`: FILE, LINK, ABSENT, or UNKEPT for a file whose content no checkpoint holds. `mode`: the
+    permission bits of a FILE. `content`: the digest of a file's bytes or of a link's target; for
+    UNKEPT, the reason, with facts that identify this version.
     """
 
     kind: str
@@ -26,12 +26,12 @@ class FileState(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether the state can be made again."""
+        """Whether the state can be restored."""
         return self.kind != UNKEPT
 
     @property
     def why(self) -> str:
-        """Why an UNKEPT file is not kept, such as "too large"."""
+        """The reason for not keeping an UNKEPT file, such as "too large"."""
         return self.content.partition(":")[0]
 
 
@@ -46,5 +46,8 @@ def decode(text: str) -> FileState:
 
 
 def unkept(why: str, *version: int) -> FileState:
-    """Return the state of a file whose content is not kept. `version`: its size and times."""
+    """Return the state of a file whose content is not kept.
+
+    `version`: its size and times.
+    """
     return FileState(UNKEPT, 0, ":".join((why, *map(str, version))))

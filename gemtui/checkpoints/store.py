@@ -1,8 +1,8 @@
-"""The checkpoints of one project in an SQLite file: contents, what changed, and who changed it.
+"""The checkpoints of one project in an SQLite file: contents, changes and calls.
 
-A checkpoint holds what changed since the one before, whichever run took that; contents are kept
-once, by their digest, and need nothing of the project's own repository. A transaction writes a
-checkpoint whole or not at all, wherever the program is killed.
+A checkpoint holds the changes since the previous one, whichever run took that. Contents are stored
+once, by digest, and need nothing of the project's own repository. A transaction writes a checkpoint
+completely or not at all, wherever the program is killed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ VERSION = 1
 APPLICATION = 0x67656D02
 _FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
 _MANY, _POOR = 5_000, 256
-"""From how many names on the whole tree is read; how many files may be missing in the index."""
+"""Limits on single look-ups, and on files missing in the index.
+
+With more names, the whole tree is read at once. With more missing files, the index is rewritten.
+"""
 _WAIT = 60.0
-"""Seconds to wait for another gemtui that writes, which may take a first checkpoint."""
+"""Seconds to wait for another gemtui that is writing, perhaps a first checkpoint."""
 _TABLES = """
     create table project (root blob not null);
     create table content (digest text primary key, data blob not null) without rowid;
@@ -67,7 +70,7 @@ _TABLES = """
 
 
 class Reason(StrEnum):
-    """Why a checkpoint was taken."""
+    """The reasons for taking a checkpoint."""
 
     PROMPT = "prompt"
     CALL = "call"
@@ -76,7 +79,7 @@ class Reason(StrEnum):
 
 
 class Facts(NamedTuple):
-    """What `lstat` says of a file; times in nanoseconds, 0: its content is to be read again."""
+    """The `lstat` facts of a file; times in nanoseconds, 0 = read the content again."""
 
     size: int
     mtime: int
@@ -90,10 +93,11 @@ UNTRUSTED = Facts(0, 0, 0, 0, 0, 0)
 
 
 class GitIndex(NamedTuple):
-    """An index of ours. `number`: of its file, 0 = there is none yet; `size`: its bytes.
+    """A private index for git.
 
-    `top`: the folder to which its names are relative. `tracked`: how the project's own index was
-    when its ignored files were listed last.
+    `number`: identifies its file; 0 = there is none yet. `size`: its bytes. `top`: the folder that
+    its names are relative to. `tracked`: the version of the project's own index when its ignored
+    files were last listed.
     """
 
     number: int
@@ -108,11 +112,13 @@ Tree = dict[bytes, tuple[FileState, Facts]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call that may change files. `id`: the store's own, 0 = not stored yet.
+    """A call that may change files.
 
-    `use`: the id that Gemini CLI gave it. `path`: the only file that it writes, relative to the
-    root; None = any. `began`, `ended`: seconds since the epoch, `ended` None = not yet. `sure`: the
-    checkpoint before it was complete when it began.
+    * `id`: the store's own; 0 = not stored yet.
+    * `use`: the id that Gemini CLI gave it.
+    * `path`: the only file that it writes, relative to the root; None = any.
+    * `began`, `ended`: seconds since the epoch; `ended` None = not yet.
+    * `sure`: the checkpoint before it was complete when it began.
     """
 
     id: int = 0
@@ -129,10 +135,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """What happened to one file between two checkpoints.
+    """The change of one file between two checkpoints.
 
     `call`: the id of the call that changed it; None = the person or another program. `sure`:
-    nothing else can have changed it, as far as times tell.
+    judging by the times, nothing else can have changed it.
     """
 
     path: bytes
@@ -144,7 +150,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One checkpoint. `time`: seconds since the epoch. `notes`: what it does not cover."""
+    """A checkpoint. `time`: seconds since the epoch. `notes`: what it does not cover."""
 
     id: int
     time: float
@@ -156,12 +162,15 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
-    """An undo or a redo that was done or begun.
+    """An undo or a redo, finished or begun.
 
-    `prompt`: the number of the prompt before which it led. `checkpoint`: the one taken before.
-    `call`: what its changes are owned by. `fork`: the session that goes on from there. `plan`: what
-    was still to be done, None = nothing. `undone`: a redo took it back. `redoes`: the id of the
-    undo that this redo takes back.
+    * `prompt`: the number of the prompt that it went back to.
+    * `checkpoint`: the one taken before.
+    * `call`: the call that owns its changes.
+    * `fork`: the session that continues from there.
+    * `plan`: the tasks that remain; None = none.
+    * `undone`: a redo reversed it.
+    * `redoes`: the id of the undo that this redo reverses.
     """
 
     id: int
@@ -177,7 +186,7 @@ class Undo:
 
 
 class Keeper(Protocol):
-    """What keeps contents."""
+    """Keeps contents."""
 
     def keep(self, data: bytes) -> str:
         """Keep a content and return its digest."""
@@ -193,7 +202,7 @@ class Store:
 
     @property
     def git(self) -> Path:
-        """The folder of the private repository with which git lists files."""
+        """The folder of the private repository that git lists files with."""
         return self.folder / _GIT
 
     def root(self) -> bytes:
@@ -203,7 +212,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all that is done inside, or nothing."""
+        """Write everything that is done inside, or nothing."""
         self._database.execute("begin immediate")
         try:
             yield
@@ -243,7 +252,7 @@ class Store:
     # --- the newest tree -----------------------------------------------------------------------
 
     def tree(self) -> Tree:
-        """Return the files as the newest checkpoint found them, gone ones left out."""
+        """Return the files as the newest checkpoint found them, without deleted ones."""
         return self._rows("state != ?", (GONE.encode(),))
 
     def states(self, names: Iterable[bytes]) -> Tree:
@@ -273,9 +282,10 @@ class Store:
     def set_tree(
         self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]
     ) -> None:
-        """Note the state of files. `listed`: git lists them; others are never put into its index.
+        """Record the state of files. `listed`: those that git lists.
 
-        That a file is gone is noted too, as long as the index may have it.
+        Other files are never added to its index. Deleted files are recorded, too, as long as the
+        index may contain them.
         """
         self._database.executemany(
             "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
@@ -290,22 +300,22 @@ class Store:
     def _forget_gone(self) -> None:
         self._database.execute("delete from tree where state = ? and indexed < 1", (GONE.encode(),))
 
-    # --- the index with which git finds changes ------------------------------------------------
+    # --- git's index ---------------------------------------------------------------------------
 
     def git_index(self) -> GitIndex | None:
-        """Return which index has the files of the newest tree; None = none has."""
+        """Return the index that has the files of the newest tree; None = there is none."""
         row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
         return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
 
     def unindexed(self) -> list[bytes]:
-        """Return the files of which the index does not know how the newest tree has them."""
+        """Return the files whose newest state is missing in the index."""
         rows = self._database.execute("select path from tree where indexed < 1")
         return [row[0] for row in rows]
 
     def is_index_poor(self, before: int) -> bool:
-        """Return whether many files could be put into the index that are not in it.
+        """Return whether many files that could be in the index are missing.
 
-        `before`: a time in nanoseconds; only what changed earlier can be in an index.
+        `before`: a time in nanoseconds; only files that changed earlier can be in an index.
         """
         able, every = self._database.execute(
             "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
@@ -315,7 +325,7 @@ class Store:
         return bool(able > _POOR + every // 16)
 
     def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
-        """Note that the index has the files that changed before a time; yield them, by name.
+        """Mark files that changed before a time as indexed; yield them, sorted by name.
 
         `before`: a time in nanoseconds.
         """
@@ -333,7 +343,7 @@ class Store:
             yield row[0], decode(row[1]), Facts(*row[2:])
 
     def set_index(self, index: GitIndex | None) -> None:
-        """Note which index is used; None = none, so that all files are unindexed."""
+        """Record which index is in use; None = none, so that all files are unindexed."""
         self._database.execute("delete from git_index")
         if index is None:
             self._database.execute("update tree set indexed = 0 where indexed = 1")
@@ -352,7 +362,7 @@ class Store:
         notes: Iterable[str],
         changes: Iterable[FileChange],
     ) -> Checkpoint:
-        """Add a checkpoint with what changed since the one before."""
+        """Add a checkpoint with the changes since the previous one."""
         told = tuple(notes)
         done = self._database.execute(
             "insert into checkpoint (time, reason, run, session, notes) values (?,?,?,?,?)",
@@ -382,7 +392,7 @@ class Store:
         ]  # fmt: skip
 
     def changes(self, *, after: int = 0) -> Iterator[tuple[int, FileChange]]:
-        """Yield the changes of checkpoints with greater ids, in order, each with that id."""
+        """Yield the changes after the checkpoint `after`, in order, with checkpoint ids."""
         rows = self._database.execute(
             "select checkpoint, path, before, after, call, sure from change where checkpoint > ?"
             " order by checkpoint, path",
@@ -401,7 +411,7 @@ class Store:
             )
 
     def save_call(self, call: Call) -> int:
-        """Add a call, or note when it ended; return its id."""
+        """Add a call, or record its end; return its id."""
         self._database.execute(
             "insert into call (run, session, use, tool, command, path, began, ended, sure)"
             " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
@@ -435,7 +445,7 @@ class Store:
         self, time: float, session: str, prompt: int, checkpoint: int, call: int, plan: str,
         redoes: int | None = None,
     ) -> int:  # fmt: skip
-        """Note what an undo is about to do, and return its id."""
+        """Record the tasks of an undo before it starts; return the undo's id."""
         done = self._database.execute(
             "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
             " values (?,?,?,?,?,?,?)",
@@ -444,13 +454,13 @@ class Store:
         return done.lastrowid or 0
 
     def end_undo(self, undo: Undo) -> None:
-        """Note that nothing of an undo is left to be done."""
+        """Record that an undo is complete."""
         self._database.execute("update undo set plan = null where id = ?", (undo.id,))
         if undo.redoes is not None:
             self._database.execute("update undo set undone = 1 where id = ?", (undo.redoes,))
 
     def add_fork(self, child: str, parent: str, undo: int | None = None) -> None:
-        """Note that a session was forked from another one; `undo`: the undo that it follows."""
+        """Record that a session was forked; `undo`: the undo that it follows."""
         self._database.execute("insert or replace into fork values (?, ?)", (child, parent))
         self._database.execute("update undo set fork = ? where id = ?", (child, undo))
 
@@ -469,7 +479,7 @@ class Store:
         ]  # fmt: skip
 
     def lineage(self, session: str) -> frozenset[str]:
-        """Return a session with those that it was forked from."""
+        """Return a session with the ones that it was forked from."""
         parents = dict(self._database.execute("select child, parent from fork"))
         found = {session}
         while (session := parents.get(session, "")) and session not in found:
@@ -477,7 +487,7 @@ class Store:
         return frozenset(found)
 
     def sessions(self) -> frozenset[str]:
-        """Return the sessions that have checkpoints, with all that were forked from them."""
+        """Return the sessions that have checkpoints, with all forks of them."""
         rows = self._database.execute("select distinct session from checkpoint where session != ''")
         found = {row[0] for row in rows}
         forks = self._database.execute("select child, parent from fork").fetchall()
@@ -488,7 +498,7 @@ class Store:
     # --- removing ------------------------------------------------------------------------------
 
     def drop_before(self, checkpoint: int) -> None:
-        """Remove all checkpoints with smaller ids, and what is needed by none that stays."""
+        """Remove all checkpoints with smaller ids, and data that no other one needs."""
         for table, column in (
             ("change", "checkpoint"),
             ("checkpoint", "id"),
@@ -509,12 +519,12 @@ class Store:
         )
 
     def shrink(self) -> None:
-        """Give free space back to the disk."""
+        """Return free space to the disk."""
         self._database.executescript("pragma incremental_vacuum")  # `execute` frees one page
         self._database.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def used(self) -> int:
-        """Return the bytes that the contents and records take on the disk, free space left out."""
+        """Return the bytes that contents and records take on disk, without free space."""
         pages, free, size = (
             self._database.execute(f"pragma {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
@@ -523,7 +533,7 @@ class Store:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest by which a content is kept."""
+    """Return the digest that identifies a content."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
@@ -534,9 +544,10 @@ def folder_of(place: Path, root: Path) -> Path:
 
 @contextmanager
 def open_store(folder: Path, root: Path | None = None) -> Iterator[Store]:
-    """Open the checkpoints in a folder, which is made for the project `root` if that is given.
+    """Open the checkpoints in a folder, and create them if `root` is given.
 
-    Raises CheckpointsUnreadable, also where there are none and `root` is None.
+    `root`: the project's folder. Raises CheckpointsUnreadable, also if there are none and `root` is
+    None.
     """
     path = folder / _FILE
     try:
@@ -584,7 +595,7 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Let no other gemtui take a checkpoint, undo or redo in this project meanwhile."""
+    """Keep other gemtui from taking checkpoints, undoing or redoing in this project."""
     make_folder(folder)
     with locked(folder / _LOCK):
         yield

@@ -1,7 +1,8 @@
-"""Take a checkpoint: find what changed since the one before, and whose change it is.
+"""Take a checkpoint: find the changes since the previous one, and their owners.
 
-A file is read again where its size, times or inode differ from the last time, as git does it. Git
-says which ones these may be, by an index of ours: a checkpoint costs what `git status` does.
+A file is read again if its size, times or inode differ from the last time, as git does it. Git
+names the candidates with the help of a private index, so a checkpoint costs as much as `git
+status`.
 """
 
 from __future__ import annotations
@@ -31,21 +32,24 @@ from gemtui.checkpoints.tree import Listing, countable, index_file, list_files
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
-"""What a file was: GONE, UNKNOWN, or its mode and content."""
+"""The former state of a file: GONE, UNKNOWN, or its mode and content."""
 _TICK = 0.02
-"""Seconds by which times of files may lag behind the clock; what changed later is read again."""
+"""Seconds that file times may lag behind the clock; later changes are read again."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """How many files were looked at for a checkpoint, of how many; another thread may read it."""
+    """The number of files checked for a checkpoint, and their total.
+
+    Another thread may read it.
+    """
 
     done: int = 0
     files: int = 0
 
 
 class Taker:
-    """Takes the checkpoints of one project, one after the other, while its lock is held.
+    """Takes the checkpoints of one project in turn, while its lock is held.
 
     `without`: folders that never count, such as gemtui's own.
     """
@@ -65,12 +69,14 @@ class Taker:
         owned: Mapping[bytes, int] | None = None,
         always: bool = True,
     ) -> Checkpoint | None:
-        """Take a checkpoint and return it; None where nothing changed and not `always`.
+        """Take a checkpoint and return it; None if nothing changed and not `always`.
 
-        `calls`: those that may have changed files, which are stored. `also`: files that count
-        although git ignores them, each with what it was before if it is new to checkpoints.
-        `owned`: the ids of the calls that changed these files. Raises OSError,
-        CheckpointsUnreadable.
+        * `calls`: those that may have changed files; they are stored.
+        * `also`: files that count although git ignores them, each with its former state in case
+          checkpoints don't know it yet.
+        * `owned`: maps files to the ids of the calls that changed them.
+
+        Raises OSError, CheckpointsUnreadable.
         """
         began = time.time()
         with self._store.transaction(), ProjectFiles(self._root) as files:
@@ -109,7 +115,10 @@ class Taker:
         return taken
 
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
-        """The known files in folders whose place something else took, which git looks behind."""
+        """Return the known files in folders that were replaced by something else.
+
+        Git lists them as if nothing were in front of them.
+        """
         if not self._store.git_index():
             return {}
         new = [name for name, (state, _) in found.items() if state != GONE and name not in tree]
@@ -119,10 +128,10 @@ class Taker:
         return {name: below[name] for name in below.keys() - tree.keys()}
 
     def _index_again(self, began: float) -> list[Path]:
-        """Write git's index anew if it misses many files; return files that are of no use then.
+        """Rewrite git's index if it misses many files; return files that became useless.
 
-        An index has only files that changed in an earlier second than that in which they were last
-        looked at: git need not compare parts of seconds.
+        An index only contains files that changed in an earlier second than the one in which they
+        were last checked, so that git need not compare fractions of seconds.
         """
         index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
         if index is None or not self._store.is_index_poor(before):
@@ -141,7 +150,7 @@ class Taker:
     def _first(
         self, listing: Listing, also: Mapping[bytes, Before], tree: Tree
     ) -> dict[bytes, FileState]:
-        """What files were that count from now on."""
+        """Return the former states of files that count from now on."""
         new = also.keys() - tree.keys() - listing.names - listing.ignored
         return {
             name: before
@@ -153,9 +162,11 @@ class Taker:
 
 
 def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
-    """The new files that were others before: moving a folder changes no time of what is in it.
+    """Return the new files that had another name before.
 
-    Files that are new because git no longer ignores them were there before.
+    Moving a folder changes no times of the files in it.
+
+    Files that are new because git no longer ignores them existed before.
     """
     gone = {tree[path][1].inode for path, each in found.items() if each[0] == GONE}
     new = (path for path in found if path not in tree)
@@ -170,7 +181,7 @@ def _differing(
     store: Store,
     progress: Progress,
 ) -> Tree:
-    """Those that are not as the tree has them, or whose facts are not."""
+    """Return the files whose state or facts differ from the tree."""
     late = int((began - _TICK) * 1e9)
     found: Tree = {}
     for folder, inside in _by_folder(names).items():
@@ -188,7 +199,7 @@ def _differing(
                         found[name] = state, facts if facts and trusted else _untrusted(facts)
         except (FileNotFoundError, InTheWay):
             found.update((name, (GONE, UNTRUSTED)) for name, _ in inside if name in tree)
-        except PermissionError:  # what is in it is as it was, as far as anybody knows
+        except PermissionError:  # its files count as unchanged, since nobody can know better
             continue
     return found
 
@@ -198,19 +209,19 @@ def _read(
 ) -> tuple[FileState, Facts | None]:
     try:
         return files.read(place, last, store)
-    except FileNotFoundError:  # since a moment
+    except FileNotFoundError:  # deleted a moment ago
         return GONE, None
     except OSError as error:
         return unkept(UNREADABLE, error.errno or 0), None
 
 
 def _untrusted(facts: Facts | None) -> Facts:
-    """Facts that no file has, so that it is read again; its inode tells where it went."""
+    """Return facts that fit no file, so that it is read again; its inode shows moves."""
     return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
 
 
 def _by_folder(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
-    """Names and last parts of names, by the folder that they are in."""
+    """Return pairs of name and last part, by folder."""
     found: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for name in names:
         folder, _, last = name.rpartition(b"/")
@@ -226,7 +237,7 @@ def _owner(
     owned: Mapping[bytes, int],
     moved: Set[bytes],
 ) -> tuple[int | None, bool]:
-    """The call that changed a file, by the time of the change, and whether that is sure."""
+    """Return the call that changed a file, by time, and whether that is certain."""
     if path in owned:
         return owned[path], True
     if not calls:
@@ -250,6 +261,6 @@ def _owner(
 
 @contextmanager
 def taker_of(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[tuple[Store, Taker]]:
-    """Open the checkpoints of a project, which are begun if there are none, to take more."""
+    """Open the checkpoints of a project to take more; create them if there are none."""
     with open_store(folder, root) as store:
         yield store, Taker(root, store, without)

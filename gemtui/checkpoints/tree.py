@@ -1,8 +1,8 @@
-"""Which files of a project count for its checkpoints.
+"""List the files of a project that count for its checkpoints.
 
-Git says which, where it is installed, but never from the project's own repository: git runs with a
-private repository and no configuration, so that nothing which the project's configuration or
-attributes name is run, and nothing below its `.git` is written.
+Git names them if it is installed, but never from the project's own repository: git runs with a
+private repository and without configuration, so that nothing named by the project's configuration
+or attributes is run, and nothing below its `.git` is written.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
-"""Of a project with more, only the files that tools wrote are kept."""
+"""Limit of files; in a larger project, only files written by tools are kept."""
 MOST_WALKED = 20_000
-"""The same, where no git says which files are ignored."""
+"""The same limit where no git can tell which files are ignored."""
 _LIMIT = 60.0
 """Seconds that git may take."""
 _GIT_FILE = 4096
-"""Bytes of a `.git` file that leads to a repository."""
+"""Bytes of a `.git` file that points to a repository."""
 
 TOO_MANY = "the folder holds too many files: only those that file tools write are kept"
 NO_GIT = "git is not installed: files that .gitignore names count as well"
@@ -40,10 +40,11 @@ TRACKED = "git's index can't be read: ignored files that it holds are not covere
 class Listing:
     """The files that may have changed, by name relative to the root.
 
-    `names`: all that count and are not in the index, and those that differ from it. `ignored`: what
-    counts although git ignores it, as the project's own index holds it. `index`: the one to be used
-    the next time, None = git says nothing. `whole`: no index was used, so every file that was known
-    may have changed. `notes` say what is not covered.
+    * `names`: all files that count and are not in the index, or differ from it.
+    * `ignored`: files that count although git ignores them, since the project's own index has them.
+    * `index`: the one to use next time; None = git can't be used.
+    * `whole`: no index was used, so every known file may have changed.
+    * `notes`: what is not covered.
     """
 
     names: frozenset[bytes]
@@ -56,11 +57,11 @@ class Listing:
 def list_files(
     root: Path, private: Path, index: GitIndex | None = None, *, without: tuple[Path, ...] = ()
 ) -> Listing:
-    """Return the files of a project that checkpoints are to hold and `index` has not as they are.
+    """Return the files that belong in checkpoints and may differ from `index`.
 
-    `private`: where a repository of gemtui's own is, which is made if need be, with the file of the
-    index. `without`: folders that don't count wherever they are. Raises OSError where the root
-    can't be read.
+    `private`: the folder of gemtui's own repository, created if necessary, with the index.
+    `without`: folders that never count, wherever they are. Raises OSError if the root can't be
+    read.
     """
     if _holds_home(root):
         return Listing(frozenset(), (TOO_MANY,))
@@ -80,12 +81,12 @@ def list_files(
 
 
 def index_file(private: Path, number: int) -> Path:
-    """Return the file of the index with a number; it need not exist."""
+    """Return the file of the index with this number; it need not exist."""
     return private / f"index-{number}"
 
 
 def countable(name: bytes) -> bool:
-    """Return whether a name is one below the root, and none of a repository's own files."""
+    """Return whether a name is below the root, and not among a repository's own files."""
     parts = name.split(b"/")
     return not any(part in (b"", b".", b"..") or part.lower() == b".git" for part in parts)
 
@@ -107,25 +108,25 @@ def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
     return any(name == each or name.startswith(each + b"/") for each in folders)
 
 
-# --- by git ---------------------------------------------------------------------------------------
+# --- with git -------------------------------------------------------------------------------------
 
 
 def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Listing | None:
-    """None where git can't say it."""
+    """Return git's list; None if git fails."""
     top = _top(root)
     _make_private(private)
-    known, words, told = index, ("-d", "-m", "-o"), None
+    known, words, listed = index, ("-d", "-m", "-o"), None
     if known is not None and known.top == bytes(top):
         file = index_file(private, known.number)
         if known.number == 0 or _is_whole(file, known):
-            told = _ask(git, root, top, private, file, words)
-    whole = known is None or told is None
-    if known is None or told is None:
+            listed = _ask(git, root, top, private, file, words)
+    whole = known is None or listed is None
+    if known is None or listed is None:
         known = GitIndex(0, bytes(top), "")
-        told = _ask(git, root, top, private, index_file(private, 0), words)
-    if told is None:
+        listed = _ask(git, root, top, private, index_file(private, 0), words)
+    if listed is None:
         return None
-    names = set(filter(None, told.split(b"\0")))
+    names = set(filter(None, listed.split(b"\0")))
     folders = {name for name in names if name[-1:] == b"/"}
     notes = [NESTED] if folders else []
     tracked, ignored = _index(top), frozenset[bytes]()
@@ -155,7 +156,7 @@ def _is_whole(file: Path, index: GitIndex) -> bool:
 
 
 def _version_of(index: Path | None) -> str:
-    """What differs after an index was written; "" where there is none."""
+    """Return text that changes whenever an index is written; "" if there is none."""
     with suppress(OSError):
         if index is not None:
             seen = index.stat()
@@ -166,19 +167,19 @@ def _version_of(index: Path | None) -> str:
 def _ask(
     git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
 ) -> bytes | None:
-    """The names that `git ls-files` lists; None where it fails or takes too long."""
+    """Return the names that `git ls-files` lists; None if it fails or takes too long."""
     repository = _repository(top)
     more = () if repository is None else _excludes(_common(repository) / "info" / "exclude")
     command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
     command += [*words, "--exclude-standard", *more]
-    with TemporaryFile() as told:
+    with TemporaryFile() as output:
         try:
             process = subprocess.Popen(
                 command,
                 cwd=FOLDER,
                 env=_environ(top, private, index),
                 stdin=subprocess.DEVNULL,
-                stdout=told,
+                stdout=output,
                 stderr=subprocess.DEVNULL,
             )
         except OSError:
@@ -190,12 +191,12 @@ def _ask(
                 return None
         finally:
             limit.cancel()
-        told.seek(0)
-        return told.read()
+        output.seek(0)
+        return output.read()
 
 
 def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
-    """Nothing of the user's: variables can name programs and files, too."""
+    """Return an environment without the user's variables, which can name programs."""
     return {
         "PATH": os.defpath,
         "LC_ALL": "C",
@@ -213,7 +214,7 @@ def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
 
 
 def _make_private(private: Path) -> None:
-    """Make the least that git takes for a repository."""
+    """Create the minimum that git accepts as a repository."""
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
     for name, text in (
@@ -225,7 +226,7 @@ def _make_private(private: Path) -> None:
 
 
 def _top(root: Path) -> Path:
-    """The folder of the repository that holds the project; the project itself where none does."""
+    """Return the folder of the repository that holds the project, or the project."""
     for place in (root, *root.parents):
         if os.path.lexists(place / ".git"):
             return place
@@ -233,7 +234,7 @@ def _top(root: Path) -> Path:
 
 
 def _repository(top: Path) -> Path | None:
-    """Where the repository is, which a `.git` file can put elsewhere; it is only read."""
+    """Return the repository, which a `.git` file may redirect; it is only read."""
     place = top / ".git"
     try:
         mode = place.lstat().st_mode
@@ -249,7 +250,7 @@ def _repository(top: Path) -> Path | None:
 
 
 def _common(repository: Path) -> Path:
-    """Where the repository is to which a worktree's own belongs; itself if it is no worktree's."""
+    """Return the main repository of a worktree, or any other repository as it is."""
     with suppress(OSError):
         return repository / os.fsdecode(read_small(repository / "commondir", _GIT_FILE).strip())
     return repository

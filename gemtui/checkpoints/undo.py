@@ -1,4 +1,4 @@
-"""Take a project's files back to before a prompt, and forward again."""
+"""Restore a project's files to their state before a prompt, and redo."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gemtui.checkpoints.tree import countable
 from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW = "undo", "redo", "review"
-"""The tools as whose calls undos, redos and reviews are kept, so that they can be undone too."""
+"""The tools that undos, redos and reviews are recorded as, to be undone, too."""
 
 
 class RecordedChange(NamedTuple):
-    """A change of a file tool that only the session's record tells of.
+    """A change by a file tool that only the session's record contains.
 
-    `when`: seconds since 1970. `before`, `after`: contents, None = the file was not there. `tool`,
-    `use`: of the call, as Gemini CLI names it.
+    `when`: seconds since 1970. `before`, `after`: contents; None = the file did not exist. `tool`,
+    `use`: of the call, as Gemini CLI names them.
     """
 
     path: bytes
@@ -39,11 +39,11 @@ class RecordedChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoTarget:
-    """Where to go: to before the prompt with number `prompt` of a session, given at `since`.
+    """The point to go back to: before prompt number `prompt` of a session.
 
-    `since`: seconds since 1970. `uses`: the ids, as Gemini CLI gives them, of calls of this session
-    since then; a fork has those of the session that it was made of. `recorded`: changes of which
-    there are no checkpoints.
+    `since`: when the prompt was given, in seconds since 1970. `uses`: the ids, as Gemini CLI gives
+    them, of this session's calls since then; a fork includes those of its parent session.
+    `recorded`: changes without checkpoints.
     """
 
     session: str
@@ -55,9 +55,9 @@ class UndoTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesUndone:
-    """What was done, or would be, to each file.
+    """The steps of an undo or redo, done or (for a dry run) planned.
 
-    `undo`: the id of the undo or redo, None = nothing was to be done. `checkpoint`: the one that
+    `undo`: the id of the undo or redo; None = there was nothing to do. `checkpoint`: the one that
     was taken before.
     """
 
@@ -69,19 +69,22 @@ class FilesUndone:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[bytes]:
-        """Return the files to which this was done."""
+        """Return the files with this action."""
         return [step.path for step in self.steps if step.action is action]
 
 
 def covered_calls(store: Store) -> frozenset[str]:
-    """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
+    """Return Gemini CLI's ids of the calls whose changes are all known."""
     calls = store.calls()
     unknown = {each.call for _, each in store.changes() if each.before == UNKNOWN}
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
 
 class Project:
-    """The checkpoints of one project, while `only_one` holds its lock. Made by `open_project`."""
+    """The checkpoints of one project, while `only_one` holds its lock.
+
+    Made by `open_project`.
+    """
 
     def __init__(self, root: Path, store: Store, taker: Taker) -> None:
         self.root, self.store, self.taker = root, store, taker
@@ -89,9 +92,10 @@ class Project:
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
     ) -> FilesUndone:
-        """Take the files back; `paths`: only these, and what is below them; None = all.
+        """Undo the changes since `target`.
 
-        `dry_run`: only say what would be done. Raises OSError, CheckpointsUnreadable.
+        `paths`: only these, and everything below them; None = all. `dry_run`: only return the
+        steps. Raises OSError, CheckpointsUnreadable.
         """
         lineage = self.store.lineage(target.session)
         recorded = [each for each in target.recorded if countable(each.path)]
@@ -110,7 +114,10 @@ class Project:
         )  # fmt: skip
 
     def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
-        """Take back the newest undo that was not taken back. Raises UndoError if there is none."""
+        """Reverse the newest undo that is still in effect.
+
+        Raises UndoError if there is none; otherwise like `undo`.
+        """
         undo = self.newest_undo()
         if undo is None:
             raise UndoError("nothing to redo in this folder")
@@ -124,7 +131,7 @@ class Project:
         )  # fmt: skip
 
     def newest_undo(self) -> Undo | None:
-        """Return the undo that `redo` would take back."""
+        """Return the undo that `redo` would reverse."""
         open_ones = (u for u in self.store.undos() if u.redoes is None and not u.undone)
         return max(open_ones, key=lambda undo: undo.id, default=None)
 
@@ -144,12 +151,16 @@ class Project:
         dry_run: bool = False,
         redone: Undo | None = None,
     ) -> FilesUndone:
-        """Take a checkpoint, then do to each file what is planned, so that `redo` takes it back.
+        """Take a checkpoint, then carry out the planned steps; `redo` can reverse them.
 
-        `tool`: as whose call it is kept. `planned`: returns the steps, once the checkpoint is
-        taken. `also`: files that count although git ignores them. `prompt`: the number of the
-        prompt to which it leads, 0 = none. `redone`: the undo that it takes back. `dry_run`: only
-        say what would be done. Raises OSError, CheckpointsUnreadable.
+        * `tool`: the tool that the change is recorded as.
+        * `planned`: returns the steps, once the checkpoint is taken.
+        * `also`: files that count although git ignores them.
+        * `prompt`: the number of the prompt to go back to; 0 = none.
+        * `redone`: the undo that this reverses.
+        * `dry_run`: only return the steps.
+
+        Raises OSError, CheckpointsUnreadable.
         """
         reason = Reason.MANUAL if dry_run else Reason.UNDO
         taken = self.taker.take(reason, session=session, also=also or {}, always=not dry_run)
@@ -182,7 +193,7 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Add the call that an undo or redo counts as; return its id."""
+        """Store the call that an undo or redo counts as; return its id."""
         now = time.time()
         call = Call(
             run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
@@ -201,7 +212,7 @@ class Project:
         return done
 
     def settle(self) -> list[Undo]:
-        """Finish undos that were interrupted, and return them. Raises OSError."""
+        """Finish interrupted undos, and return them. Raises OSError."""
         left = [undo for undo in self.store.undos() if undo.plan is not None]
         for undo in left:
             self._finish(undo)
@@ -210,7 +221,7 @@ class Project:
 
 @contextmanager
 def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
-    """Hold the checkpoints of the project `root`, kept in `folder`; first finish what was left.
+    """Open and lock the checkpoints of `root` in `folder`; finish interrupted undos.
 
     `without`: folders that never count. Raises OSError, CheckpointsUnreadable.
     """
@@ -233,7 +244,7 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 def _with_records(
     store: Store, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
-    """What checkpoints know, with what only the record tells, in the order of time."""
+    """Return the changes of checkpoints and of the session's record, in order of time."""
     for path in {each.path for each in recorded} & known.keys():
         known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
     for each in recorded:
@@ -244,7 +255,7 @@ def _with_records(
 
 
 def _state(store: Store, content: bytes | None) -> FileState:
-    """A record does not tell the mode."""
+    """Return the state of a recorded content; records don't contain the mode."""
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 

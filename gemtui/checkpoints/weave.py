@@ -1,7 +1,7 @@
-"""Whose change each line of a text is: all its versions woven into one list of lines.
+"""Attribute each line of a text to its author, by weaving all versions together.
 
-A line that was removed stays in the list, with who removed it. So a change can be taken out of the
-text whatever was done before and after it.
+A removed line stays in the list, with the owner who removed it. So a change can be taken out of the
+text, whatever was done before and after it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ Owner = TypeVar("Owner", bound=Hashable)
 
 @dataclass(slots=True)
 class _Line(Generic[Owner]):
-    """`born`: who wrote it, None = it was there first. `died`: who removed it, None = nobody.
+    """A line of the weave.
 
-    `returned`: who had removed it, before it came back.
+    `born`: who wrote it; None = it is part of the first version. `died`: who removed it; None =
+    nobody. `returned`: who had removed it before it came back.
     """
 
     text: bytes
@@ -30,7 +31,10 @@ class _Line(Generic[Owner]):
     returned: Owner | None = None
 
     def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
-        """Return the line after `owner` removed it; `again`: as it was removed once before."""
+        """Return the line after `owner` removed it.
+
+        `again`: attribute it to the owner who had removed it before, if any.
+        """
         if self.died is not None:
             return self
         return replace(self, died=self.returned or owner if again else owner)
@@ -44,9 +48,9 @@ class _Line(Generic[Owner]):
 class Piece(Generic[Owner]):
     """Neighbouring lines that one owner changed.
 
-    `group`: the number of the pieces between two lines that never changed. `before`, `now`: how
-    many lines of the first text and of the newest one precede it. `removed` and `added`: places in
-    the weave; `texts` has their lines, in this order.
+    `group`: number of the pieces between two lines that never changed. `before`, `now`: how many
+    lines of the first and of the newest text precede it. `removed`, `added`: positions in the
+    weave; `texts` returns their lines, in this order.
     """
 
     owner: Owner
@@ -56,11 +60,11 @@ class Piece(Generic[Owner]):
     removed: tuple[int, ...] = ()
     added: tuple[int, ...] = ()
     changed: frozenset[Owner] = field(default_factory=frozenset)
-    """Others, lines of whom it removed."""
+    """Other owners whose lines it removed."""
 
 
 class Weave(Generic[Owner]):
-    """The versions of one text, the first one given, each later one by its owner."""
+    """The versions of one text, each later one with its owner."""
 
     def __init__(self, base: Sequence[bytes]) -> None:
         self._lines = [_Line[Owner](text) for text in base]
@@ -68,8 +72,8 @@ class Weave(Generic[Owner]):
     def add(self, owner: Owner, text: Sequence[bytes], *, revives: bool = False) -> None:
         """Add the next version of the text.
 
-        Lines of the first text that come back are those of the first text again. `revives`: so are
-        lines that others wrote or removed, as an undo or redo brings them back.
+        Lines of the first text that come back count as lines of the first text again. `revives`: so
+        do lines that others wrote or removed, since an undo or redo restores them.
         """
         alive = [at for at, line in enumerate(self._lines) if line.died is None]
         old = [self._lines[at].text for at in alive]
@@ -86,11 +90,11 @@ class Weave(Generic[Owner]):
         return [line.text for line in self._lines if line.died is None]
 
     def texts(self, places: Iterable[int]) -> list[bytes]:
-        """Return the lines at places in the weave."""
+        """Return the lines at these positions in the weave."""
         return [self._lines[at].text for at in places]
 
     def without(self, pieces: Collection[Piece[Owner]]) -> bytes:
-        """Return the newest text without some of its pieces; without all, it is the first text."""
+        """Return the newest text without these pieces; without all, it is the first text."""
         chosen, all_of = Counter(piece.group for piece in pieces), self._sizes()
         whole = {group for group, size in chosen.items() if all_of[group] == size}
         owners = {(piece.group, piece.owner) for piece in pieces}
@@ -112,7 +116,7 @@ class Weave(Generic[Owner]):
         return b"".join([*ended, *lines[-1:]])
 
     def pieces(self) -> list[Piece[Owner]]:
-        """Return what differs between the first text and the newest, by owner, in order."""
+        """Return the differences between the first and the newest text, by owner."""
         found, group = list[Piece[Owner]](), list[int]()
         number = before = now = 0
         for at, line in enumerate(self._lines):
@@ -132,10 +136,10 @@ class Weave(Generic[Owner]):
     def _pieces(
         self, group: Sequence[int], number: int, before: int, now: int
     ) -> Iterator[Piece[Owner]]:
-        """The pieces between two lines that never changed.
+        """Yield the pieces between two lines that never changed.
 
-        Where that is just one, it is the difference to the first text; else a piece removes also
-        what others had written.
+        A single piece is the difference from the first text; several also remove what others
+        had written.
         """
         runs = list[tuple[Owner, list[int]]]()
         for at in group:
@@ -172,14 +176,14 @@ class Weave(Generic[Owner]):
             now += len(added)
 
     def _owner(self, at: int) -> Owner | None:
-        """Who changed a line; None for what one owner both wrote and removed."""
+        """Return who changed a line; None if one owner both wrote and removed it."""
         line = self._lines[at]
         if line.died is None:
             return line.born
         return None if line.died == line.born else line.died
 
     def _is_net(self, at: int) -> bool:
-        """Whether a line is in just one of the first text and the newest."""
+        """Return whether a line is in exactly one of the first and the newest text."""
         line = self._lines[at]
         return (line.born is None) != (line.died is None)
 
@@ -187,7 +191,10 @@ class Weave(Generic[Owner]):
 def _changed(
     part: Sequence[_Line[Owner]], place: int, new: list[bytes], owner: Owner, revives: bool
 ) -> list[_Line[Owner]]:
-    """A part of the weave after its living lines were replaced; `place`: where new ones go."""
+    """Return part of the weave with its living lines replaced.
+
+    `place`: the position for new lines.
+    """
     dead = [
         at
         for at, line in enumerate(part)
@@ -219,7 +226,7 @@ def _changed(
 
 
 def _matches(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """The pairs of equal lines, in the order of both."""
+    """Return the pairs of equal lines, in the order of both lists."""
     if list(old) == list(new):
         return [(at, at) for at in range(len(new))]
     if not old or not new or max(len(old), len(new)) > MOST_CHANGED:

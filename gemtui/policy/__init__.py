@@ -1,1 +1,1 @@
-"""The CLI's policy engine rebuilt: rules, decisions, policy files, checks, suggestions."""
+"""The CLI's policy engine, rebuilt: rules, decisions, files, checks, suggestions."""

@@ -1,10 +1,10 @@
-"""Examples of a policy: tool calls with the expected decisions, as comments in its file.
+"""Examples of a policy: tool calls with the expected decisions, as comments.
 
     # example: allow run_shell_command {"command": "npm test"}
     # example: deny run_shell_command {"command": "git push"} in yolo
 
-To Gemini CLI they are comments. An example is decided headless, by the rules of its file and those
-that Gemini CLI brings along, in mode default if it names no other.
+To Gemini CLI they are comments. An example is decided headless, by the rules of its file and the
+built-in ones, in mode default if it names no other.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ FORM = '# example: allow run_shell_command {"command": "npm test"}'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A call with the decision that is expected of a policy.
+    """A call with the expected decision.
 
-    `line`: its place in the file, from 1; 0 = none yet. `problem`: why it can't be read; "" = it
+    `line`: its line in the file, from 1; 0 = none yet. `problem`: why it can't be read; "" = it
     can.
     """
 
@@ -56,7 +56,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """An example with what the policy decides; None where it could not be tried.
+    """An example with the policy's decision; None if it could not be tried.
 
     `rule`: the rule that decides; None = none does.
     """
@@ -72,7 +72,7 @@ class Tried:
 
 
 def examples_of(text: str) -> tuple[Example, ...]:
-    """Return the examples in the text of a policy file, those that can't be read included."""
+    """Return the examples in the text of a policy file, including unreadable ones."""
     return tuple(_examples(text))
 
 
@@ -97,7 +97,7 @@ def _example(text: str, line: int) -> Example:
 
 
 def with_example(text: str, example: Example) -> str:
-    """Return a policy file's text with one more example, below those that it has."""
+    """Return a policy file's text with another example, below the existing ones."""
     lines = text.split("\n")
     had = [at for at, line in enumerate(lines) if _LINE.match(line.strip())]
     if any(lines[at].strip() == example.text for at in had):
@@ -108,7 +108,7 @@ def with_example(text: str, example: Example) -> str:
 
 
 def try_examples(examples: Sequence[Example], policy: Policy) -> tuple[Tried, ...]:
-    """Return what a policy decides on each example. Takes an engine for each mode."""
+    """Return the policy's decision on each example; creates an engine per mode."""
     engines: dict[ApprovalMode, Engine] = {}
     tried = []
     for each in examples:

@@ -1,8 +1,8 @@
-"""Rules made from sentences: `allow edit src/**; deny git push; deny everything else`.
+"""Make rules from sentences such as `allow edit src/**; deny everything else`.
 
-Each sentence has a verb and what it is about. Specific sentences go before those about a whole kind
-of tool, and those before "everything else"; of equal ones a deny goes before an ask, an ask before
-an allow. A sentence says beside its rules what they cover, and what they can't.
+Each sentence has a verb and an object. Specific sentences come before those about a whole kind of
+tool, which come before "everything else"; among equals, a deny comes before an ask, and an ask
+before an allow. A sentence also states what its rules cover, and what they can't.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS = {
     "web": _NETWORK,
     "agents": ("invoke_agent",),
 }
-"""What a sentence calls tools by."""
+"""The names for kinds of tools in sentences."""
 _VERBS = {
     "allow": Decision.ALLOW,
     "ask": Decision.ASK_USER,
@@ -43,22 +43,25 @@ _VERBS = {
 }
 _REST = ("everything else", "everything")
 _NO_PLAN = ("default", "autoEdit", "yolo")
-"""Without this, an allow would open writes and commands in plan mode, too."""
+"""Modes for an allow that would otherwise open writes and commands in plan mode."""
 
 _ORDER = (Decision.ALLOW, Decision.ASK_USER, Decision.DENY)
 _OF_THE_REST, _OF_A_KIND, _SPECIFIC = 990, 991, 996
-"""The priority of an allow; an ask has one more, a deny two. All of the rest have the first."""
+"""The priorities of an allow; an ask has one more, a deny two more.
+
+All decisions on the rest have the first priority.
+"""
 
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
-"""Commands that are suggested where no others are known."""
+"""Commands to suggest if no others are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
     """One sentence, and the rules that it makes.
 
-    `problem`: why it makes none, with a way out; "" = it makes some. `limits`: what the rules do
-    not cover, or do beside what was meant.
+    `problem`: why it makes none, with a way out; "" = it makes some. `limits`: cases that the rules
+    don't cover, and side effects.
     """
 
     text: str
@@ -68,7 +71,7 @@ class Sentence:
 
 
 class _About(NamedTuple):
-    """Rules without their priority, which is that of an allow plus the decision's place."""
+    """A rule without its priority, which is an allow's plus the decision's position."""
 
     rule: Rule
     priority: int
@@ -76,9 +79,10 @@ class _About(NamedTuple):
 
 
 def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ...]:
-    """Return what each sentence of a text means; they are parted by `;` or line ends.
+    """Return the meaning of each sentence in a text, separated by `;` or line ends.
 
-    `project`: the folder that paths are relative to; the rules know absolute paths into it as well.
+    `project`: the folder that paths are relative to; the rules then match absolute paths into it,
+    too.
     """
     parts = (" ".join(part.split()) for part in re.split(r"[;\n]", text))
     found = [_sentence(part, project) for part in parts if part]
@@ -87,14 +91,14 @@ def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ..
 
 
 def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
-    """Return the rules of all sentences, the strongest first, each of them once."""
+    """Return the rules of all sentences without duplicates, the strongest first."""
     made = [rule for each in sentences for rule in each.rules]
     once = [rule for at, rule in enumerate(made) if rule not in made[:at]]
     return tuple(sorted(once, key=lambda rule: -rule.priority))
 
 
 def sentence_of(rule: Rule) -> str:
-    """Return the sentence that makes a rule of this meaning; "" if there is none."""
+    """Return the sentence that makes an equivalent rule; "" if there is none."""
     roots = projects_of(rule.args_pattern or "")
     root = roots[0] if roots else command_patterns.allowed_root(rule.command_regex or "")
     project = Path(root) if root else None
@@ -154,7 +158,10 @@ def _sentence(text: str, project: Path | None) -> Sentence:
 
 
 def _about(decision: Decision, words: str, project: Path | None) -> _About:
-    """Raises ValueError, with a way out, for words that mean nothing."""
+    """Return the rule for a sentence's object.
+
+    Raises ValueError, with a way out, for words without a meaning.
+    """
     first, _, rest = words.partition(" ")
     if words.lower() in _REST:
         return _everything(decision)
@@ -215,7 +222,7 @@ def _server(decision: Decision, words: str) -> _About:
 
 
 def _whole(decision: Decision, tools: Sequence[str]) -> _About:
-    """A rule for all calls of some tools."""
+    """Return a rule for all calls of some tools."""
     asks_all = decision is Decision.ASK_USER and _SHELL in tools
     rule = _rule(decision, tools, args_pattern='"command":' if asks_all else None)
     limits = []
@@ -322,7 +329,10 @@ def _closes_shell(rule: Rule) -> bool:
 
 
 def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
-    """With what depends on the other rules: whether other commands are denied, which go first."""
+    """Return the sentence with limits that depend on the other sentences' rules.
+
+    They depend on whether other commands are denied, and on which rules come first.
+    """
     closed = any(map(_closes_shell, every))
     more = []
     for rule in sentence.rules:
@@ -357,9 +367,9 @@ def _hits(rule: Rule, command: str) -> bool:
 def completions(
     text: str, *, folders: Sequence[str] = (), commands: Sequence[str] = OFFERED
 ) -> tuple[str, ...]:
-    """Return whole texts that begin as this one does and complete its last sentence.
+    """Return texts that begin like this one and complete its last sentence.
 
-    `folders`: folders of the project, such as "src"; `commands`: what may be run.
+    `folders`: folders of the project, such as "src". `commands`: commands to offer.
     """
     at = max(text.rfind(";"), text.rfind("\n")) + 1
     blanks = len(text) - at - len(text[at:].lstrip())

@@ -1,4 +1,4 @@
-"""Rules and decisions in words: the same ones on every screen, in the shell and in reasons."""
+"""Describe rules and decisions, alike on screens, in the shell and in reasons."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 
 LONG = 400
-"""Characters of a foreign text that are considered for one line."""
+"""Characters of a foreign text that are used for one line."""
 _NAMED = 3
-"""Tool names of a rule that are shown; of the others the number is given."""
+"""Tool names of a rule that are shown; the others are counted."""
 _PREFIXES = 4
 """Prefixes of a rule that a reason shows."""
 _DECISIONS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
@@ -25,9 +25,9 @@ def decision_word(decision: Decision) -> Clean:
 
 
 def tools_words(rule: Rule, most: int | None = LONG) -> Clean:
-    """Return the tools that a rule is for: "write_file, replace", "any tool of github".
+    """Return the tools that a rule is for, such as "any tool of github".
 
-    `most`: the characters that are considered of each foreign text; None = all.
+    `most`: the characters that are used of each foreign text; None = all.
     """
     names = visible_line(", ".join(rule.tools[:_NAMED])[:most]) or "any tool"
     if "*" in rule.tools:
@@ -77,12 +77,12 @@ def _arguments(pattern: str) -> str:
 
 
 def rule_words(rule: Rule) -> Clean:
-    """Return what a rule is about, whole: its tools, then its conditions."""
+    """Return a complete description of a rule: its tools, then its conditions."""
     return Clean(", ".join(filter(None, (tools_words(rule, None), condition_words(rule, None)))))
 
 
 def condition_result(rule: Rule, matches: bool) -> str:
-    """Return whether the condition of a rule on the arguments held, as a clause."""
+    """Return whether a rule's condition on the arguments matched, as a clause."""
     if rule.prefix_list or any(rule.command_prefixes):
         shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:_PREFIXES]]
         if len(rule.command_prefixes) > _PREFIXES:
@@ -95,7 +95,7 @@ def condition_result(rule: Rule, matches: bool) -> str:
 
 
 def rule_source(rule: Rule) -> Clean:
-    """Return where a rule comes from: "rule 2 of work.toml", "built-in", "--allowed-tools"."""
+    """Return the origin of a rule: "rule 2 of work.toml", "built-in", a flag."""
     if rule.tier is Tier.BUILTIN:
         return Clean("built-in")
     name = visible_line(PurePath(rule.source).name[:LONG]) or Clean("the policy")
@@ -103,7 +103,7 @@ def rule_source(rule: Rule) -> Clean:
 
 
 def rule_place(rule: Rule) -> Clean:
-    """Return where a rule comes from, as words within a sentence."""
+    """Return the origin of a rule, worded for use in a sentence."""
     source = rule_source(rule)
     if rule.index and rule.tier is not Tier.BUILTIN:
         return source

@@ -1,1 +1,4 @@
-"""A folder of all sessions for programs that hold more than one machine's: assets/push.md."""
+"""Write a folder of all sessions, for tools that collect those of many machines.
+
+See assets/push.md.
+"""

@@ -1,8 +1,8 @@
-"""The folder that `gemtui push` writes: safe to write twice, by two programs, and after a kill.
+"""The folder that `gemtui push` writes; safe to repeat, share and interrupt.
 
-Each file is written whole or not at all, and what a day's file holds stands beside it, written
-after it: a kill between the two costs one more reading. Nothing is removed, and nothing is written
-through a link.
+Each file is written whole or not at all. A record of a day's contents is beside its file, and is
+written after it, so a kill in between costs one more reading. Nothing is removed, and nothing is
+written through a link.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHUNK = 1 << 20
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What the folder is; `redact`: its rows have no secrets, and it has no raw files."""
+    """The folder's description; `redact`: no secrets in rows, and no raw files."""
 
     made_by: str = "gemtui push"
     schema: int = SCHEMA
@@ -42,7 +42,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 class PushedFile(Struct, frozen=True, kw_only=True):
-    """The session file from which rows were made: its size, time, and number of rows."""
+    """The session file that rows were made from: size, time, and number of rows."""
 
     size: int
     modified: int
@@ -51,7 +51,7 @@ class PushedFile(Struct, frozen=True, kw_only=True):
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """What a day's file holds: its bytes, and the file of each session, by id."""
+    """The contents of a day's file: its bytes, and the session files by session id."""
 
     schema: int = SCHEMA
     bytes: int = 0
@@ -59,7 +59,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class PushFolder:
-    """A folder to push to. `open_folder` makes one."""
+    """A folder to push to; made by `open_folder`."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -68,11 +68,11 @@ class PushFolder:
     # --- days --------------------------------------------------------------------------------
 
     def day(self, project: str, day: str) -> Path:
-        """Return the folder of a project's day; the names say what engines take as columns."""
+        """Return the folder of a project's day, with names that engines read as columns."""
         return self.path / "sessions" / f"project_key={_safe(project)}" / f"day={_safe(day)}"
 
     def sources(self, day: Path) -> Sources:
-        """Return what a day's file holds, as far as that is the file that is there."""
+        """Return the contents of a day's file, or none if the record is outdated."""
         try:
             found = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
             whole = (day / DATA).stat().st_size == found.bytes and found.schema == SCHEMA
@@ -87,10 +87,10 @@ class PushFolder:
         sources: Mapping[str, PushedFile],
         rows: Mapping[str, int],
     ) -> int:
-        """Write the rows of sessions, by id, over their old ones; return the bytes of the file.
+        """Write the rows of sessions, by id, over their old ones; return the file's size.
 
-        Rows of other sessions stay. `sources`: of all sessions of the day; the numbers of rows are
-        taken from `rows`, which is filled while they are written. Raises OSError, PushError.
+        Rows of other sessions stay. `sources`: for all sessions of the day; the numbers of rows are
+        read from `rows`, which is filled during writing. Raises OSError, PushError.
         """
         self._make(day)
         self._require_no_link(day / DATA)
@@ -108,7 +108,7 @@ class PushFolder:
     def _merged(
         self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]
     ) -> Iterator[bytes]:
-        """The rows in the order of session ids: the old ones, and those of changed sessions."""
+        """Yield the rows in order of session ids: old ones, and those of changed sessions."""
         waiting = sorted(changed)
         for id, lines in groupby(self._lines(path), key=_session_of):
             while waiting and waiting[0] < id:
@@ -131,9 +131,9 @@ class PushFolder:
     # --- raw files ---------------------------------------------------------------------------
 
     def keep_raw(self, source: Path) -> tuple[str, bool]:
-        """Keep a session file under the SHA-256 of its content; return that, and if it is new.
+        """Store a session file under the SHA-256 of its content.
 
-        Raises OSError, PushError.
+        Returns the digest, and whether the file is new. Raises OSError, PushError.
         """
         with open_regular(source) as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -152,7 +152,7 @@ class PushFolder:
     # --- folders -----------------------------------------------------------------------------
 
     def _make(self, folder: Path) -> None:
-        """Make a folder below this one, of which none may be a link. Raises OSError, PushError."""
+        """Create a folder below this one, through no links. Raises OSError, PushError."""
         place = self.path
         for part in folder.relative_to(self.path).parts:
             place /= part
@@ -168,10 +168,10 @@ class PushFolder:
 def open_folder(
     path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]
 ) -> Iterator[PushFolder]:
-    """Hold a folder to push to alone; it is made where there is none.
+    """Open a folder to push to, and lock it; create it if necessary.
 
-    `home`: Gemini CLI's folder, outside of which it must be. `waiting`: called where another push
-    holds it. Raises PushError for folders with other things in them, and OSError.
+    `home`: Gemini CLI's folder, which it must be outside of. `waiting`: called if another push
+    holds the lock. Raises PushError for a folder with other contents, and OSError.
     """
     if path.is_symlink():
         raise PushError(f"{path} is a link: name the folder itself")
@@ -207,7 +207,7 @@ def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _require_ours(place: Path) -> None:
-    """Raises PushError for a folder with other things in it than ours."""
+    """Raise PushError for a folder with other contents than ours."""
     names = {each.name for each in place.iterdir()}
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):
@@ -226,7 +226,7 @@ def _manifest(place: Path) -> Manifest | None:
 
 
 def _safe(name: str) -> str:
-    """A name as one part of a path that every system and engine takes; other names by a digest."""
+    """Return a name as a path component that is valid everywhere."""
     kept = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:100].strip(".")
     if kept == name:
         return name
@@ -247,7 +247,7 @@ def _pieces(source: Path, size: int) -> Iterator[bytes]:
 
 
 def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
-    """The same bytes again. Raises OSError if they are others by now."""
+    """Yield the same bytes again. Raises OSError if they have changed."""
     digest = sha256()
     for piece in _pieces(source, size):
         digest.update(piece)
@@ -267,7 +267,7 @@ _CHUNK = 1 << 20
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pieces as one frame; how they are cut does not change its bytes."""
+    """Yield the pieces as one frame, whose bytes don't depend on how they are cut."""
     packer = zstd.ZstdCompressor(level=_LEVEL)
     held = bytearray()
     for piece in pieces:
@@ -279,7 +279,7 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def lines_in(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a compressed file with their ends.
+    """Yield the lines of a compressed file, with their ends.
 
     Raises OSError, Damaged, EOFError.
     """

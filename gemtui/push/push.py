@@ -1,4 +1,4 @@
-"""Write all sessions into a folder, and at the next time only what has changed since."""
+"""Write all sessions into a folder; later pushes only write what has changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})
 
 @dataclass(slots=True)
 class Pushed:
-    """What one push did: sessions considered and changed, files written, what went wrong."""
+    """The result of a push: sessions considered and changed, files written, problems."""
 
     sessions: int = 0
     changed: int = 0
@@ -33,7 +33,7 @@ class Pushed:
     problems: list[Problem] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the result as JSON values."""
         return {
             "sessions": self.sessions,
             "changed": self.changed,
@@ -43,7 +43,7 @@ class Pushed:
 
 
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
-    """Return the sessions that are pushed: main ones and subagents, used since a time."""
+    """Return the sessions to push: main ones and subagents, used since a time."""
     return [
         each
         for each in sessions
@@ -56,10 +56,10 @@ def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list
 def push(
     folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]
 ) -> Pushed:
-    """Write the sessions that have changed since they were pushed, a day's file at a time.
+    """Write the sessions that have changed since they were pushed, one day at a time.
 
-    `progress`: called with the number of sessions that are done. What can't be read is a problem,
-    and its old rows stay. Raises OSError and PushError where the folder can't be written.
+    `progress`: called with the number of sessions that are done. Unreadable sessions become
+    problems, and their old rows stay. Raises OSError and PushError if the folder can't be written.
     """
     done = Pushed()
     for (project, day), group in sorted(_by_day(sessions).items()):
@@ -70,7 +70,7 @@ def push(
 
 
 def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
-    """The sessions by project and the UTC day of their first message, then by id."""
+    """Return the sessions by project and UTC day of their first message, then by id."""
     days: dict[tuple[str, str], dict[str, Summary]] = {}
     for each in sessions:
         began = each.started or each.updated
@@ -120,7 +120,7 @@ def _require_readable(summary: Summary) -> None:
 
 
 def _require_plain_id(folder: PushFolder, summary: Summary) -> None:
-    """Ids join rows, so none can be replaced. Raises NotASession for one that holds a secret."""
+    """Raise NotASession for an id with a secret, since rows are joined by ids."""
     if folder.manifest.redact and Redactor().apply(summary.id) != summary.id:
         raise NotASession("its id looks like a secret: left out", path=summary.path)
 

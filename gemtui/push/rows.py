@@ -1,4 +1,4 @@
-"""The rows of a session: one for each message, with all columns in each, as assets/push.md says."""
+"""The rows of a session: one per message, with all columns, as in assets/push.md."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gemtui.transcript.model import (
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 SCHEMA = 1
-"""Changes when a column changes its meaning; new columns don't change it."""
+"""The version of the columns; incremented when one changes its meaning."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def rows_of(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
-    """Yield the messages of a session as JSON lines, dropped ones marked, one at a time.
+    """Yield the messages of a session as JSON lines, including dropped ones.
 
-    `raw`: the SHA-256 of its file, None = the file is not given away.
+    `raw`: the SHA-256 of its file; None = the file is not shared.
     """
     transcript = transcript_of(log, dropped=True, in_flight=False)
     about = {
@@ -95,7 +95,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _sound(value: Any) -> Any:
-    """A value without lone surrogates, which are no text for most readers of JSON."""
+    """Return a value without lone surrogates, which most JSON readers reject."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode() if not value.isascii() else value
     if isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Rebuild a file from what stored sessions wrote, edited and read of it."""
+"""Rebuild a file from the writes, edits and reads in stored sessions."""

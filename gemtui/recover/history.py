@@ -1,4 +1,4 @@
-"""Find what stored sessions recorded of one file, whatever became of it since."""
+"""Find the records of one file in stored sessions, whatever happened to it since."""
 
 from __future__ import annotations
 
@@ -42,12 +42,15 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 _CHUNK = 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _CUT = "Output too large. "
-"""How an output begins of which the middle was left out."""
+"""The beginning of an output whose middle was left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """What history has of a file. `rebuilt`: None = nothing. `problems`: sessions not read."""
+    """The recovered history of a file.
+
+    `rebuilt`: None = nothing was found. `problems`: sessions that could not be read.
+    """
 
     path: Path
     rebuilt: Rebuilt | None
@@ -62,11 +65,11 @@ def recover(
     at: datetime | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Recovered:
-    """Return the newest text of a file that sessions recorded, or the newest until `at`.
+    """Return the newest recorded text of a file, or the newest until `at`.
 
-    `path`: absolute; nothing need be there. `sessions`: with their copies, which may know more.
-    Where no session names the file, those count whose project is gone and had a file of that name
-    at this place in it: it may have been moved.
+    `path`: absolute; it need not exist. `sessions`: with their copies, which may contain more. If
+    no session names the file, those count whose project is gone and had a file of that name at the
+    same place: it may have been moved.
     """
     every = [each for session in sessions for each in (session, *session.copies)]
     every = [each for each in every if each.kind is not SessionKind.CHECKPOINT]
@@ -88,18 +91,18 @@ def recover(
 
 
 def _before_later(records: Sequence[Record]) -> Record | None:
-    """What the file held before the first recorded change."""
+    """Return a record of the file's content before the first recorded change."""
     first = min(records, key=lambda each: each.source.time, default=None)
     if first is None or not isinstance(first.shown, Whole) or first.shown.before is None:
         return None
     return replace(first, shown=Whole(text=first.shown.before), writes=False, certain=False)
 
 
-# --- which file a call names ---------------------------------------------------------------------
+# --- files named by calls ------------------------------------------------------------------------
 
 
 class _Named:
-    """Whether a call in a project names a file, by its words or as the CLI reads them."""
+    """Returns whether a call names a file, as written or as the CLI reads it."""
 
     def __init__(self, path: Path) -> None:
         self._names = {os.path.normpath(each) for each in (str(path), *folder_names(path))}
@@ -118,7 +121,7 @@ def _spellings(project: str | None, name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Whether a call names a file at the same place in a project that is gone."""
+    """Returns whether a call names a file at the same place in a project that is gone."""
 
     path: Path
 
@@ -136,7 +139,7 @@ class _Moved:
         return False
 
 
-# --- which sessions name it ----------------------------------------------------------------------
+# --- sessions ------------------------------------------------------------------------------------
 
 
 def _records(
@@ -159,7 +162,7 @@ def _records(
 
 
 def _mentions(path: Path, needle: bytes) -> bool:
-    """Whether a file holds some bytes; True where it can't be read, which is said later."""
+    """Return whether a file contains some bytes; True if unreadable, reported later."""
     try:
         with open_regular(path) as file:
             end = b""
@@ -175,7 +178,10 @@ def _mentions(path: Path, needle: bytes) -> bool:
 def _of_log(
     log: SessionLog, session: Summary, is_it: Callable[[str | None, str], bool]
 ) -> list[Record]:
-    """The records of one session; what was rewound or failed had its effects all the same."""
+    """Return the records of one session, including rewound and failed calls.
+
+    Those had their effects, too.
+    """
     found = []
     names = partial(is_it, session.project)
     transcript = transcript_of(log, dropped=True, in_flight=False)
@@ -211,7 +217,7 @@ def _record(
     )
 
 
-# --- what a call shows ---------------------------------------------------------------------------
+# --- evidence in a call --------------------------------------------------------------------------
 
 
 def _seen(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:

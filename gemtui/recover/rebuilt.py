@@ -1,7 +1,7 @@
-"""The text of one file, rebuilt from what is known of it at several times.
+"""The text of one file, rebuilt from records at several times.
 
-A line is *known* if the newest record shows it at its place. What older records show may have been
-changed since: those lines are *guessed*. Lines that no record shows are gaps.
+A line is *known* if the newest record shows it at its place. Lines shown by older records may have
+changed since: those are *guessed*. Lines that no record shows are gaps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """Where lines come from: a tool call of a session. `time`: when its result was recorded."""
+    """The origin of lines: a tool call of a session.
+
+    `time`: when its result was recorded.
+    """
 
     session: str
     time: datetime
@@ -38,8 +41,7 @@ class Whole:
 class RecordedLines:
     """Some lines, from line `first`, 1 = the first; 0 = they are the last ones.
 
-    `total`: lines of the file, where the end of a text behind its last line feed counts as one;
-    None = unknown.
+    `total`: number of lines in the file, counting the end after the last line feed; None = unknown.
     """
 
     first: int
@@ -56,7 +58,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEdit:
-    """A text that replaces another one, somewhere. `several`: at each place."""
+    """A text that replaces another one somewhere. `several`: at each place."""
 
     old: str
     new: str
@@ -68,10 +70,10 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one call shows of the file.
+    """The view that one call gives of the file.
 
     `begun`: a time before the call was made. `writes`: the call changed the file. `certain`: it
-    shows the file to the letter, line ends aside.
+    shows the file exactly, except for line ends.
     """
 
     source: RecordedSource
@@ -83,7 +85,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLine:
-    """One line without its line feed. `text`: None = a gap. `source`: None likewise."""
+    """A line without its line feed; `text` and `source` are None for a gap."""
 
     text: str | None = None
     known: bool = False
@@ -92,12 +94,12 @@ class RebuiltLine:
 
 GAP = RebuiltLine()
 _LONGEST = 20_000
-"""Lines that are compared with each other: that takes time which grows fast."""
+"""Most lines to compare, since the time for it grows fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRange:
-    """Lines `first` to `last`, 1 = the first, that are alike. `source`: None = gaps."""
+    """Lines `first` to `last`, from 1, with the same source. `source`: None = gaps."""
 
     first: int
     last: int
@@ -107,11 +109,11 @@ class LineRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A file as it was at a time, as far as records show.
+    """A file at some time, as far as records show it.
 
-    `lines`: an empty one at the end stands for the end behind the last line feed. `crlf`: lines end
-    with a carriage return, too. `newest`: of what was last learnt. `notes`: what a person should
-    know, a clause each.
+    `lines`: an empty last one is the end after the last line feed. `crlf`: lines end with a
+    carriage return, too. `newest`: the source of the latest information. `notes`: remarks for a
+    person, a clause each.
     """
 
     lines: tuple[RebuiltLine, ...]
@@ -121,7 +123,7 @@ class Rebuilt:
 
     @property
     def text(self) -> str:
-        """All of it; gaps are empty lines."""
+        """The whole text, with empty lines for gaps."""
         end = "\r\n" if self.crlf else "\n"
         return end.join((line.text or "").removesuffix("\r") for line in self.lines)
 
@@ -148,7 +150,7 @@ class Rebuilt:
 
     @property
     def spans(self) -> tuple[LineRange, ...]:
-        """The lines, put together where they have one source."""
+        """The lines, grouped by source."""
         found, at = [], 1
         for (known, source), lines in groupby(self.listed, lambda line: (line.known, line.source)):
             last = at + len(list(lines)) - 1
@@ -158,7 +160,7 @@ class Rebuilt:
 
 
 def rebuild(records: Iterable[Record]) -> Rebuilt | None:
-    """Return the newest text that some records show of a file; None if they show none."""
+    """Return the newest text of a file that records show; None if they show none."""
     state = _State()
     for record in sorted(records, key=lambda each: each.source.time):
         state.take(record)
@@ -171,7 +173,7 @@ def rebuild(records: Iterable[Record]) -> Rebuilt | None:
 
 @dataclass(slots=True)
 class _State:
-    """What is known after the records so far, in the order of their times."""
+    """The state after the records so far, in order of their times."""
 
     lines: list[RebuiltLine] = field(default_factory=list)
     newest: RecordedSource | None = None
@@ -180,7 +182,7 @@ class _State:
     _last: Record | None = None
 
     def take(self, record: Record) -> None:
-        """Learn what a record shows."""
+        """Apply a record."""
         if self._last is not None and self._is_contested(record, self._last):
             if not record.writes and self._last.writes:
                 return
@@ -197,7 +199,7 @@ class _State:
         self._last = record
 
     def _is_contested(self, record: Record, last: Record) -> bool:
-        """Whether two calls that ran at the same time may have ended in the other order."""
+        """Return whether two concurrent calls may have ended in the other order."""
         if record.begun > last.source.time or not (record.writes or last.writes):
             return False
         now = record.shown
@@ -220,7 +222,7 @@ class _State:
     def _shown(
         self, texts: Sequence[str], old: Sequence[RebuiltLine], record: Record
     ) -> list[RebuiltLine]:
-        """The lines that a record shows; one that differs in blanks alone stays as it was."""
+        """Return the lines of a record; those that only differ in blanks stay unchanged."""
         new = [RebuiltLine(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
             return new
@@ -268,7 +270,7 @@ class _State:
                 self._know_again(known, record)
 
     def _know_again(self, known: Sequence[bool], record: Record) -> None:
-        """The hunks of one diff are known together."""
+        """Mark lines as known again, since the hunks of one diff are known together."""
         for at, was in enumerate(known[: len(self.lines)]):
             if was and self.lines[at].source == record.source:
                 self.lines[at] = replace(self.lines[at], known=True)
@@ -318,7 +320,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _alike(one: Sequence[str | None], other: Sequence[str]) -> bool:
-    """Whether two texts are the same but for blanks, which terminals change."""
+    """Return whether two texts are the same except for blanks, which terminals change."""
     return _bare(one) == _bare(other)
 
 
@@ -330,7 +332,7 @@ def _bare(lines: Sequence[str | None]) -> list[str | None]:
 
 
 def _same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
-    """The number of equal lines at the start and at the end."""
+    """Return the number of equal lines at the start and at the end."""
     most = min(len(one), len(other))
     start = next((at for at in range(most) if one[at] != other[at]), most)
     left = most - start

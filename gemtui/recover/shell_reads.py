@@ -1,7 +1,7 @@
-"""What the output of a shell command shows of a file.
+"""Extract the content of a file from the output of shell commands.
 
 Only commands whose words depend on nothing but their text count. A terminal changes tabs and blanks
-at the ends of lines, so nothing of it is certain.
+at the ends of lines, so the result is never certain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DEFAULT = 10
 def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown | None:
     """Return what a command's output shows of a file; None if it shows nothing of it.
 
-    `names`: whether a word of the command is the file, relative to the command's folder.
+    `names`: returns whether a word of the command is the file, relative to the command's folder.
     """
     try:
         (words,) = [[word.text for word in each] for each in plain_commands(command)]
@@ -56,7 +56,7 @@ def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown |
 
 
 def _count(options: Sequence[str]) -> int | None:
-    """The lines that head or tail print; None if their options say something else."""
+    """Return the number of lines that head or tail print; None for other options."""
     if not options:
         return _DEFAULT
     text = "".join(options) if options[0] == "-n" and len(options) == 2 else options[0]

@@ -1,8 +1,8 @@
-"""Replace secrets in JSON values by placeholders, the same one for the same secret.
+"""Replace secrets in JSON values by placeholders, always the same for each.
 
-A secret that only its surroundings give away, such as a password in an address, is also replaced
-where it stands alone: `learn` reads everything first. What has no form of its own is not found:
-pictures and other binary content, encoded texts, secrets that are cut in two.
+A secret that only its context reveals, such as a password in a URL, is also replaced elsewhere:
+`learn` reads everything first. Secrets without a recognisable form are not found: pictures and
+other binary content, encoded texts, secrets that are cut in two.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from gemtui.text import COLOUR
 _BASE64 = re.compile(r"[0-9A-Za-z+/_-]*={0,2}")
 _KEY_LINE = re.compile(r"[0-9A-Za-z+/=]{40,}")
 _TEXTS = frozenset({"content", "new_string", "old_string", "prompt", "instruction"})
-"""Arguments in which the name of a file says nothing about the call."""
+"""Arguments in which the name of a file is no sign of the call's target."""
 _SHORTEST_TAIL = 6
 _SHORT = 40
 
 
 class Replaced(NamedTuple):
-    """A secret as a person may see it: its kind, placeholder and beginning, and how often."""
+    """A secret as a person may see it: kind, placeholder, beginning and count."""
 
     kind: str
     placeholder: str
@@ -45,7 +45,10 @@ class Replaced(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """A secret in a text. `lead`: characters before it that make a common word one, as `NAME=`."""
+    """A secret in a text.
+
+    `lead`: number of characters before it that turn a common word into one, like `NAME=`.
+    """
 
     start: int
     end: int
@@ -54,7 +57,7 @@ class _Span(NamedTuple):
 
 
 class Redactor:
-    """Replaces secrets. `learn` all of a session, then `apply` to whatever is given away of it."""
+    """Replaces secrets: `learn` a whole session, then `apply` to every part to share."""
 
     def __init__(self) -> None:
         self._placeholders: dict[str, str] = {}
@@ -64,15 +67,15 @@ class Redactor:
         self._known: dict[str, tuple[int, str]] = {}
 
     def learn(self, value: Any) -> None:
-        """Find the secrets of a JSON value, so that `apply` finds them without surroundings."""
+        """Find the secrets in a JSON value, for `apply` to replace without their context."""
         self._walk(value, learn=True)
 
     def apply(self, value: Any) -> Any:
-        """Return a JSON value with its secrets replaced; what holds none is returned as it is."""
+        """Return a JSON value with its secrets replaced; unchanged if it has none."""
         return self._walk(value, learn=False)
 
     def clipped(self, text: str) -> str:
-        """Return a text that was cut at its end, also without the first part of a secret there."""
+        """Return a redacted text that was cut, without a partial secret at its end."""
         text = self.apply(text)
         for secret, (_, placeholder) in self._secrets.items():
             for length in range(min(len(secret) - 1, len(text)), _SHORTEST_TAIL - 1, -1):
@@ -81,7 +84,7 @@ class Redactor:
         return text
 
     def replaced(self) -> list[Replaced]:
-        """Return what `apply` has replaced so far, in the order of its first occurrence."""
+        """Return the secrets replaced by `apply` so far, in order of first occurrence."""
         return [
             Replaced(kind, placeholder, _shortened(secret), self._counts[placeholder])
             for secret, (kind, placeholder) in self._secrets.items()
@@ -91,7 +94,7 @@ class Redactor:
     # --- values ------------------------------------------------------------------------------
 
     def _walk(self, value: Any, *, learn: bool, name: str = "", env: bool = False) -> Any:
-        """Change the texts in a JSON value, its keys too; parts without secrets stay the same."""
+        """Redact the texts in a JSON value, keys included; reuse parts without secrets."""
         if isinstance(value, str):
             if not learn:
                 return self._replaced(value, name, env)
@@ -123,7 +126,7 @@ class Redactor:
     def _pieces(
         self, values: Sequence[Mapping[str, Any]], name: str, env: bool, *, learn: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Replace secrets in pieces of one text, such as the colours of a line, which cut them."""
+        """Replace secrets in pieces of one text, such as a line's colours, which cut them."""
         texts = [value["text"] for value in values]
         joined = "".join(texts)
         if "\x1b" in joined or "\x9b" in joined:
@@ -187,7 +190,7 @@ class Redactor:
         return placeholder
 
     def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
-        """What rules find; spans may overlap."""
+        """Yield the secrets that rules find; they may overlap."""
         lowered = text.lower()
         for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
             for found in rule.pattern.finditer(text):
@@ -206,13 +209,13 @@ class Redactor:
             yield _Span(0, len(text), "secret")
 
     def _literals(self, text: str) -> Iterator[_Span]:
-        """Where secrets stand that were learned from their surroundings."""
+        """Yield the secrets in a text that were learnt from their context."""
         for literal, (offset, kind) in self._known.items():
             at = text.find(literal)
             while at >= 0:
                 end = at + len(literal)
                 before = text[at - 1 : at] if offset else ""
-                if not _goes_on(before) and (kind != "home" or not _goes_on(text[end : end + 1])):
+                if not _is_inner(before) and (kind != "home" or not _is_inner(text[end : end + 1])):
                     yield _Span(at + offset, end, kind)
                 at = text.find(literal, end)
 
@@ -227,7 +230,7 @@ class Redactor:
 
 
 def replaced_words(redactor: Redactor) -> str:
-    """Say how many secrets were replaced, by kind: `2 email, 1 github-token`; `nothing`."""
+    """Return the replaced secrets by kind, `2 email, 1 github-token`, or `nothing`."""
     kinds = Counter(each.kind for each in redactor.replaced())
     return ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()) or "nothing"
 
@@ -236,12 +239,12 @@ _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-valu
 
 
 def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
-    """The rules that may find something in a text."""
+    """Return the rules that may find something in a text."""
     return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
 
 
 _rules_of_name = lru_cache(maxsize=4096)(_rules_for)
-"""For short texts: most are names of fields, the same in every record."""
+"""A cached `_rules_for` for short texts, mostly names of recurring fields."""
 
 
 def _env_values(text: str) -> Iterator[_Span]:
@@ -254,7 +257,7 @@ def _env_values(text: str) -> Iterator[_Span]:
 
 
 def _is_about_env(value: Mapping[Any, Any]) -> bool:
-    """Whether an object is a tool call on an environment file, or a prompt that attaches one."""
+    """Return whether an object is a call on an environment file, or attaches one."""
     args = value.get("args")
     if isinstance(args, Mapping):
         return any(
@@ -287,7 +290,7 @@ def _is_binary(value: Mapping[Any, Any]) -> bool:
 
 
 def _uncoloured(text: str) -> tuple[str, list[int]]:
-    """A text without its colours, and the place of each of its characters; [] = unchanged."""
+    """Return a text without colours, and its characters' positions; [] = unchanged."""
     if "\x1b[" not in text and "\x9b" not in text:
         return text, []
     pieces, places, at = [], list[int](), 0
@@ -301,7 +304,7 @@ def _uncoloured(text: str) -> tuple[str, list[int]]:
 
 
 def _merged(spans: Iterable[_Span]) -> list[_Span]:
-    """Spans in their order, those that overlap as one, of the kind of the longest."""
+    """Return spans in order, with overlapping ones joined, of the kind of the longest."""
     merged: list[_Span] = []
     for span in sorted(spans, key=_order):
         last = merged[-1] if merged else None
@@ -316,15 +319,18 @@ def _merged(spans: Iterable[_Span]) -> list[_Span]:
 
 
 def _order(span: _Span) -> tuple[int, bool, int]:
-    """By place; a password in an address is no beginning of an e-mail address."""
+    """Return the sort key of a span: its position.
+
+    A password in a URL precedes the e-mail address that it seems to be part of.
+    """
     return span.start, span.kind != "url-password", -span.end
 
 
-def _goes_on(char: str) -> bool:
+def _is_inner(char: str) -> bool:
     return char.isalnum() or char in ("_", "-")
 
 
 def _shortened(secret: str) -> str:
-    """The beginning of a secret and its length: enough to know it again, not to use it."""
+    """Return the beginning of a secret and its length: recognisable, but not usable."""
     shown = secret[: min(4, len(secret) // 3)]
     return f"{shown}… ({len(secret)} characters)"

@@ -1,7 +1,7 @@
 """The forms of secrets, and where each is documented.
 
 Prefixes and lengths are those that vendors publish, or that gitleaks (MIT) lists in its default
-configuration. Entropy alone is no rule here: in sessions it finds hashes and ids, not secrets.
+configuration. Entropy alone is not a rule here: in sessions it finds hashes and ids, not secrets.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import NamedTuple
 class SecretForm(NamedTuple):
     """One form of secret.
 
-    `kind`: the word in placeholders. `what`: for people. `hints`: lower-case texts of which one
-    must occur for `pattern` to be tried. `pattern`: the group `secret` is replaced, or all of it
-    without such a group. `before`: what must come directly before the match, and is part of the
-    secret. `plausible`: the secret must look like a random value. `anywhere`: the same text is
-    replaced where nothing marks it, too. `source`: where the form is documented.
+    * `kind`: the word in placeholders. `what`: a description for people.
+    * `hints`: lower-case texts, one of which must occur for `pattern` to be tried.
+    * `pattern`: the group `secret` is replaced, or the whole match without such a group.
+    * `before`: must precede the match directly, and is part of the secret.
+    * `plausible`: the secret must look like a random value.
+    * `anywhere`: the same text is also replaced without its context.
+    * `source`: where the form is documented.
     """
 
     kind: str
@@ -37,7 +39,10 @@ _VALUE = r"""[^\s"'`\\,;<>(){}\[\]]"""
 
 
 def _word(prefix: str, rest: str) -> str:
-    """A pattern for a token whose prefix may be the end of a word; the prefix comes first."""
+    """Return a pattern for a token whose prefix may be the end of a word.
+
+    The prefix comes first.
+    """
     escaped = "".join(rf"|(?<={end}{prefix})" for end in (r"\\[nrt]", "%[0-9A-F]{2}"))
     return f"{prefix}(?:(?<![0-9A-Za-z_]{prefix}){escaped}){rest}"
 
@@ -265,7 +270,7 @@ ENV_LINE = re.compile(
     r"|(?P<bare>(?:(?!\\n|\\r)[^\s#\"'])(?:(?!\\n|\\r|[ \t]+#)[^\r\n\"]){0,4000}))",
     re.MULTILINE,
 )
-"""A line of an environment file, alone, in a diff, or as `grep` and `cat -n` print it."""
+"""A line of an environment file, also in a diff or from `grep` or `cat -n`."""
 
 ENV_FILE = re.compile(
     r"(?<![\w.])\.env(?!\.(?:example|sample|template|dist)\b)(?:rc|(?:\.[\w-]{1,40}){0,3})(?![\w/])"
@@ -278,25 +283,25 @@ SECRET_NAME = re.compile(
     r"auth[_-]?token|refresh[_-]?token|client[_-]?secret|private[_-]?key|secret[_-]?key|"
     r"authorization|credentials?)"
 )
-"""A field whose whole value is a secret."""
+"""The name of a field whose whole value is a secret."""
 
 _NO_VALUE = re.compile(r"\$|\{\{|<|\*{3}|%\w+%|[xX]{4}|\.{3}|\[redacted:|process\.env|os\.environ")
 
 
 def is_variable(value: str) -> bool:
-    """Return whether a value names a variable or a stand-in instead of being a secret."""
+    """Return whether a value is a variable or a placeholder instead of a secret."""
     return _NO_VALUE.match(value) is not None
 
 
 def is_plausible(value: str) -> bool:
-    """Return whether a value of at least 8 characters looks random, not like a word of code."""
+    """Return whether a value of 8 or more characters looks random, unlike code."""
     letters = any(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     return letters and digits > 1 and _bits(value) >= 2.75 and "::" not in value
 
 
 def is_distinct(value: str) -> bool:
-    """Return whether a value can be replaced wherever it occurs, without harm to other words."""
+    """Return whether a value can be replaced anywhere without harm to other words."""
     if len(value) < 8 or is_variable(value):
         return False
     plain = value.isalpha() and (value.islower() or value.isupper() or value.istitle())
@@ -304,6 +309,6 @@ def is_distinct(value: str) -> bool:
 
 
 def _bits(value: str) -> float:
-    """The entropy of a text in bits a character."""
+    """Return the entropy of a text in bits per character."""
     shares = [value.count(char) / len(value) for char in set(value)]
     return -sum(share * log2(share) for share in shares)

@@ -1,1 +1,1 @@
-"""The runs that gemtui started: their records, how they ended, and the sessions they resume."""
+"""The runs that gemtui started: their records, endings and resumed sessions."""

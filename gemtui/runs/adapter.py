@@ -1,4 +1,4 @@
-"""The adapter to use for Gemini CLI: it keeps the sessions safe that runs resume, and can ask."""
+"""The adapter for Gemini CLI that protects resumed sessions and can ask a person."""
 
 from __future__ import annotations
 
@@ -26,19 +26,21 @@ from gemtui.runs.user_commands import (
 
 
 class GeminiAdapter(gemini.UnguardedAdapter):
-    """Runs Gemini CLI; a session is copied before a run resumes it, and watched meanwhile.
+    """Runs Gemini CLI, and protects the sessions that its runs resume.
 
-    Where the options say so, a person is asked before tool calls.
+    A session is copied before a run resumes it, and watched meanwhile.
 
-    `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
-    runs' folders; None = gemtui's own.
+    If the options say so, a person is asked before tool calls. `cli`: the program; None = the one
+    found on this machine. `runs`: the folder that holds the runs' folders; None = gemtui's own.
     """
 
     _guard = ResumeGuard()
 
     def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
-        """Start a run; raises GateError as well, if it is to ask and can't, and OptionError for a
-        session to resume that only the vault has.
+        """Start a run.
+
+        Besides the errors of the base class, raises GateError if the run is to ask but can't, and
+        OptionError for a session to resume that only the vault has.
         """
         if options.resume is not None:
             require_stored(options.resume, gemini_home({**self._environ, **options.environment}))
@@ -51,12 +53,12 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         return super().start(prompt, options, id=id)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
-        """Keep which programs of the user's are told of this run, then prepare as for any."""
+        """Store the user's notification commands for this run, then prepare as usual."""
         keep_commands(folder)
         super()._prepare(folder, request)
 
     def _with_hidden(self, request: Request) -> Request:
-        """The request with the tools that the run hides, if its policy can be read."""
+        """Return the request with the tools that the run hides, if its policy is readable."""
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
             return replace(request, about={**(request.about or {}), "hidden": hidden})
@@ -64,9 +66,9 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
 
 def keep_commands(folder: RunFolder) -> None:
-    """Write down for a run which programs the settings want told of it.
+    """Store the notification commands from the settings with a run.
 
-    Settings that can't be read want none, which is told as the failure of a program is.
+    Unreadable settings mean no commands; they are reported like a command that failed.
     """
     from gemtui.config import load_config
 

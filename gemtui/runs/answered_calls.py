@@ -1,4 +1,4 @@
-"""The calls of a run with what a person said when asked about them."""
+"""Merge a run's questions and their answers into its tool calls."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from gemtui.transcript.model import (
 from gemtui.transcript.rows import Row, of_rows, put_in
 from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
 
-_Said = Question | PassedCall | HookedCall
-_ByCall = dict[str | None, list[_Said]]
-"""The id of a call -> what is written down about it."""
+_Record = Question | PassedCall | HookedCall
+_ByCall = dict[str | None, list[_Record]]
+"""Maps the id of a call to the records about it."""
 _NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
@@ -40,15 +40,15 @@ _STATUS = {
 
 
 class AnsweredCalls:
-    """Puts the questions of one run to its calls, and keeps which belongs to which.
+    """Adds the questions of one run to its calls, and remembers which belong together.
 
-    A question that names no call belongs to the first one with its tool and arguments, else with
-    its tool, that has none yet. One of a sub-agent gets a card of its own.
+    A question that names no call belongs to the first unmatched call with its tool and arguments,
+    or else with its tool. One from a subagent gets a card of its own.
     """
 
     def __init__(self) -> None:
         self.calls: dict[int, str] = {}
-        """The number of a question -> the id of its call."""
+        """Maps the number of a question to the id of its call."""
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
     def told(
@@ -57,9 +57,9 @@ class AnsweredCalls:
         questions: Sequence[Question],
         unasked: UnaskedCalls = _NONE,
     ) -> Transcript:
-        """Return the transcript with the answers; messages that did not change keep outlines.
+        """Return the transcript with the answers; unchanged messages keep their outlines.
 
-        `unasked`: what the gate wrote down beside the questions.
+        `unasked`: the gate's records other than questions.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -78,7 +78,7 @@ class AnsweredCalls:
         return of_rows(transcript, rows)
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
-        """Find the call of each question that has none yet."""
+        """Match each unmatched question to its tool call."""
         new = [
             each
             for each in questions
@@ -105,7 +105,7 @@ class AnsweredCalls:
         made = self._made.get(at)
         if made is None or made[0] is not line or made[1] != asked:
             blocks = tuple(
-                _told(block, by_call[block.id])
+                _with_records(block, by_call[block.id])
                 if isinstance(block, ToolCall) and block.id in by_call
                 else block
                 for block in message.blocks
@@ -115,7 +115,7 @@ class AnsweredCalls:
         return made[3], made[2]
 
     def _insert(self, rows: list[Row], question: Question) -> None:
-        """A card of its own, where the question came."""
+        """Insert a separate card at the position of the question."""
         key = -question.number
         made = self._made.get(key)
         if made is None or made[1] is not question:
@@ -125,7 +125,7 @@ class AnsweredCalls:
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """The blocks with those calls queued that are not made before a question is answered.
+    """Mark the calls as queued that must wait for the answer to a question.
 
     Calls that edit files or name `wait_for_previous` are decided on one by one, the others between
     them at once, and none is made before all of these are decided (assets/gemini-cli.md#hooks).
@@ -165,7 +165,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
 
 
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
-    """What was said, and the arguments that ran."""
+    """Return the answer to a question, and the arguments that ran."""
     request, settled = question.request, question.settled
     consent = question.consent
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
@@ -183,15 +183,15 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
     answer, args = _answer(question)
     hooked = call.hooked or question.request.hooked
     args = call.args if call.hooked else args
-    told = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
+    answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
-        told = replace(told, display=asked_change(kind_of(call.name), args, call.output))
-    return told
+        answered = replace(answered, display=asked_change(kind_of(call.name), args, call.output))
+    return answered
 
 
-def _told(call: ToolCall, said: Sequence[_Said]) -> ToolCall:
-    """The call with all that is written down about it."""
-    for each in said:
+def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
+    """Return the call with all records about it."""
+    for each in records:
         match each:
             case PassedCall():
                 call = replace(call, rule=_rule_words(each))
@@ -209,14 +209,17 @@ def _rule_words(passed: PassedCall) -> str:
 
 
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
-    """How it stands; the CLI tells of a refusal only with the results of all calls of the turn."""
+    """Return the status of an answered call.
+
+    The CLI reports a denial only with the results of all calls of the turn.
+    """
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status
     return ToolStatus.DENIED
 
 
 def _stored(call: ToolCall) -> bool:
-    """Whether its change is as the CLI stored it, and not made of the arguments asked for."""
+    """Return whether the diff is the CLI's own, not derived from requested arguments."""
     return isinstance(call.display, DiffDisplay) and call.display.original is not None
 
 

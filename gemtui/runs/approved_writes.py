@@ -1,7 +1,7 @@
-"""Compare the files that approved calls wrote with what a person saw, and put former ones back.
+"""Compare files written by approved calls with their previews, and restore them.
 
-A question shows a file as it will be. Whatever else is found there after the call is written down
-in the gate folder, with both texts, and ends the run.
+A question shows a file as it will be. If anything else is found there after the call, the
+difference is recorded in the gate folder, with both texts, and the run ends.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from gemtui.errors import GemtuiError
 from gemtui.files import read_small, resolved, write_whole
 
 CallKey = tuple[str, str]
-"""A call as its result names it: the tool and the arguments."""
+"""A call as its result identifies it: the tool and the arguments."""
 
 
 class PutBackError(GemtuiError):
-    """A file can't be put back; the message says why."""
+    """A file can't be restored; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """An approved call that has no result yet. `id`: as in the stream; None = a sub-agent's."""
+    """An approved call without a result. `id`: as in the stream; None = a subagent's."""
 
     number: int
     key: CallKey
@@ -40,7 +40,7 @@ class _Write:
 
 
 class ApprovedWrites:
-    """The approved calls of one run that write files; used by several threads."""
+    """The approved calls of one run that write files; thread-safe."""
 
     def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
         self._gate, self._clock = gate, clock
@@ -48,15 +48,15 @@ class ApprovedWrites:
         self._lock = threading.Lock()
 
     def is_open(self, path: str) -> bool:
-        """Whether an approved call that writes this real file has no result yet."""
+        """Return whether an approved call that writes this real file has no result yet."""
         with self._lock:
             return any(each.effect.path == path for each in self._open)
 
     def begin(self, number: int, key: CallKey, id: str | None, effect: Effect) -> bool:
-        """Keep what the file holds, before the approved call of a question is made.
+        """Save the file's content before the approved call of a question is made.
 
-        False where another call on the file is open, so that this one can't be made now. Raises
-        OSError.
+        Returns False if another call on the file is still open, so that this one can't be made now.
+        Raises OSError.
         """
         assert effect.path is not None
         with self._lock:
@@ -68,32 +68,32 @@ class ApprovedWrites:
         return True
 
     def made(self, key: CallKey, response: object, *, alone: bool) -> bool:
-        """Compare the disk after a call; False = a file differs.
+        """Compare the disk after a call; return False if a file differs.
 
-        `response`: the tool's, as the hook tells it. `alone`: no command runs meanwhile; else that
-        one may have written the file after this tool wrote what was approved, which is written
-        down as a difference all the same.
+        `response`: the tool's response, as the hook reports it. `alone`: no command is running.
+        Otherwise a command may have changed the file after the tool wrote the approved text; the
+        difference is recorded all the same.
         """
-        write = self._take(lambda each: each.key == key)
+        write = self._pop(lambda each: each.key == key)
         if write is None:
             return True
-        told = response if isinstance(response, Mapping) else {}
-        wanted = {write.effect.was} if told.get("error") else {write.effect.becomes}
-        return self._compare(write, wanted) or (not alone and _wrote(told, write.effect))
+        output = response if isinstance(response, Mapping) else {}
+        wanted = {write.effect.was} if output.get("error") else {write.effect.becomes}
+        return self._compare(write, wanted) or (not alone and _wrote(output, write.effect))
 
     def ended(self, id: str) -> bool:
-        """Compare the disk after a call whose result no hook told of; False = a file differs."""
-        write = self._take(lambda each: each.id == id)
+        """Compare the disk after a call that no hook reported; False = a file differs."""
+        write = self._pop(lambda each: each.id == id)
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
 
     def close(self) -> bool:
-        """Compare what is open once nothing runs any more; False = a file differs."""
+        """Compare the remaining files once nothing runs; return False if one differs."""
         right = True
-        while (write := self._take(lambda _each: True)) is not None:
+        while (write := self._pop(lambda _each: True)) is not None:
             right &= self._compare(write, {write.effect.was, write.effect.becomes})
         return right
 
-    def _take(self, wanted: Callable[[_Write], bool]) -> _Write | None:
+    def _pop(self, wanted: Callable[[_Write], bool]) -> _Write | None:
         with self._lock:
             found = next(filter(wanted, self._open), None)
             if found is not None:
@@ -101,7 +101,7 @@ class ApprovedWrites:
         return found
 
     def _compare(self, write: _Write, wanted: set[str]) -> bool:
-        """Whether the file is as it should be; otherwise it is written down what it is."""
+        """Return whether the file is as expected; otherwise record the difference."""
         effect, data = write.effect, None
         assert effect.path is not None
         try:
@@ -124,13 +124,13 @@ class ApprovedWrites:
             is_now=is_now,
             at=round(self._clock() * 1000),
         )
-        with suppress(OSError):  # the run ends anyway, and says so
+        with suppress(OSError):  # the run ends anyway, and reports it
             self._gate.differs(difference)
         return False
 
 
 def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
-    """Whether the tool itself says that it wrote what was approved."""
+    """Return whether the tool itself reports that it wrote the approved text."""
     shown = response.get("returnDisplay")
     if response.get("error") or not isinstance(shown, Mapping):
         return False
@@ -138,10 +138,11 @@ def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
 
 
 def put_back(gate: GateFolder, number: int) -> Path:
-    """Put the former content of a file back that differs from what was approved; return its path.
+    """Restore the former content of a file that differs from what was approved.
 
-    `number`: of the question. A file that was not there before is removed. Raises PutBackError
-    where there is no such difference, or the file has changed since it was found; OSError.
+    `number`: the number of the question. Returns the file's path. A file that did not exist before
+    is removed. Raises PutBackError if there is no such difference, or the file has changed since it
+    was found, and OSError.
     """
     found = next((each for each in gate.differences() if each.number == number), None)
     if found is None:

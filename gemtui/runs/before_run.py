@@ -1,6 +1,6 @@
-"""Say before a run what the folder's settings and `.env` file do without a question.
+"""Report before a run what the folder's settings and `.env` file do unasked.
 
-What was said is kept per folder as digests, so that a change since the last run can be named.
+Reports are stored per folder as digests, so that changes since the last run can be named.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _GONE = " (gone)"
 
 @dataclass(frozen=True, slots=True)
 class RunNotice:
-    """One thing that is said before a run; all but `digest` may be foreign text.
+    """One item of the report before a run; everything except `digest` may be foreign.
 
-    `follows`: one sentence. `digest`: of the whole value, which is never kept itself. `own`: the
-    file is the person's or the machine's, not the project's.
+    `follows`: the consequence, in one sentence. `digest`: of the whole value, which is never stored
+    itself. `own`: the file is the person's or the machine's, not the project's.
     """
 
     setting: str
@@ -53,7 +53,7 @@ class RunNotice:
 
     @property
     def key(self) -> str:
-        """The setting and its file, by which it is known again before the next run."""
+        """The setting and its file, which identify the notice in the next run's report."""
         return f"{self.setting} in {self.file}"
 
     @property
@@ -64,9 +64,9 @@ class RunNotice:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is said before a run, and `changed`: which of it differs from the last run's.
+    """The report before a run.
 
-    `seen`: something was said of the folder before.
+    `changed`: the notices that differ from the last run's. `seen`: the folder had a report before.
     """
 
     folder: Path
@@ -76,16 +76,16 @@ class Report:
 
     @property
     def is_news(self) -> bool:
-        """Whether the person has to agree: something came from elsewhere than their own settings.
+        """Whether the person has to agree: something new is not from their own settings.
 
-        What is gone, and what the person's own settings say, is told without a question.
+        Notices that have gone, and the person's own settings, are reported without a question.
         """
         return any(
             not each.own and (not self.seen or each.key in self.changed) for each in self.notices
         )
 
     def summary(self) -> str:
-        """Return one short clause about the notices; "" = there are none."""
+        """Return a short clause that summarises the notices; "" = there are none."""
         unasked = sum(each.kind == SettingKind.UNASKED for each in self.notices)
         others = len(self.notices) - unasked
         words = []
@@ -97,7 +97,7 @@ class Report:
         return ", ".join(words)
 
     def lines(self) -> Iterator[str]:
-        """Yield a sentence each, changes first; nothing where there is nothing to say."""
+        """Yield a sentence for each notice, changes first."""
         if self.changed:
             yield f"changed since the last run: {', '.join(self.changed)}"
         yield from (notice.words for notice in self.notices)
@@ -112,14 +112,14 @@ class Report:
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
-        """Keep the digests as those of the folder's last run. Raises OSError."""
+        """Store the digests as those of the folder's last run. Raises OSError."""
         path = _kept(self.folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
 
 
 def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Return what a run with these options does that nobody is asked about.
+    """Return the report on everything that a run with these options does unasked.
 
     Settings are judged with the values of their variables, and shown with the names.
     """
@@ -161,7 +161,10 @@ def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
 
 
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
-    """Whether it is said: questions that are gone always, the rest where the project says it."""
+    """Return whether to report an effect.
+
+    Lost questions are always reported, others only if the project's settings cause them.
+    """
     if effect.setting == "general.defaultApprovalMode" and options.approval_mode is not None:
         return False
     if effect.kind is SettingKind.UNASKED:
@@ -170,7 +173,7 @@ def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> b
 
 
 def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
-    """What is said of a `.env` file: never a value, of an address the host alone."""
+    """Yield the notices about a `.env` file: never a value, and only hosts of URLs."""
     try:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)
@@ -203,11 +206,11 @@ def _notice(
     return RunNotice(setting, file, str(kind), follows, digest, own)
 
 
-# --- what the last run was told ------------------------------------------------------------------
+# --- the last run's report -----------------------------------------------------------------------
 
 
 def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:
-    """Name the settings that differ from what the last run was told."""
+    """Yield the settings that differ from the last run's report."""
     now = _digests(notices)
     for key, digest in now.items():
         if was.get(key) != digest:

@@ -1,4 +1,4 @@
-"""The tool calls of stored sessions, as the policy engine takes them.
+"""Read the tool calls of stored sessions as input for the policy engine.
 
 Sessions are read one after the other and closed again, so that memory holds one batch of calls.
 """
@@ -23,11 +23,11 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
 
 BATCH = 200
-"""Number of calls in one step at most."""
+"""Largest number of calls per step."""
 BATCH_SIZE = 4_000_000
 """Characters of arguments after which a step ends, too."""
 _UNNAMED = "subagent"
-"""Who made the calls of a subagent of which nothing says the name."""
+"""The name of a subagent whose name is unknown."""
 
 _ENDED = {
     ToolStatus.SUCCESS: CallStatus.SUCCEEDED,
@@ -40,11 +40,11 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanStep:
-    """Some calls, and how far the reading has come.
+    """Some calls, with the progress of the scan.
 
     `done` of `total` sessions have been read; `calls` belong to the next one, or are the last ones
-    of the session that made `done` grow. `problem`: why a session could not be read, or only in
-    part.
+    of the session that `done` has just counted. `problem`: why a session could not be read, or not
+    completely.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -56,10 +56,11 @@ class ScanStep:
 def recorded_calls(
     sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never
 ) -> Iterator[ScanStep]:
-    """Yield the calls of these sessions in steps; the last step of each session makes `done` grow.
+    """Yield the calls of these sessions in steps.
 
-    `cancelled` is asked between steps and within large files. A session that can't be read gives a
-    step without calls. Never raises for what a file holds.
+    The last step of each session increments `done`. `cancelled` is checked between steps and within
+    large files. An unreadable session yields a step without calls. The content of files never
+    raises.
     """
     agents: dict[str, str] = {}
     for done, session in enumerate(sessions):
@@ -72,7 +73,7 @@ def recorded_calls(
 def _steps(
     session: Summary, agents: dict[str, str], cancelled: Callable[[], bool]
 ) -> Iterator[tuple[tuple[RecordedCall, ...], Problem | None, bool]]:
-    """(calls, problem, whether these are the session's last) of one session."""
+    """Yield (calls, problem, whether these are the session's last) of one session."""
     try:
         with SessionLog(session.path) as log:
             log.refresh(cancelled=cancelled)
@@ -103,7 +104,10 @@ def _batches(calls: Iterable[tuple[RecordedCall, int]]) -> Iterator[tuple[Record
 def _recorded(
     log: SessionLog, session: Summary, agents: dict[str, str]
 ) -> Iterator[tuple[RecordedCall, int]]:
-    """Each call with the size of its arguments; `agents` learns and knows subagents' names."""
+    """Yield each call with the size of its arguments.
+
+    `agents` maps ids of subagents to their names; it is both updated and used.
+    """
     project = Path(session.project) if session.project is not None else None
     subagent = None
     if session.kind is SessionKind.SUBAGENT:
@@ -124,13 +128,16 @@ def _recorded(
 
 
 def _ended(raw: Mapping[str, Any]) -> CallStatus:
-    """How a call ended; a command with an exit code other than 0 has failed."""
+    """Return how a call ended; a command with an exit code other than 0 has failed."""
     ended = _ENDED.get(call_status(raw), CallStatus.UNKNOWN)
     return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code_of(raw) else ended
 
 
 def _size(args: Mapping[str, Any]) -> int:
-    """Characters of the arguments' texts, and one for everything else, nested however deep."""
+    """Return the characters in the arguments' texts, plus one for every other value.
+
+    Nested values count, at any depth.
+    """
     size, left = 0, list[Any](args.values())
     while left:
         value = left.pop()

@@ -1,6 +1,6 @@
-"""Why a run failed, in plain words with ways out, from what the CLI said and its exit code.
+"""Explain why a run failed, with ways out, by the CLI's messages and exit code.
 
-The words count first: many exit codes are HTTP statuses mod 256, and 1 stands for anything
+The messages come first: many exit codes are HTTP statuses mod 256, and 1 can mean anything
 (assets/gemini-cli.md#exit-codes). No way out names a command that does not exist.
 """
 
@@ -32,12 +32,12 @@ _FLAGS = ("gemtui doctor says what this Gemini CLI takes", "update Gemini CLI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a run failed: one line, and what a person can do about it, the best first."""
+    """The cause of a failed run: a headline, and ways out, the best first."""
 
     headline: str
     ways_out: tuple[str, ...] = ()
     quota: bool = False
-    """It is a quota that is used up."""
+    """Whether a quota is used up."""
 
 
 def _cause(headline: str, *ways_out: str) -> Cause:
@@ -157,21 +157,21 @@ _HTTP = {
     429: replace(_cause("Too many requests, or the quota is used up (429)", *_LATER), quota=True),
 }
 
-_HTTP_SAID = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
+_HTTP_STATUS = re.compile(r'"code":\s*([45]\d\d)\b|\bstatus:? ([45]\d\d)\b')
 _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
 
 
-def cause_of(said: str, stderr: str, code: int | None) -> Cause:
+def cause_of(message: str, stderr: str, code: int | None) -> Cause:
     """Return the cause of a failed run.
 
-    `said`: its error message. `stderr`: what it wrote there. `code`: as `Popen.returncode`, None =
+    `message`: its error message. `stderr`: its output there. `code`: as `Popen.returncode`; None =
     it was not started.
     """
-    found = _by_words(said)
+    found = _by_words(message)
     if found is None and (number := signal_of(code)):
         return _cause(f"Gemini CLI was ended from outside ({_signal(number)})", *_AGAIN)
-    found = found or (None if _http(said, None) else _by_words(stderr))
-    status = _http(said, code)
+    found = found or (None if _http(message, None) else _by_words(stderr))
+    status = _http(message, code)
     return found or _by_status(status) or _by_code(code)
 
 
@@ -180,9 +180,12 @@ def _by_words(text: str) -> Cause | None:
     return next(matches, None)
 
 
-def _http(said: str, code: int | None) -> int | None:
-    """The HTTP status behind a failure: as said, else from an exit code that can't be another."""
-    found = _HTTP_SAID.search(said)
+def _http(message: str, code: int | None) -> int | None:
+    """Return the HTTP status behind a failure.
+
+    It is in the message, or else in an exit code that can't mean anything else.
+    """
+    found = _HTTP_STATUS.search(message)
     if found:
         return int(found[1] or found[2])
     return code + 256 if code is not None and _FIRST_HTTP <= code <= _LAST_HTTP else None

@@ -1,4 +1,4 @@
-"""What a person should know of a call before answering, the most dangerous first."""
+"""Facts about a call to know before answering, the most dangerous first."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gemtui.transcript.tools import args_hold_controls, asked_path
 
 _NO_LOCK = "If gemtui's hook is killed, one call of a server's tool can run before the run is ended"
 _LONGEST_PIECE = 60
-"""Characters of the part of a command that are quoted."""
+"""Characters of a part of a command that are quoted."""
 
 
 class Caution(NamedTuple):
-    """One thing to know: a clause, and the part of the command that it is about ("" = the call).
+    """One fact about a call: a clause, and the part of the command that it concerns.
 
-    `danger`: it can do harm; else it is a fact about the call.
+    `piece`: "" = the whole call. `danger`: it can do harm; otherwise it is only information.
     """
 
     why: str
@@ -29,12 +29,12 @@ class Caution(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Both as one clause."""
+        """The part and the clause as one text."""
         return f"{self.piece}: {self.why}" if self.piece else self.why
 
 
 def cautions(request: ApprovalRequest, proposal: Proposal) -> tuple[Caution, ...]:
-    """Return what to say above a call, each thing once, dangers first."""
+    """Return the cautions to show above a call, without duplicates, dangers first."""
     found = dict.fromkeys(_all(request, proposal))
     return tuple(sorted(found, key=lambda each: not each.danger))
 

@@ -1,7 +1,7 @@
-"""How the checkpoints of a run go, in a file of its folder: the supervisor writes it, others read.
+"""The state of a run's checkpoints, in a file that the supervisor writes.
 
-It is there only where something is to be said: a first checkpoint that takes longer than a second,
-one that came too late, or a failure.
+The file exists only if there is something to report: a first checkpoint that takes longer than a
+second, one that came too late, or a failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FILE = "checkpoints.json"
 
 
 class CheckpointPhase(StrEnum):
-    """What the checkpoints of a run do."""
+    """The phases of a run's checkpoints."""
 
     FIRST = "first"
     """The first one is being taken; Gemini CLI starts after it."""
@@ -31,11 +31,11 @@ class CheckpointPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointState:
-    """How the checkpoints of a run go.
+    """The state of a run's checkpoints.
 
-    `done`, `files`: how many files were looked at, of how many that are known. `late`: Gemini CLI
-    was started before the first checkpoint was complete. `problem`: why one could not be taken, ""
-    = none failed.
+    `done`, `files`: the number of files checked, and of all known ones. `late`: Gemini CLI was
+    started before the first checkpoint was complete. `problem`: why one could not be taken; "" =
+    none failed.
     """
 
     phase: CheckpointPhase
@@ -46,11 +46,11 @@ class CheckpointState:
 
     @property
     def progress(self) -> str:
-        """Words about a first checkpoint that is being taken."""
+        """A description of the first checkpoint's progress."""
         return f"taking the first checkpoint: {self.done:,} of {self.files:,} files"
 
     def notes(self) -> list[str]:
-        """Return what a person should know of it."""
+        """Return what a person should know about the checkpoints."""
         notes = []
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
@@ -62,17 +62,17 @@ class CheckpointState:
         return notes
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the state as JSON values."""
         return asdict(self)
 
 
 def checkpoint_state(folder: RunFolder) -> CheckpointState | None:
-    """Return how the checkpoints of a run go; None where there is nothing to be said."""
+    """Return the state of a run's checkpoints; None = nothing to report."""
     with suppress(OSError, msgspec.ValidationError):
         return msgspec.convert(read_object(folder.path / _FILE), CheckpointState)
     return None
 
 
 def write_checkpoint_state(folder: RunFolder, state: CheckpointState) -> None:
-    """Say how the checkpoints of a run go. Raises OSError."""
+    """Write the state of a run's checkpoints. Raises OSError."""
     write_whole(folder.path / _FILE, [orjson.dumps(state)])

@@ -1,7 +1,7 @@
-"""Take checkpoints of a run's project: before its prompt, and after each call that may write.
+"""Take checkpoints of a run's project: before its prompt, and after writing calls.
 
-That is done in the run's supervisor, in a thread of its own, so that neither the run nor its limits
-wait for it; only the first checkpoint is waited for, before Gemini CLI is started.
+This happens in the run's supervisor, in a separate thread, so that neither the run nor its limits
+wait for it. Only the first checkpoint is waited for, before Gemini CLI is started.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
 _STEP, _SLOW = 0.05, 1.0
-"""Seconds between looks; seconds after which a first checkpoint is told of."""
+"""Seconds between checks, and until a first checkpoint is reported as slow."""
 _LONGEST = 120.0
 """Seconds that a run waits for its first checkpoint, and its end for the last one."""
 _TICK = 0.02
-"""Seconds by which times of files may lag behind the clock."""
+"""Seconds that file times may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
-"""The file that was changed when old checkpoints were removed last; seconds."""
+"""The file that is touched when old checkpoints are removed, and seconds per day."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
-    """Return the project of a folder as `open_project` takes it.
+    """Return the project of a folder as arguments for `open_project`.
 
-    The folder of its checkpoints, its real path, and folders that never count.
+    These are the folder of its checkpoints, its real path, and folders that never count.
     """
     root = resolved(cwd)
     own = (data_dir(), state_dir(), cache_dir(), config_file({}).parent, gemini_home())
@@ -65,9 +65,9 @@ def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
 
 
 def name_in(root: Path, path: str) -> bytes | None:
-    """Return the name that a file has below a project; None if it is not below it.
+    """Return the name of a file relative to the project; None if it is outside.
 
-    `path`: as a tool call has it. Links in its folders are followed.
+    `path`: as in a tool call. Links in its folders are followed.
     """
     try:
         place = root / path
@@ -79,7 +79,7 @@ def name_in(root: Path, path: str) -> bytes | None:
 
 
 def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None:
-    """Return who takes the checkpoints of a run; None where the settings say that nobody does."""
+    """Return the keeper of a run's checkpoints; None if the settings disable them."""
     try:
         config = load_config(config_file())
     except ConfigError:
@@ -110,10 +110,10 @@ class RunCheckpoints:
         self._thread: Thread | None = None
 
     def look(self) -> float:
-        """Note what the run does; return the seconds until the next look.
+        """Record the run's activity; return the seconds until the next check.
 
-        The first time, wait until the checkpoint before the prompt was taken. Raises what went
-        wrong since the last look.
+        The first time, wait until the checkpoint before the prompt was taken. Raises any error
+        since the last check.
         """
         if self._thread is None:
             self._start(Reason.PROMPT)
@@ -123,7 +123,7 @@ class RunCheckpoints:
         return _STEP
 
     def close(self) -> None:
-        """Take the last checkpoint of the run. Raises what went wrong."""
+        """Take the last checkpoint of the run. Raises any pending error."""
         if self._thread is None:
             self._start(None)
         while self._read():
@@ -166,10 +166,10 @@ class RunCheckpoints:
             self._tell(problem=str(error), phase=CheckpointPhase.READY)
             raise error
 
-    # --- what the run does ---------------------------------------------------------------------
+    # --- activity of the run -------------------------------------------------------------------
 
     def _read(self) -> bool:
-        """Return whether there was anything new."""
+        """Read new output; return whether there was any."""
         lines = self._lines.look()
         for line in lines:
             if any(kind in line for kind in _KINDS):
@@ -180,8 +180,8 @@ class RunCheckpoints:
         return bool(lines)
 
     def _look_at_prompts(self) -> None:
-        """Prompts that wait are sent in the same process by a run that asks."""
-        from gemtui.agent.steering import Steering  # which most runs don't need
+        """Check for queued prompts, which a run that asks sends in the same process."""
+        from gemtui.agent.steering import Steering  # most runs don't need it
 
         sent = sum(not each.run for each in Steering.of(self._folder).sent())
         if sent > self._sent:
@@ -233,7 +233,7 @@ class RunCheckpoints:
     # --- the thread ----------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Take checkpoints until the run has ended; the last one then."""
+        """Take checkpoints until the run has ended, and then a last one."""
         try:
             with taker_of(self._place, self._root, self._without) as (store, taker):
                 project, self._taker = Project(self._root, store, taker), taker
@@ -247,7 +247,7 @@ class RunCheckpoints:
                 self._changed.notify_all()
 
     def _take_or_fail(self, project: Project) -> bool:
-        """Take the next checkpoint once one is wanted; return whether more may come.
+        """Take the next checkpoint when one is wanted; return whether more may come.
 
         The one after a failure covers the calls of both.
         """
@@ -288,13 +288,13 @@ class RunCheckpoints:
 
 
 def prune_if_due() -> None:
-    """Remove old checkpoints if that was not done today. Raises ConfigError."""
+    """Remove old checkpoints unless that was done today. Raises ConfigError."""
     if _is_due(checkpoints_dir() / _PRUNED):
         prune_checkpoints()
 
 
 def _is_due(stamp: Path) -> bool:
-    """Whether old checkpoints were not removed today; from now on they were."""
+    """Return whether old checkpoints were not removed today, and mark today as done."""
     with suppress(OSError):
         if time.time() - stamp.stat().st_mtime < _DAY:
             return False
@@ -305,9 +305,10 @@ def _is_due(stamp: Path) -> bool:
 
 
 def _before(root: Path, name: bytes, when: float) -> Before:
-    """What a file is that a call is about to write, or UNKNOWN if it may have written it already.
+    """Return the state of a file before a call writes it.
 
-    `when`: the call began, in seconds since 1970.
+    UNKNOWN if the call may have written it already. `when`: the start of the call, in seconds since
+    1970.
     """
     path = root / os.fsdecode(name)
     try:
@@ -322,9 +323,9 @@ def _before(root: Path, name: bytes, when: float) -> Before:
 
 
 def prune_checkpoints() -> CheckpointsUsage:
-    """Remove checkpoints that are too old or too many by the settings; return what was freed.
+    """Remove checkpoints that the settings call too old or too many.
 
-    Those that a run needs that goes on stay. Raises ConfigError.
+    Returns what was freed. Those of a run that is still working stay. Raises ConfigError.
     """
     config = load_config(config_file())
 

@@ -1,6 +1,6 @@
-"""The conversation of one run with its person: what is asked, what a yes does, and the answers.
+"""The conversation of a run with its person: questions, their effects, answers.
 
-The pane, the shell and the library ask and answer by this; they only draw and read.
+The pane, the shell and the library ask and answer through it; they only draw and read.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _SERVER = "mcp_"
 
 
 class Counted(StrEnum):
-    """Whether an answer counted."""
+    """The ways in which an answer can count."""
 
     FIRST = "first"
     SECOND = "second"
-    """Somebody else had answered before; nothing came of this one."""
+    """Somebody else had answered before, so this answer had no effect."""
     NOT_KEPT = "not_kept"
-    """It counted for this run, but could not be kept for later ones."""
+    """It counted for this run, but could not be saved for later ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with what its call does; `changed`: what the person would have run instead.
+    """A question with the effect of its call.
 
-    `similar`: which calls are like it.
+    `similar`: the calls that are similar to it. `changed`: what the person would run instead.
     """
 
     question: Question
@@ -53,40 +53,43 @@ class Asked:
 
     @property
     def runs(self) -> Proposal:
-        """What a yes lets run."""
+        """The proposal that an approval would run."""
         return self.changed or self.proposal
 
     @property
     def refusal(self) -> str | None:
-        """Why a yes is not possible, a clause; None = it is."""
+        """The reason why it can't be approved, as a clause; None = it can."""
         wanted = None if self.changed is None else self.changed.arguments.get("content")
         return self.runs.refusal(wanted if isinstance(wanted, str) else None)
 
     @property
     def effect(self) -> Effect:
-        """What happens after a yes."""
+        """The effect of an approval."""
         return self.runs.effect
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """What to know of the call before answering."""
+        """Facts about the call to know before answering."""
         return cautions(self.question.request, self.runs)
 
     @property
     def has_similar(self) -> bool:
-        """Whether an answer can allow all calls like it."""
+        """Whether an answer can allow all similar calls."""
         return self.similar.rule is not None and self.changed is None
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What came of an answer. `problem`: why it could not be kept; "" = it was, or need not be."""
+    """The outcome of an answer.
+
+    `problem`: why it could not be saved; "" = it was, or need not be.
+    """
 
     counted: Counted
     problem: str = ""
 
     def __bool__(self) -> bool:
-        """Whether the answer counted."""
+        """Return whether the answer counted."""
         return self.counted is not Counted.SECOND
 
 
@@ -100,11 +103,14 @@ class Conversation:
         self.questions = Questions(gate)
 
     def look(self) -> tuple[Question, ...]:
-        """Return all questions so far, in their order."""
+        """Return all questions so far, in order."""
         return self.questions.look()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
-        """Return what the call of a question does now; `arguments`: what would run instead."""
+        """Return a question with its call's present effect.
+
+        `arguments`: the arguments to run instead; None = those of the call.
+        """
         request, changed = question.request, None
         if arguments is not None and arguments != request.arguments:
             changed = proposal_of(request, self.cwd, arguments)
@@ -112,9 +118,9 @@ class Conversation:
         return Asked(question, proposal_of(request, self.cwd), similar, changed)
 
     def change(self, asked: Asked, text: str) -> Asked:
-        """Return the question with a text of the person in place of the call's.
+        """Return the question with a text of the person's instead of the call's.
 
-        Raises ValueError, in words for the person, where just that can't be made.
+        Raises ValueError, with a message for the person, if exactly that can't be run.
         """
         found = self.asked(asked.question, asked.runs.changed(text))
         if found.changed is not None and (why := found.changed.refusal(text)) is not None:
@@ -122,28 +128,31 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return what the call does now if that is something else than `asked`; None = the same."""
+        """Return the call's present effect if it differs from `asked`; None = it doesn't."""
         changed = None if asked.changed is None else asked.changed.arguments
         now = self.asked(asked.question, changed)
         return None if now == asked else now
 
-    # --- answers: each raises OSError where it can't be written --------------------------------
+    # --- answers; each raises OSError if it can't be written -----------------------------------
 
     def allow(self, asked: Asked) -> Given:
-        """Let the call be made as it is shown. Raises ValueError where it can't be."""
+        """Approve the call as it is shown. Raises ValueError if it can't be approved."""
         if (why := asked.refusal) is not None:
             raise ValueError(why)
         arguments = None if asked.changed is None else asked.changed.arguments
         return self._give(asked, Approval.allow(arguments, shown=asked.effect.mark))
 
     def allow_similar(self, asked: Asked) -> Given:
-        """Let the call be made, and all like it in this run. Raises ValueError where none are."""
+        """Approve the call, and all similar ones in this run.
+
+        Raises ValueError if no calls are similar.
+        """
         return self._give(asked, self._all_like(asked))
 
     def always(self, asked: Asked) -> Given:
-        """Let the call be made, and all like it in all runs; kept only if the answer counted.
+        """Approve the call, and all similar ones in all runs; saved only if it counted.
 
-        Raises ValueError where none are like it.
+        Raises ValueError if no calls are similar.
         """
         given = self._give(asked, replace(self._all_like(asked), always=True))
         if given and asked.similar.rule is not None:
@@ -154,17 +163,17 @@ class Conversation:
         return given
 
     def deny(self, asked: Asked, reason: str = "") -> Given:
-        """Refuse the call; the model reads the reason."""
+        """Deny the call; the model reads the reason."""
         return self._give(asked, Approval.deny(reason))
 
     def stop(self, asked: Asked, reason: str = "") -> Given:
-        """Refuse the call, and end the run."""
+        """Deny the call, and end the run."""
         return self._give(asked, Approval.stop(reason))
 
     def revoke(self) -> Question | None:
-        """Revoke the newest answer that allows all like it, for this run and later ones.
+        """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Return its question; None where there is none. Raises PolicyError and OSError.
+        Returns its question; None if there is none. Raises PolicyError and OSError.
         """
         return self.questions.take_back()
 
@@ -183,7 +192,7 @@ class Conversation:
 def similar_to(
     request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> LikeThis:
-    """Return which calls are like this one; none where two servers may have the tool."""
+    """Return the calls that are similar; none if two servers may have the tool."""
     name = request.tool_name
     servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()
     if len(servers) > 1:
@@ -207,7 +216,7 @@ def _may_have(server: str, tool: str) -> bool:
 
 
 def _servers(environ: Mapping[str, str], cwd: Path) -> set[str]:
-    """The names of the servers in all settings and extensions."""
+    """Return the names of the servers in all settings and extensions."""
     tables = [value for _, value in CliSettings.read(environ, cwd).each("mcpServers")]
     manifests = _manifests(gemini_home(environ) / "extensions")
     tables += [each.get("mcpServers") for each in manifests]

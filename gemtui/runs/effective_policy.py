@@ -1,4 +1,4 @@
-"""The policy that is in force for a run on this machine: files in their order, and settings."""
+"""The policy in force for a run on this machine: files in order, and settings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from gemtui.policy.model.rules import Tier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectivePolicy:
-    """The policy of a run, and where it comes from.
+    """The policy of a run, and its sources.
 
-    `policy`: the rules of all files, in load order. `files`: those that exist and take part, as
-    they are named to the CLI; `admin`: those of the administrator's tier. `settings`: those that
-    were read. `problems`: settings files that can't be read, each with the way out.
+    * `policy`: the rules of all files, in load order.
+    * `files`: those that exist and take part, as named to the CLI.
+    * `admin`: those of the administrator's tier.
+    * `settings`: the settings that were read.
+    * `problems`: settings files that can't be read, each with a way out.
     """
 
     policy: Policy
@@ -48,12 +50,15 @@ def effective_policy(
 ) -> EffectivePolicy:
     """Return the policy of a run that gemtui would start with the files `policies`.
 
-    `--policy` replaces the user's own files, so gemtui names these first; `alone`: as `gemini
-    --policy` by itself has it. Without `policies` both mean a plain run. `admin`: as
-    `--admin-policy`. `settings`: a file to use instead of the machine's merged settings.
-    `workspace`: the run's folder, whose own settings count if it is trusted.
-    `include_directories`: the other folders that its tools may use. Raises OptionError for a
-    settings file that does not exist, OSError for one that can't be read or is no settings file.
+    * `alone`: as for `gemini --policy`, which replaces the user's own files; gemtui names these
+      first. No difference without `policies`.
+    * `admin`: the values of `--admin-policy`.
+    * `settings`: a file to use instead of the machine's merged settings.
+    * `workspace`: the run's folder, whose own settings count if it is trusted.
+    * `include_directories`: the other folders that its tools may use.
+
+    Raises OptionError for a settings file that does not exist, and OSError for one that can't be
+    read or is no settings file.
     """
     read = _settings(settings, workspace, environ)
     cwd = workspace or current_folder()
@@ -80,7 +85,7 @@ def effective_policy(
 
 
 def _admin_files(named: Sequence[Path]) -> list[Path]:
-    """The system's folder; where it holds none, those that are named."""
+    """Return the system's policy folder, or the named files if it has no policy."""
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]

@@ -1,4 +1,4 @@
-"""How a run stands and how it ended: the one vocabulary of it, and its words."""
+"""The states and endings of runs: one vocabulary for all parts of gemtui."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from gemtui.agent.events import DoneStatus
 
 
 class RunState(StrEnum):
-    """Whether a run goes on, and whether its supervisor does."""
+    """The states of a run, alive or not, and of its supervisor."""
 
     RUNNING = "running"
-    """Its supervisor is alive: one can attach to it."""
+    """Its supervisor is alive, so one can attach to the run."""
     ENDED = "ended"
     LOST = "lost"
-    """Its supervisor was killed before it could write how the run ended."""
+    """Its supervisor was killed before it could record how the run ended."""
     ORPHANED = "orphaned"
-    """Processes of the run go on that its supervisor could not end, or that outlived it."""
+    """Some of its processes survived the supervisor, or could not be ended."""
 
 
 class Status(StrEnum):
-    """How a run ended, in more detail than the CLI tells."""
+    """The status of an ended run, in more detail than the CLI reports."""
 
     OK = "ok"
     WARNING = "warning"
     """It succeeded, but something in it went wrong."""
     REFUSED = "refused"
-    """It succeeded, but tools were not permitted."""
+    """It succeeded, but tools were denied."""
     INCOMPLETE = "incomplete"
-    """It ended without a result: what is there may not be all."""
+    """It ended without a result, so the output may be incomplete."""
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     TURN_LIMIT = "turn_limit"
@@ -37,12 +37,12 @@ class Status(StrEnum):
 
     @property
     def words(self) -> str:
-        """The end in a few words: `done`, `timed out`."""
+        """The ending in a few words: `done`, `timed out`."""
         return _WORDS[self]
 
     @property
     def is_done(self) -> bool:
-        """Whether the last turn came to its end."""
+        """Whether the last turn was completed."""
         return self in (Status.OK, Status.WARNING, Status.REFUSED)
 
 
@@ -65,9 +65,9 @@ _OF_DONE: Mapping[DoneStatus, Status] = {
 
 
 def status_of(done: DoneStatus, *, complete: bool, timed_out: bool) -> Status:
-    """Return how a run ended of which nothing but its last event is read.
+    """Return the status of a run from its last event alone.
 
-    `complete`: it had a result. `timed_out`: a limit of time ended it.
+    `complete`: it had a result. `timed_out`: a time limit ended it.
     """
     if timed_out:
         return Status.TIMEOUT

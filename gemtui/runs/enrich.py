@@ -1,8 +1,9 @@
-"""Add to the transcript of a run that has ended what its stored session knows.
+"""Add the contents of the stored session to the transcript of an ended run.
 
 The stream has no thoughts, diffs or exit codes, only one sum of tokens, and after a dropped
 connection an answer's text twice (assets/gemini-cli.md#events). The session has all that, once.
-What the session lacks (an interrupted answer, a failed prompt, errors) is kept from the stream.
+Parts that the session lacks (an interrupted answer, a failed prompt, errors) are kept from the
+stream.
 """
 
 from __future__ import annotations
@@ -22,42 +23,42 @@ from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, Tool
 
 
 def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
-    """Return a run's transcript with everything that its session in the store `home` adds.
+    """Return a run's transcript with additions from its session in the store `home`.
 
-    Messages from the stream keep their ids and their order, so that a view stays where it is.
-    Returns `live` itself if the session, or this run in it, can't be found. Reads files: call it in
-    a worker thread.
+    Messages from the stream keep their ids and their order, so that a view keeps its position.
+    Returns `live` itself if the session, or this run in it, can't be found. Reads files, so call it
+    in a worker thread.
     """
-    told = list(live)
-    stored = stored_part(told, home, session_id) if session_id else ()
+    messages = list(live)
+    stored = stored_part(messages, home, session_id) if session_id else ()
     if not stored:
         return live
-    return Transcript.of(tuple(_woven(told, stored)), revision=live.revision + 1)
+    return Transcript.of(tuple(_woven(messages, stored)), revision=live.revision + 1)
 
 
-def stored_part(told: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
-    """Return the messages of one run in its stored session, the prompt first; () if not found.
+def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
+    """Return the messages of one run in its stored session, the prompt first.
 
-    The run is found by its tool calls, or without any by what was said: its times tell nothing,
-    since a resume gives all older records the time of the resume.
+    () if it is not found. The run is identified by its tool calls, or without any by the texts.
+    Times don't help, since a resume gives all older records the time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
         with SessionLog(path) as log:
             log.refresh()
             transcript = transcript_of(log, in_flight=False)
-            prompts = max(1, sum(message.prompt for message in told))
-            found = (part for part in _parts(transcript, prompts) if _is_of(part, told))
+            prompts = max(1, sum(message.prompt for message in live))
+            found = (part for part in _parts(transcript, prompts) if _is_of(part, live))
             first = next(found, ())
-            if not first or _asked(first) == _asked(told):
+            if not first or _asked(first) == _asked(live):
                 return first
-            return next((part for part in found if _asked(part) == _asked(told)), first)
+            return next((part for part in found if _asked(part) == _asked(live)), first)
     except (GemtuiError, OSError):
         return ()
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """The conversation from each prompt until so many have been answered, the newest first."""
+    """Yield the parts of the session with that many prompts, the newest first."""
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
         if transcript.outlines[start].prompt:
@@ -65,22 +66,22 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
             ends = [*ends[1:], start]
 
 
-def _is_of(part: Sequence[Message], told: Sequence[Message]) -> bool:
-    """Whether a stored part is what the stream told: the same calls, or else the same answer."""
-    theirs, ours = set(_ids(part)), set(_ids(told))
+def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
+    """Return whether a stored part matches the stream: same calls, or same answer."""
+    theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
-        return bool(theirs & ours) or (not theirs and _says_first(part, told))
+        return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
     texts = [text for message in part for text in _texts(message)]
-    said = "\n".join(text for message in told for text in _texts(message))
-    return bool(texts) and all(text in said for text in texts)
+    whole = "\n".join(text for message in live for text in _texts(message))
+    return bool(texts) and all(text in whole for text in texts)
 
 
-def _says_first(part: Sequence[Message], told: Sequence[Message]) -> bool:
-    """Whether a part without calls is what was stored before the first call was cut off."""
+def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
+    """Return whether a part without calls was stored before a call was cut off."""
     texts = [text for message in part for text in _texts(message)]
-    said = [text for message in told for text in _texts(message)]
+    shown = [text for message in live for text in _texts(message)]
     answered = any(message.author is Author.MODEL for message in part)
-    return answered and texts == said[: len(texts)] and _asked(part) == _asked(told)
+    return answered and texts == shown[: len(texts)] and _asked(part) == _asked(live)
 
 
 def _ids(messages: Sequence[Message]) -> Iterator[str]:
@@ -99,7 +100,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """What the person typed."""
+    """Return the text that the person typed."""
     prompts = (message for message in messages if message.prompt)
     blocks = next((message.blocks for message in prompts), ())
     return "".join(block.text for block in blocks if isinstance(block, Text)).strip()
@@ -108,15 +109,16 @@ def _asked(messages: Sequence[Message]) -> str:
 # --- weaving -----------------------------------------------------------------------------------
 
 
-def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
-    """The messages in the order of the stream, each with its stored mate's content.
+def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
+    """Yield the stream's messages in order, each with its counterpart's content.
 
-    What only the session has comes before the next mate; no call and no text is shown twice.
+    Content of the session alone comes before the next counterpart; no call and no text is shown
+    twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
     shown = _Shown()
-    for message in told:
+    for message in live:
         mate = _mate(message, left, places)
         if mate is None:
             kept = [shown.rest(message)]
@@ -129,30 +131,35 @@ def _woven(told: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 
 
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
-    """The mate's place, and before it those of messages that say nothing of their own: an answer
-    that stands before the call of an earlier one has its own mate still to come.
+    """Return the positions of the counterpart, and of silent messages before it.
+
+    Messages with other texts are left for their own counterparts: a stored answer may precede the
+    call of an earlier one.
     """
-    said = "\n".join(_texts(message))
+    whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
-    silent = (at for at in before if all(text in said for text in _texts(left[at])))
+    silent = (at for at in before if all(text in whole for text in _texts(left[at])))
     return [*silent, mate]
 
 
 class _Shown:
-    """What stored messages have brought before the stream told it."""
+    """The content of stored messages that was shown before the stream contained it."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
         self._texts: list[str] = []
 
     def add(self, stored: Sequence[Message], message: Message) -> None:
-        """These were shown in the place of `message`."""
-        said = "\n".join(_texts(message))
+        """Record that these were shown instead of `message`."""
+        text = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
-        self._texts += [t for each in stored for t in _texts(each) if t not in said]
+        self._texts += [t for each in stored for t in _texts(each) if t not in text]
 
     def rest(self, message: Message) -> Message:
-        """The message without what stands above: old CLIs store all calls in one record."""
+        """Return the message without content shown above it.
+
+        Old CLIs store all calls in one record.
+        """
         if self._calls.isdisjoint(_ids([message])) and not self._texts:
             return message
         return message_with(message, blocks=tuple(b for b in message.blocks if not self._has(b)))
@@ -168,7 +175,10 @@ class _Shown:
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
-    """Where the session has this message, among what is left: by its calls, else by its text."""
+    """Return the position of this message in the session, by its calls or its text.
+
+    `left`: the messages that are not matched yet.
+    """
     if message.prompt:
         return next((at for at in left if left[at].prompt), None)
     if message.author is not Author.MODEL:
@@ -176,12 +186,12 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
     by_call = [places[id] for id in _ids([message]) if places.get(id) in left]
     if by_call:
         return min(by_call)
-    said = "\n".join(_texts(message))
+    whole = "\n".join(_texts(message))
     for at, stored in left.items():
         if any(_calls(stored)):
             return None
         texts = list(_texts(stored))
-        if texts and all(text in said for text in texts):
+        if texts and all(text in whole for text in texts):
             return at
     return _silent_mate(message, left, places)
 
@@ -189,7 +199,10 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """The next stored answer, where it and this one say nothing: its calls were cut off."""
+    """Return the place of the next stored answer if neither it nor this one has text.
+
+    The calls of such an answer were cut off.
+    """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
         return None
@@ -198,21 +211,21 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """The last of `stored` in the place of the told one, with what only the stream knew.
+    """Return the last of `stored` instead of the stream's message, completed by it.
 
-    The others come right before it. The told text is kept where none of them has it.
+    The others come right before it. The stream's text is kept if none of them has it.
     """
     mate = stored[-1]
-    told = {call.id: call for call in _calls(message)}
+    calls = {call.id: call for call in _calls(message)}
     blocks = [
-        _call(block, told.get(block.id)) if isinstance(block, ToolCall) else block
+        _call(block, calls.get(block.id)) if isinstance(block, ToolCall) else block
         for block in mate.blocks
     ]
     if not message.prompt:
-        said = "\n".join(_texts(message))
-        if not any(text in said for each in stored for text in _texts(each)):
+        whole = "\n".join(_texts(message))
+        if not any(text in whole for each in stored for text in _texts(each)):
             blocks = [*(b for b in message.blocks if isinstance(b, Text)), *blocks]
-        blocks += [call for call in told.values() if call.id not in known]
+        blocks += [call for call in calls.values() if call.id not in known]
     return message_with(
         mate,
         id=message.id,
@@ -221,19 +234,20 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     )
 
 
-def _call(stored: ToolCall, told: ToolCall | None) -> ToolCall:
-    """The stored call with the time that the stream measured; an end that nobody stored stays.
+def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
+    """Return the stored call with the stream's duration, and its ending if needed.
 
-    Whether a tool is hidden or does not exist is known by the run's policy, as the stream tells it.
+    The stream's status decides whether a tool is hidden or does not exist, because that depends on
+    the run's policy.
     """
-    if told is None:
+    if live is None:
         return stored
     unsure = stored.status is ToolStatus.UNCONFIRMED
-    judged = {told.status, stored.status} == {ToolStatus.DENIED, ToolStatus.ERROR}
+    judged = {live.status, stored.status} == {ToolStatus.DENIED, ToolStatus.ERROR}
     return replace(
         stored,
-        status=told.status if unsure or judged else stored.status,
-        output=stored.output if stored.output is not None or stored.error else told.output,
-        display=stored.display or told.display,
-        duration=told.duration or stored.duration,
+        status=live.status if unsure or judged else stored.status,
+        output=stored.output if stored.output is not None or stored.error else live.output,
+        display=stored.display or live.display,
+        duration=live.duration or stored.duration,
     )

@@ -1,4 +1,4 @@
-"""What became of the files of a run: by its calls, by what was seen, by the disk before and now.
+"""Track the files of a run by its calls, by observation, and by the disk.
 
 The rule is in assets/architecture.md#the-files-of-a-run.
 """
@@ -50,18 +50,18 @@ CONFIRMED = "no result, but the disk has it"
 NOT_MADE = "the last write was not made"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""Seconds by which a file's change may lie before its command was heard of."""
+"""Seconds by which a file's change may precede the report of its command."""
 
 Span = tuple[float, float]
-"""When a shell command went on: seconds since the epoch, infinite where it still does."""
+"""The time span of a shell command: seconds since the epoch, infinite if running."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
-    """What a file was and what it is.
+    """The difference between a file's former and present content.
 
-    `diff`: None = not known, and then `text` is what it holds now, as far as that can be shown.
-    `why`: what there is to say about it.
+    `diff`: None = unknown; `text` is then the present content, as far as it can be shown. `why`: a
+    remark about it.
     """
 
     diff: DiffDisplay | None = None
@@ -72,7 +72,7 @@ class FileStates:
 class FileTracker:
     """Follows the files of one run in the folder `root`. Its methods read the disk.
 
-    `ended`: when a past run had ended: what the disk holds now need not be its work.
+    `ended`: when a past run ended; the present content of the disk need not be its work.
     """
 
     def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
@@ -81,12 +81,12 @@ class FileTracker:
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
 
     def look_before(self, began: int) -> None:
-        """Look at the folder while the run begins; `began` as `FolderState` takes it."""
+        """Record the folder as the run begins; `began`: as for `FolderState`."""
         if not too_large(self._root):
             self._before = FolderState(self._root, began)
 
     def look_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
-        """Return what was seen, and what else has changed since the run began, `MOST` of it."""
+        """Return the observed changes, and up to `MOST` others since the run began."""
         if self._before is None:
             return seen
         wanted = OwnFiles(self._root)
@@ -100,10 +100,10 @@ class FileTracker:
         seen: Mapping[Path, float] | None = None,
         shells: Sequence[Span] = (),
     ) -> tuple[FileWrite, ...]:
-        """Return what became of each file: first those that calls were to write, in their order.
+        """Return a row for each file, starting with those that calls were to write.
 
         `seen`: when other files were changed, as `seen_files` yields it. `shells`: when shell
-        commands of the run went on.
+        commands of the run were running.
         """
         times = dict(seen or {})
         rows = [
@@ -114,7 +114,7 @@ class FileTracker:
         return tuple(rows)
 
     def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
-        """Return what a file was before the run and is now; of a past run, what its calls tell."""
+        """Return a file's change from before the run until now; for past runs, by calls."""
         done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
         before = self._text_before(path, done)
         if self._ended is not None and done:
@@ -134,7 +134,7 @@ class FileTracker:
     # --- one row -------------------------------------------------------------------------------
 
     def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
-        """The calls that were to write each file, whichever name of the folder they used."""
+        """Return the calls that were to write each file, under any name of the folder."""
         found: dict[Path, list[ToolCall]] = {}
         real = resolved(self._root)
         for name, tries in writing_calls(calls, self._root, find=self._file_of).items():
@@ -144,7 +144,7 @@ class FileTracker:
         return found
 
     def _file_of(self, asked: str) -> str:
-        """The file that the CLI writes for a path that a call asks for."""
+        """Return the file that the CLI writes for the path in a call."""
         with suppress(OSError, ValueError):
             return tool_path(asked, str(self._root))
         return asked
@@ -152,7 +152,7 @@ class FileTracker:
     def _written(
         self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
     ) -> FileWrite:
-        """The row of a file that calls were to write."""
+        """Return the row of a file that calls were to write."""
         settled = [self._settled(call, path) for call in calls]
         row = write_of(path, settled)
         if row.written is WriteStatus.YES and self._ended is None:
@@ -165,7 +165,7 @@ class FileTracker:
         return replace(row, note=", ".join(filter(None, (row.note, note))))
 
     def _settled(self, call: ToolCall, path: Path) -> ToolCall:
-        """A call of which no result came, as a success or an error where the disk tells."""
+        """Return a call without a result as success or error, if the disk shows which."""
         if call.status not in UNCONFIRMED:
             return call
         untouched = self._before is not None and self._before.untouched(path)
@@ -178,7 +178,7 @@ class FileTracker:
         return call_with(call, status=ToolStatus.SUCCESS, display=change)
 
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
-        """The row of a file that something else has changed; None where nothing became of it."""
+        """Return the row of a file that something else changed; None if it is unchanged."""
         before = self._before
         if before is not None and (before.was_folder(path) or before.untouched(path)):
             return None
@@ -195,7 +195,7 @@ class FileTracker:
         at: float | None,
         shells: Sequence[Span],
     ) -> FileWrite:
-        """The row as the disk has it now."""
+        """Return the row with the file's present state."""
         path = Path(row.path)
         existed = self._existed(path)
         if existed is None and row.letter is not Letter.UNKNOWN:
@@ -213,7 +213,7 @@ class FileTracker:
     def _compared(
         self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
     ) -> FileWrite:
-        """The row of a file that is there."""
+        """Return the row of a file that exists."""
         path = Path(row.path)
         if existed is not None:
             row = replace(row, letter=Letter.MODIFIED if existed else Letter.CREATED)
@@ -226,7 +226,7 @@ class FileTracker:
         return replace(row, added=diff.added, removed=diff.removed, net=True, note=same)
 
     def _gone(self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]) -> FileWrite:
-        """The row of a file that is not there any more."""
+        """Return the row of a file that no longer exists."""
         if existed is None:
             return replace(row, letter=Letter.UNKNOWN, added=None, removed=None, note=GONE)
         if not existed:
@@ -237,13 +237,13 @@ class FileTracker:
         removed = None if before is None else content_diff("", before, "").removed
         return replace(row, letter=Letter.DELETED, added=0, removed=removed, net=True, note="")
 
-    # --- what was ------------------------------------------------------------------------------
+    # --- the former state ----------------------------------------------------------------------
 
     def _existed(self, path: Path) -> bool | None:
         return None if self._before is None else self._before.existed(path)
 
     def _text_before(self, path: Path, calls: Sequence[ToolCall]) -> str | None:
-        """What a file held before the run, else before the first call that wrote it."""
+        """Return a file's content before the run, or before the first call that wrote it."""
         if self._existed(path) is False:
             return ""
         content = None if self._before is None else self._before.content(path)
@@ -253,7 +253,7 @@ class FileTracker:
 
 
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
-    """What the calls of a past run tell: the disk may have changed since."""
+    """Return the change that a past run's calls show; the disk may have changed since."""
     after, last = text_after(done), done[-1].display
     if before is not None and after is not None:
         return FileStates(diff=content_diff(str(path), before, after))
@@ -274,7 +274,7 @@ def _succeeded(call: ToolCall) -> bool:
 
 
 def _settling(call: ToolCall, settled: ToolCall) -> str:
-    """What there is to say of a written file's last call, if no result of it came."""
+    """Return the remark for a written file whose last call has no result."""
     if call.status not in UNCONFIRMED:
         return ""
     if settled is call:
@@ -283,13 +283,13 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Who made a change at one of these times."""
+    """Return who made a change at one of these times."""
     by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
     return Doer.SHELL if by_shell else Doer.SEEN
 
 
 def _facts(path: Path) -> os.stat_result | None:
-    """What is known of a file; None if there is none, or a folder."""
+    """Return the `lstat` result of a file; None if there is none, or a folder."""
     try:
         facts = path.lstat()
     except (OSError, ValueError):
@@ -298,7 +298,7 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _text(path: Path) -> str | None:
-    """What a regular file holds, if that is text and not too much."""
+    """Return the content of a regular file if it is text and not too large."""
     facts = _facts(path)
     if facts is None or not S_ISREG(facts.st_mode):
         return None
@@ -316,7 +316,7 @@ def _decoded(content: bytes) -> str | None:
 
 
 def _unread(path: Path) -> str:
-    """Why the contents of a file are not looked at; "" if they could be."""
+    """Return why a file's content is not read; "" if it could be."""
     facts = _facts(path)
     if facts is None:
         return GONE
@@ -328,9 +328,9 @@ def _unread(path: Path) -> str:
 
 
 def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
-    """Return the rows of a run that has ended; None for one that goes on, or that can't be read.
+    """Return the files of an ended run; None if it is running or unreadable.
 
-    `home`: the store in which its session is. Reads all output of the run.
+    `home`: the store that contains its session. Reads all output of the run.
     """
     request = run.folder.request()
     if request is None or run.state is RunState.RUNNING:

@@ -1,7 +1,7 @@
-"""What a run's folder held before the run: which files, and what was in them where that is cheap.
+"""Record a run's folder before the run: its files, and contents that are cheap.
 
-It is looked at while the run starts, or later. So each answer rests on times of the file system:
-where something has changed since the run began, what was before is not known.
+The folder is read while the run starts, or later. So each answer depends on the file system's
+times: for anything that changed after the run began, the former state is unknown.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from gemtui.files import SMALL, read_small
 from gemtui.runs.git import ask_git
 
 _MOST, _SECONDS = 20_000, 2.0
-"""What is listed: number of entries, and for how long."""
+"""Limits of the listing: number of entries, and seconds."""
 _LARGEST_COPY, _COPIES = 256_000, 8_000_000
-"""Bytes of a file, and of all files, that are kept in memory, since git does not have them."""
+"""Bytes of one file, and of all, to keep in memory if git does not have them."""
 _LARGEST_INDEX = 16_000_000
 _32_BITS = 0xFFFF_FFFF
 _INDEXED = re.compile(
@@ -48,7 +48,8 @@ _UNLISTED = _Facts(regular=False, inode=0, size=0, modified=0, changed=0)
 class FolderState:
     """The files of a folder, as they were before a run.
 
-    `began`: when the run was asked for, in nanoseconds since the epoch. Making one reads the disk.
+    `began`: when the run was requested, in nanoseconds since the epoch. Creating one reads the
+    disk.
     """
 
     def __init__(self, folder: Path, began: int) -> None:
@@ -58,18 +59,18 @@ class FolderState:
         self._contents: dict[str, bytes | None] = dict(self._copies())
 
     def existed(self, path: Path) -> bool | None:
-        """Return whether there was a file; None = unknown."""
+        """Return whether a file existed; None = unknown."""
         if (facts := self._files.get(str(path))) is not None:
             return True if self._is_old(facts) else None
         folder = self._folder_of(path)
         return False if folder is not None and self._is_old(folder) else None
 
     def was_folder(self, path: Path) -> bool:
-        """Return whether it was a folder."""
+        """Return whether the path was a folder."""
         return str(path) in self._folders
 
     def content(self, path: Path) -> bytes | None:
-        """Return what a file held; None = unknown. Reads the disk."""
+        """Return a file's former content; None = unknown. Reads the disk."""
         name = str(path)
         if name not in self._contents and (blob := self._blobs.get(name)) is not None:
             found = ask_git(self._folder, "cat-file", "blob", blob, most=SMALL)
@@ -78,12 +79,12 @@ class FolderState:
         return self._contents.get(name)
 
     def untouched(self, path: Path) -> bool:
-        """Return whether a file is the very same that it was. Reads the disk."""
+        """Return whether a file is completely unchanged. Reads the disk."""
         facts = self._files.get(str(path))
         return facts is not None and self._is_old(facts) and facts == _facts(str(path))
 
     def changed(self) -> Iterator[Path]:
-        """Yield the files that are not as they were: changed, new or gone. Reads the disk."""
+        """Yield the files that were changed, created or deleted. Reads the disk."""
         files, _ = _listed(self._folder)
         for name, facts in files.items():
             known = name in self._files or self._folder_of(Path(name)) is not None
@@ -97,7 +98,7 @@ class FolderState:
         return facts.changed < self._began
 
     def _folder_of(self, path: Path) -> _Facts | None:
-        """The nearest thing above that was listed; None below an unlisted folder, or by a link."""
+        """Return the nearest listed entry above; None below unlisted folders and links."""
         for place in path.parents:
             facts = self._files.get(str(place)) or self._folders.get(str(place))
             if facts is not None:
@@ -105,9 +106,9 @@ class FolderState:
         return None
 
     def _find_blobs(self) -> Iterator[tuple[str, str]]:
-        """Where git has files' contents: those that are as its index says, by time and size.
+        """Yield files whose contents git has: unchanged since its index, by time and size.
 
-        What git changes on the way into a folder, such as ends of lines, changes the size.
+        Conversions by git, such as of line ends, change the size.
         """
         listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):
@@ -117,7 +118,7 @@ class FolderState:
                 yield name, entry["blob"].decode()
 
     def _copies(self) -> Iterator[tuple[str, bytes]]:
-        """The contents of small files that git does not have, as long as there is room and time."""
+        """Yield the contents of small files that git does not have, within the limits."""
         room, until = _COPIES, time.monotonic() + _SECONDS
         for name, facts in self._files.items():
             hidden = name.rpartition("/")[2].startswith(".")
@@ -133,10 +134,10 @@ class FolderState:
 
 
 def _listed(root: Path) -> tuple[dict[str, _Facts], dict[str, _Facts]]:
-    """What a folder holds, and the folders that were listed for it, the nearest first.
+    """Return a folder's files, and the folders that were listed, the nearest first.
 
-    Hidden folders and those of package managers are not listed, nor what there is no time for; such
-    folders stand among the files.
+    Hidden folders, those of package managers, and those beyond the time limit are not listed; they
+    are among the files instead.
     """
     files: dict[str, _Facts] = {}
     folders: dict[str, _Facts] = {}
@@ -181,7 +182,7 @@ def _facts(name: str) -> _Facts | None:
 
 
 def _same(facts: _Facts, entry: re.Match[bytes]) -> bool:
-    """Whether a file is as git's index says, which knows 32 bits of its number."""
+    """Return whether a file matches git's index, which stores 32 bits of its inode."""
     second, nano = map(int, entry["time"].split(b":"))
-    said = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)
-    return facts.regular and said == (facts.inode & _32_BITS, facts.size, facts.modified)
+    indexed = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)
+    return facts.regular and indexed == (facts.inode & _32_BITS, facts.size, facts.modified)

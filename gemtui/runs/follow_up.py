@@ -1,8 +1,8 @@
-"""Prompts that wait behind a run that has ended: each begins a run that goes on with its session.
+"""Send the queued prompts of a run that has ended; each begins a follow-up run.
 
-A prompt is taken by renaming its file to the id of the run that is to begin with it, before that
-run begins. So it is sent at most once, and where a process is killed in the midst, the run's folder
-tells whether it was sent; else it waits again. Of several gemtui one sends: who holds the lock.
+A prompt is claimed by renaming its file to the id of the new run before that run begins. So it is
+sent at most once. If a process is killed in between, the new run's folder shows whether it was
+sent; otherwise it returns to the queue. Of several gemtui, the one that holds the lock sends.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
 STEP = 0.1
-"""Seconds between two looks whether another gemtui still sends."""
+"""Seconds between two checks whether another gemtui is still sending."""
 PATIENCE = 10.0
-"""Seconds for which it may."""
+"""Seconds to wait for another gemtui to finish sending."""
 
 T = TypeVar("T")
 Begin = Callable[[str, str], Awaitable[T | None]]
@@ -29,11 +29,11 @@ Begin = Callable[[str, str], Awaitable[T | None]]
 
 
 async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = None) -> T | None:
-    """Begin a run with what waits behind one that has ended; the rest waits behind the new one.
+    """Begin a run with a queued prompt of an ended one, and move the queue to it.
 
-    `prompt`: the id of the prompt to send, None = the next one. Returns what `begin` does; None:
-    nothing waits, it did not begin, or another gemtui is sending. Raises OSError, and what `begin`
-    raises. Where nothing began all waits as before.
+    `prompt`: the id of the prompt to send; None = the next one. Returns the result of `begin`; None
+    if the queue is empty, the run did not begin, or another gemtui is sending. Raises OSError, and
+    the errors of `begin`. If no run began, the queue is unchanged.
     """
     steering = Steering.of(run)
     if not await asyncio.to_thread(steering.undelivered):
@@ -57,16 +57,16 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
         if begun is None:
             await asyncio.to_thread(steering.give_back, id)
             return None
-        with suppress(OSError):  # it has begun, which is found out again
+        with suppress(OSError):  # the start is detected again later
             await asyncio.to_thread(steering.confirm, id)
             await asyncio.to_thread(_settle, run)
         return begun
 
 
 def queue_again(run: RunFolder, prompt: str) -> None:
-    """Have a prompt wait behind a run that broke off, before all others; once. Raises OSError.
+    """Put a prompt back at the front of an interrupted run's queue, once.
 
-    Nothing is done while somebody is sending what waits.
+    Does nothing while another process is sending the queue. Raises OSError.
     """
     steering = Steering.of(run)
     with steering.sending() as alone:
@@ -88,9 +88,9 @@ async def _alone(steering: Steering, stack: ExitStack) -> bool:
 
 
 def settle(run: RunFolder) -> None:
-    """Put right what waits behind a run that has ended, unless somebody is sending it.
+    """Repair the queue of a run that has ended, unless a process is sending it.
 
-    What was said to it in its midst and did not arrive waits as prompts. Raises OSError.
+    Undelivered messages become prompts. Raises OSError.
     """
     steering = Steering.of(run)
     if not steering.undelivered():
@@ -114,7 +114,7 @@ def _settle(run: RunFolder) -> None:
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
-    """Return the last of the runs that began with what waited behind this one; None = no run."""
+    """Return the last run in the chain of follow-up runs; None = there is none."""
     seen, last = {run.id}, None
     while (following := _following(last or run)) is not None and following.id not in seen:
         seen.add(following.id)
@@ -129,9 +129,9 @@ def _following(run: RunFolder) -> RunFolder | None:
 
 
 def hand_on(run: RunFolder, to: RunFolder) -> None:
-    """Have what waits behind a run that has ended wait behind the one that goes on. Raises OSError.
+    """Move the queue of an ended run to the run that continues it.
 
-    Nothing is done while somebody is sending it.
+    Does nothing while a process is sending it. Raises OSError.
     """
     steering = Steering.of(run)
     if not steering.undelivered():

@@ -1,8 +1,8 @@
 """Fork a chat: a new session with the past of another one, up to a prompt.
 
-The fork is a file in the CLI's store like any other session's, which the CLI lists and resumes;
-what a resume leaves behind is settled as for every session (`session_keeper.py`). The original is
-only read.
+The fork is a file in the CLI's store like any other session's, which the CLI lists and resumes; the
+traces of a resume are cleaned up as for every session (`session_keeper.py`). The original is only
+read.
 """
 
 from __future__ import annotations
@@ -38,10 +38,12 @@ Record = Mapping[str, Any]
 class Fork:
     """A new chat.
 
-    `session_id`: for `AgentOptions(resume=…)`; None = the past is empty, and a chat without
-    `resume` is the same. `path`: its file, None likewise. `before`: the prompt before which it was
-    cut, 1 = the first. `prompt`: the text of that prompt, to be edited and sent; None = nothing was
-    cut. `project`: the folder in which it can be resumed; None = unknown.
+    * `session_id`: for `AgentOptions(resume=…)`; None = the past is empty, and a chat without
+      `resume` is equivalent.
+    * `path`: its file; None likewise.
+    * `before`: the prompt before which it was cut; 1 = the first.
+    * `prompt`: the text of that prompt, to be edited and sent; None = nothing was cut.
+    * `project`: the folder in which it can be resumed; None = unknown.
     """
 
     session_id: str | None
@@ -52,16 +54,16 @@ class Fork:
 
 
 def fork_session(session: Summary, home: Path, *, before: int | None = None) -> Fork:
-    """Make a new session of what a stored one said before a prompt.
+    """Create a session from the part of a stored one that precedes a prompt.
 
-    `session`: one in the store below `home`, or kept in the vault. `before`: the number of a
-    prompt in the conversation as it is now, 1 = the first; one more than there are, or None, keeps
-    all. What of the past the CLI could not resume makes no session: `session_id` is None then.
-    Token counts are left out of the new session, and counts over sessions leave out what is older
-    than it: the original has both.
+    `session`: one in the store below `home`, or archived in the vault. `before`: the number of a
+    prompt in the present conversation, 1 = the first; one more than there are, or None, keeps
+    everything. A past that the CLI could not resume becomes no session: `session_id` is None. The
+    new session has no token counts, and statistics exclude its older part, because the original has
+    both.
 
-    Raises ForkFailed if there is no such prompt, or no project where the CLI would look for the
-    new session; NotASession, SessionTooLarge, OSError.
+    Raises ForkFailed if there is no such prompt, or no project where the CLI would look for the new
+    session; NotASession, SessionTooLarge, OSError.
     """
     with SessionLog(session.path) as log:
         log.refresh()
@@ -139,10 +141,10 @@ def _written(
 def _records(
     log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
 ) -> Iterator[Record]:
-    """The records of a past, each result once.
+    """Yield the records of a past, with each result once.
 
-    Calls that were made later and hang on an earlier answer are left out, and so are records that
-    repeat results: the CLI would send these to the model twice (assets/gemini-cli.md#ghosts).
+    Later calls that are attached to an earlier answer are left out, and so are records that repeat
+    results: the CLI would send these to the model twice (assets/gemini-cli.md#ghosts).
     """
     given: set[str] = set()
     for entry, record in whole_records(log, past):
@@ -167,7 +169,10 @@ def _is_later(call: Record, until: datetime) -> bool:
 
 
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
-    """The form of the original: a CLI of its age can read that, and later ones can."""
+    """Yield the file's pieces in the format of the original.
+
+    A CLI of its age can read that, and so can later ones.
+    """
     if format == "json":
         head = encode(header).removesuffix(b"}") + b',"messages":'
         yield from encode_array(records, head=head, tail=b"}\n")
@@ -177,13 +182,13 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
         yield encode(record) + b"\n"
 
 
-# --- where it belongs ----------------------------------------------------------------------------
+# --- location ------------------------------------------------------------------------------------
 
 
 def _chats(session: Summary, home: Path) -> Path:
-    """The folder in which the CLI looks for sessions of the project.
+    """Return the folder in which the CLI looks for sessions of the project.
 
-    Since 0.29 that is the one that the registry names; old sessions may be in another one
+    Since 0.29 it is the one that the registry names; old sessions may be in another one
     (assets/gemini-cli.md#places).
     """
     slug = (registered(home / "projects.json") or {}).get(session.project or "", "")
@@ -207,9 +212,9 @@ def _project_hash(session: Summary) -> str:
 
 
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
-    """An id, and the name of its file, of which no file there has the first letters.
+    """Return an id and a file name, with first letters that no other file has.
 
-    The CLI removes all files with them at once (assets/gemini-cli.md#clean-up).
+    The CLI removes all files with the same first letters at once (assets/gemini-cli.md#clean-up).
     """
     taken = {path.stem[-8:] for path in chats.iterdir()}
     while (id := str(uuid4()))[:8] in taken:

@@ -1,8 +1,8 @@
-"""The gate of one run: a person has the last word before a tool call.
+"""The gate of one run, where a person decides before a tool call is made.
 
-It works in the run's supervisor. The hooks of the CLI ask it at a socket, each in a thread; what a
-person has to decide stands in the run's folder until somebody answers there. Whatever goes wrong
-here refuses the call (`gemtui/runs/gate_policy.py` says why that holds).
+It works in the run's supervisor. The CLI's hooks connect to it at a socket, each in a thread.
+Questions for a person are in the run's folder until somebody answers them there. Any failure here
+denies the call; `gemtui/runs/gate_policy.py` explains why that is reliable.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
 FRESH = 10.0
-"""Seconds after its last sign for which somebody counts as there."""
+"""Seconds after the last sign of presence for which somebody counts as present."""
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
@@ -91,7 +91,7 @@ _GO_ON: Answer = {}
 class Gate:
     """Decides on the calls of one run, from `open` to `close`.
 
-    `clock`: seconds since 1970.
+    `clock`: returns seconds since 1970.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Gate:
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
         self._let: Counter[CallKey] = Counter()
-        """Calls that were let through and have no result yet: tool, arguments."""
+        """The allowed calls without a result yet, by tool and arguments."""
         self._wrong: str | None = None
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
@@ -116,7 +116,7 @@ class Gate:
         self._came, self._session = False, ""
         self._asked = 0
         self._early: set[int] = set()
-        """Questions whose answers were there before them."""
+        """Questions that already had an answer when they were asked."""
         self._waiting = 0
         self._commands = UserCommands.of(folder)
         self._telling: list[subprocess.Popen[bytes]] = []
@@ -124,7 +124,7 @@ class Gate:
         self._closed = threading.Event()
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Make ready before the CLI starts; return the variables that lead its hooks here.
+        """Prepare before the CLI starts; return the variables that direct its hooks here.
 
         `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
@@ -139,17 +139,17 @@ class Gate:
 
     @property
     def waiting(self) -> bool:
-        """Whether a person is being asked: that time is none of the run's."""
+        """Whether a person is being asked; that time does not count towards limits."""
         with self._lock:
             return self._waiting > 0
 
     @property
     def stopped(self) -> bool:
-        """Whether a person has answered that the run is to end."""
+        """Whether a person's answer was to end the run."""
         return self._stopped
 
     def problem(self) -> str | None:
-        """Return why all processes of the run must be killed at once; None = they need not."""
+        """Return why all processes of the run must be killed at once; None = no need."""
         with self._lock:
             self._calls.look()
             if self._calls.began and not self._came:
@@ -163,9 +163,9 @@ class Gate:
         return None if hooks_start else MOVED
 
     def close(self) -> None:
-        """Refuse what is still asked, and compare what was written last.
+        """Deny all open questions, and compare the last written files.
 
-        Raises OSError if that can't be written down.
+        Raises OSError if the results can't be recorded.
         """
         self._closed.set()
         if self._server is not None:
@@ -179,7 +179,7 @@ class Gate:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
-        """What the hook says to the CLI; whatever can't be decided is refused."""
+        """Return the hook's response to the CLI; undecidable calls are denied."""
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
             self._opened(event)
@@ -191,13 +191,13 @@ class Gate:
                 if self._wrong is not None:
                     return {"continue": False, "stopReason": self._wrong}
             return self._steer(kind, event)
-        except Exception as error:  # whatever it is: the call is not allowed
+        except Exception as error:  # an error of any kind must not allow the call
             with suppress(OSError):
                 traceback.print_exception(error)
             return _refusal(_trouble(error)) if kind == "BeforeTool" else _GO_ON
 
     def _opened(self, event: Mapping[str, Any]) -> None:
-        """The sign of life: the CLI has read the rules, which hold the seal."""
+        """Handle the sign of life: the CLI has read the rules, which contain the seal."""
         self._came = True
         self._session = self._session or string(event.get("session_id"))
         self._remove_rules()
@@ -235,7 +235,7 @@ class Gate:
     def _call_of(
         self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
     ) -> ApprovalRequest:
-        """A call that a hook tells of, with what it does."""
+        """Return the call that a hook reports, with its effect."""
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
@@ -268,16 +268,19 @@ class Gate:
     def _effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
     ) -> Effect | None:
-        """What a call does; None = it writes a plan, which nobody is asked about."""
+        """Return the effect of a call; None = it writes a plan, which needs no question."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
-        """Whether a session tells that a command of this one has started."""
+        """Return whether a session is one that a command of this run has started."""
         return self._session not in ("", string(event.get("session_id")))
 
     def _judge(self, call: ApprovalRequest) -> Judgement:
-        """What is to be done with a call; where several sub-agents may make it, the strictest."""
+        """Return the judgement of a call.
+
+        If several subagents may be making it, the strictest one counts.
+        """
         with self._lock:
             agents = self._calls.agents if call.subagent else frozenset()
         calls = [Call(call.tool_name, call.arguments, each or None) for each in agents or ("",)]
@@ -285,9 +288,9 @@ class Gate:
         return max(judged, key=lambda judgement: judgement.way)
 
     def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
-        """The rule by which a person has allowed calls like this one before; None = they did not.
+        """Return the rule of an earlier answer that allows similar calls; None = none.
 
-        A rule about a file is one about the real file.
+        A rule about a file applies to the real file.
         """
         arguments, does = call.arguments, call.effect
         if does is not None and does.kind is EffectKind.FILE:
@@ -299,7 +302,7 @@ class Gate:
             return self._granted.allows(Call(call.tool_name, arguments))
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
-        """Write down that a rule of the user's own let a call be made. Raises OSError."""
+        """Record that a rule of the user's let a call run unasked. Raises OSError."""
         if not rule:
             return
         with self._lock:
@@ -316,7 +319,7 @@ class Gate:
         self._files.lets_pass(number, passed)
 
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
-        """A call that is made as it is here, whatever another hook says of it."""
+        """Return the response that makes a call exactly as it is, despite other hooks."""
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
         self._lets(tool, arguments)
@@ -327,7 +330,7 @@ class Gate:
             self._let[_key(tool, arguments)] += 1
 
     def _was_made(self, event: Mapping[str, Any]) -> None:
-        """A call has a result: what needed an answer must have been made as that said."""
+        """Check that a call with a result was made as the answer to it allowed."""
         tool, made = string(event.get("tool_name")), event.get("tool_input")
         if not isinstance(made, dict):
             return
@@ -346,17 +349,17 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Write down that another hook changed a call after it had passed here."""
+        """Record that another hook changed a call after it had passed the gate."""
         self._hooked += 1
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
-        with suppress(OSError):  # whether the run goes on is decided without it
+        with suppress(OSError):  # does not affect whether the run continues
             self._files.was_hooked(self._hooked, call)
 
-    # --- what a person says meanwhile ------------------------------------------------------------
+    # --- messages and prompts --------------------------------------------------------------------
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
-        """Nothing for a session that a command of this one has started."""
+        """Pass on what the person sent; nothing for a session that a command started."""
         if self._is_nested(event):
             return _GO_ON
         if kind == "AfterTool":
@@ -365,7 +368,7 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> Answer:
-        """What was said since the last call, for the agent that the person talks to."""
+        """Return the messages since the last call, for the main agent."""
         with self._lock:
             self._calls.look()
             if self._calls.agents and tool != AGENT:
@@ -405,7 +408,7 @@ class Gate:
             call = asked
 
     def _put(self, call: ApprovalRequest) -> int:
-        """Write the next question down, for which somebody then waits; return its number.
+        """Write the next question, which then waits for an answer; return its number.
 
         Raises OSError.
         """
@@ -419,9 +422,9 @@ class Gate:
         return number
 
     def _wait(self, number: int, call: ApprovalRequest, gone: IsGone) -> Approval | Rule | None:
-        """The answer, as long as it may take; None = nobody waits for it any more.
+        """Wait for the answer, however long it takes; None = it is no longer needed.
 
-        A yes to all like another call that waits is one to this, where it is like that: its rule.
+        If a similar call is answered with “allow similar” meanwhile, its rule is returned.
         """
         if number in self._early:
             return Approval.deny(EARLY)
@@ -444,7 +447,7 @@ class Gate:
         return None
 
     def _tell_user(self, number: int) -> None:
-        """Have the user's own program told of a question; it waits on where that fails."""
+        """Start the user's notification command; the question waits even if that fails."""
         try:
             self._telling.append(start(self._folder, ON_ASK, self._commands.on_ask, number))
         except OSError as error:
@@ -464,7 +467,10 @@ class Gate:
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
-        """Make a call that waited, whatever it changes by now: all like it are allowed."""
+        """Make a call that waited and that an “allow similar” answer now covers.
+
+        It does not matter whether its effect has changed.
+        """
         now = self._again(call, call.arguments)
         if (why := self._why_not(now)) is not None:
             self._settle(number, Consent.DENIED, reason=why)
@@ -477,9 +483,9 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> Answer | ApprovalRequest:
-        """Make a call that a person allowed, or return the question that has to be asked anew.
+        """Make a call that a person allowed, or return the question to ask again.
 
-        `folder`: where the command's folder led when it was asked.
+        `folder`: where the command's folder led at the time of the question.
         """
         arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
         changed = arguments != call.arguments
@@ -516,13 +522,13 @@ class Gate:
         return let
 
     def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
-        """The call with these arguments, and what it does now."""
+        """Return the call with these arguments and its present effect."""
         assert call.context is not None
         does = self._effect(call.tool_name, arguments, call.context)
         return replace(call, arguments=arguments, effect=does)
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
-        """Why a call can't be made whatever a person says; None = it can."""
+        """Return why a call can't be made even if approved; None = it can."""
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
             return judgement.why
@@ -540,7 +546,7 @@ class Gate:
         arguments: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> None:
-        """Write down what became of a question; where it was settled before, that stands."""
+        """Record the outcome of a question, unless it already has one."""
         with suppress(FileExistsError):
             settled = replace(self._settled(consent, reason=reason), arguments=arguments)
             self._files.settle(number, settled)
@@ -550,7 +556,7 @@ class Gate:
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments with the whole path, where a session in another folder makes the call."""
+    """Return the arguments with a full path, for a session in another folder."""
     key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
     if key is None:
         return arguments
@@ -560,7 +566,7 @@ def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping
 
 
 def _origin(server: Mapping[str, Any]) -> str:
-    """Where a server of tools comes from, by what the CLI tells: its address or its command."""
+    """Return the origin of an MCP server as the CLI reports it: address or command."""
     if url := string(server.get("url")) or string(server.get("tcp")):
         return url
     args = server.get("args")
@@ -569,7 +575,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 
 def _impossible(does: Effect | None) -> str | None:
-    """Why a call is refused without a question, for the model; None = it can be made."""
+    """Return why a call is denied without a question, for the model; None = it isn't."""
     if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:
@@ -581,7 +587,7 @@ def _impossible(does: Effect | None) -> str | None:
 
 
 def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
-    """Why the text that the answer has in place of the model's can't be written as it is."""
+    """Return why the person's text in the answer can't be written verbatim."""
     content = now.arguments.get("content")
     if now.tool_name != WRITE or now.effect is None or not isinstance(content, str):
         return None
@@ -597,7 +603,7 @@ def _otherwise(
     *,
     changed: bool,
 ) -> str | None:
-    """What has changed since the person saw the call, a sentence; None = nothing has."""
+    """Return what has changed since the person saw the call, as a sentence, or None."""
     if _folder_of(asked) != folder:
         return MOVED_FOLDER
     was, does = asked.effect, now.effect
@@ -612,18 +618,18 @@ def _otherwise(
 
 
 def _folder_of(call: ApprovalRequest) -> str | None:
-    """Where the folder of a command leads, through links."""
+    """Return the real path of a command's folder."""
     does = call.effect
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
 
 
 def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
-    """The arguments with which just the effect of a call happens."""
+    """Return the arguments that produce exactly the predicted effect of a call."""
     return call.arguments if call.effect is None else call.effect.arguments
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
-    """A call as the CLI has it, to which all numbers are floating-point, and without the seal."""
+    """Return the key of a call: with floating-point numbers, as in the CLI, unsealed."""
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)
 

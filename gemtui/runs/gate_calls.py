@@ -1,4 +1,4 @@
-"""Which tool calls of a run have passed its gate, by what the CLI writes about them."""
+"""Determine from the CLI's output which tool calls of a run passed its gate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
 AGENT = "invoke_agent"
-"""The tool that has a sub-agent work, whose calls the stream does not tell of."""
+"""The tool that starts subagents, whose calls are missing in the stream."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 @dataclass(slots=True)
-class _Told:
-    """A call that the stream told of."""
+class _Announced:
+    """A call that the stream announced."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -30,60 +30,60 @@ class _Told:
 
 
 class CallWatch:
-    """Reads the growing output of a CLI beside its hooks."""
+    """Compares the growing output of a CLI with the reports of its hooks."""
 
     def __init__(self, output: Path) -> None:
         self.began = False
-        """The stream has begun."""
+        """Whether the stream has begun."""
         self.ungated = False
-        """A call was made that no hook told of."""
+        """Whether a call was made that no hook reported."""
         self.model: str | None = None
         """The model of the run, as the stream names it."""
         self._ended: list[str] = []
         self._lines = NewLines(output)
-        self._told: dict[str, _Told] = {}
+        self._announced: dict[str, _Announced] = {}
         self._others: Counter[str] = Counter()
-        """Calls that were told otherwise by hooks than by the stream: name -> how many."""
+        """Number of calls, by name, that hooks and stream report differently."""
 
     def look(self) -> None:
-        """Read what is new."""
+        """Read new output."""
         for line in self._lines.look():
             if any(kind in line for kind in _KINDS):
-                self._take(line)
+                self._handle(line)
 
     def ended(self) -> list[str]:
-        """Return the ids of the calls that passed and got a result since the last time."""
+        """Return the ids of passed calls that got a result since the last time."""
         ended, self._ended = self._ended, []
         return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """A hook tells of a call: return the id that the stream has for it; None = none."""
+        """Match a call reported by a hook to the stream; return its id there, or None."""
         self.look()
-        for id, told in self._told.items():
-            if not told.passed and told.name == name and _same(told.arguments, arguments):
-                told.passed = True
+        for id, call in self._announced.items():
+            if not call.passed and call.name == name and _same(call.arguments, arguments):
+                call.passed = True
                 return id
         if not self.agents:
             self._others[name] += 1
         return None
 
     def is_told_otherwise(self, name: str) -> bool:
-        """Whether a call that no told one is like must be one that another hook changed."""
-        told = any(each.name == name and not each.passed for each in self._told.values())
-        return told and not self.agents
+        """Return whether a call unlike all announced ones was changed by another hook."""
+        announced = any(each.name == name and not each.passed for each in self._announced.values())
+        return announced and not self.agents
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of the sub-agents at work."""
-        at_work = (each for each in self._told.values() if each.name == AGENT and each.passed)
+        """The names of the running subagents."""
+        at_work = (each for each in self._announced.values() if each.name == AGENT and each.passed)
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
         """Return the id of the first call of a tool that passed and has no result yet."""
-        found = (id for id, each in self._told.items() if each.name == name and each.passed)
+        found = (id for id, each in self._announced.items() if each.name == name and each.passed)
         return next(found, None)
 
-    def _take(self, line: bytes) -> None:
+    def _handle(self, line: bytes) -> None:
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
@@ -94,21 +94,21 @@ class CallWatch:
             self.model = string(event.get("model")) or self.model
         elif kind == "tool_use":
             use = wire.tool_use(event)
-            self._told[use.id] = _Told(use.name, use.input)
+            self._announced[use.id] = _Announced(use.name, use.input)
         elif kind == "tool_result":
             self._has_result(wire.tool_result(event))
 
     def _has_result(self, result: wire.WireToolResult) -> None:
-        told = self._told.pop(result.id, None)
-        if told is not None and told.passed:
+        call = self._announced.pop(result.id, None)
+        if call is not None and call.passed:
             self._ended.append(result.id)
-        if told is None or told.passed or result.status is not ResultStatus.SUCCESS:
+        if call is None or call.passed or result.status is not ResultStatus.SUCCESS:
             return
-        if self._others[told.name] > 0:
-            self._others[told.name] -= 1
+        if self._others[call.name] > 0:
+            self._others[call.name] -= 1
         else:
             self.ungated = True
 
 
-def _same(told: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    return unsealed(told) == asked
+def _same(announced: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    return unsealed(announced) == asked

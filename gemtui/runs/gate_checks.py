@@ -1,6 +1,6 @@
-"""What must be so before a run starts that asks a person: it is never started in doubt.
+"""Check the preconditions of a run that asks a person: it never starts in doubt.
 
-A run whose hooks did not run would only be refused more, not less; but nobody would be asked.
+A run whose hooks did not run would only deny more, not less; but nobody would be asked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 
 OLDEST = (0, 61)
-"""The first Gemini CLI whose hooks were seen to do what a gate needs."""
+"""The first Gemini CLI whose hooks were verified to meet the needs of a gate."""
 _OFF = ("", "0", "false")
 
 
@@ -40,7 +40,7 @@ def check_gate(
 ) -> None:
     """Raise GateError if a run with these options could not ask on this machine.
 
-    `version`: of the CLI; None = unknown.
+    `version`: that of the CLI; None = unknown.
     """
     environ = {**environ, **options.environment}
     for problem in _of_cli(version, capabilities):
@@ -101,7 +101,7 @@ def _is_on(found: tuple[Path, object]) -> bool:
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Variables by which programs would run inside the hook, or no hook would run."""
+    """Yield problems with variables that run programs in the hook, or disable hooks."""
     try:
         found = env_variables(path)
     except OSError as error:

@@ -1,9 +1,8 @@
-"""What a gated run does with a tool call: let it pass, let it through, ask, or refuse.
+"""Decide what a gated run does with a tool call: pass, let through, ask or deny.
 
-The CLI is given the rules of the run as any headless run is, which refuse whatever would be asked
-about, and beneath them the rules of `rules_text`: what carries the run's seal is allowed; writes
-and commands without it are refused. So a call that never passed the gate is refused, however the
-gate was lost.
+The CLI gets the rules of any headless run, which deny everything that would be asked about, and
+below them the rules of `rules_text`: calls with the run's seal are allowed, and writes and commands
+without it are denied. So a call that never passed the gate is denied, however the gate was lost.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from gemtui.transcript.seal import pattern_of
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
-"""The tools whose calls need the seal wherever the gate asks, with an argument that each has."""
+"""The tools whose calls need the seal, each with one of its arguments."""
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
-"""Tools that take no argument beside their own: their calls are held by the hook alone."""
+"""Tools that accept no further argument, so that only the hook holds their calls."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
 """The modes in which writes and commands need the seal."""
@@ -60,21 +59,22 @@ _KNOWN = frozenset(tool.name for tool in TOOLS)
 
 
 class Way(IntEnum):
-    """What is done with a call, the strictest last."""
+    """The ways to handle a call, the strictest last."""
 
     PASS = auto()
-    """The CLI allows it headless as well, or refuses it itself."""
+    """The CLI allows it headless as well, or denies it itself."""
     THROUGH = auto()
-    """It needs the seal, and nobody need be asked."""
+    """It needs the seal, but no question."""
     ASK = auto()
     REFUSE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What is done with a call, and why: one sentence; of a refusal, what the model is told.
+    """The way to handle a call, with the reason.
 
-    `rule`: the user's own that lets it be made unasked, in words; "" = it is none of theirs.
+    `why`: one sentence; for a denial, the message to the model. `rule`: the user's own rule that
+    lets it run unasked, as text; "" = it is none of theirs.
     """
 
     way: Way
@@ -83,7 +83,7 @@ class Judgement:
 
 
 class GatePolicy:
-    """The rules of one run, for somebody who can be asked and for nobody."""
+    """The rules of one run, interactive and headless."""
 
     def __init__(
         self,
@@ -107,14 +107,17 @@ class GatePolicy:
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
-        """Return the policy of a run, as the CLI will read it. Raises OSError, OptionError."""
+        """Return the policy of a run, as the CLI will read it.
+
+        Raises OSError, OptionError.
+        """
         found, mode = policy_of_run(request, environ)
         return cls(found.policy, found.setup, mode, {**environ, **request.environ})
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
-        """Return what is to be done with a call that has this effect.
+        """Return how to handle a call with this effect.
 
-        Where it leads to another file than its arguments say, the rules have to allow both.
+        If it leads to another file than its arguments name, the rules have to allow both.
         """
         found = self._judge(call, effect)
         for spellings in self._others(call, effect):
@@ -127,7 +130,7 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """The spellings of the real file, absolute and in the project, if the call has another."""
+        """Yield the call with the spellings of the real file, unless it names that file."""
         path = None if effect is None else effect.path
         if effect is None or path is None:
             return
@@ -152,20 +155,20 @@ class GatePolicy:
             why = self._why_ask(call, effect, outcome.rule)
             if why is None:
                 return self._unasked_way(call, outcome)
-        told = self._asked.explain(call)
-        if told.tool_refuses is not None:
-            return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {told.tool_refuses}")
+        reason = self._asked.explain(call)
+        if reason.tool_refuses is not None:
+            return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {reason.tool_refuses}")
         if outcome.decision is Decision.DENY:
-            return _denied(told.message)
+            return _denied(reason.message)
         if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
             return _denied(BUILD_FILE)
         admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
         if admin and outcome.decision is Decision.ASK_USER:
             return _denied("A rule of the administrator asks about it, whom no run can ask.")
-        return Judgement(way=Way.ASK, why=told.because if why is None else why)
+        return Judgement(way=Way.ASK, why=reason.because if why is None else why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
-        """What is done with a call that nobody need be asked about."""
+        """Return how to handle a call that needs no question."""
         own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
         sealed = call.tool in SEALED and self.mode in _SEALING
         if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
@@ -173,10 +176,10 @@ class GatePolicy:
         return Judgement(way=Way.THROUGH, rule=own)
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
-        """Why a person is asked about a call that the CLI allows, as a sentence; None = nobody is.
+        """Return why a person is asked about a call that the CLI allows; None = nobody is.
 
-        The user's own rule decides on commands, and on files that decide what runs later if it
-        has conditions.
+        The reason is a sentence. The user's own rule decides on commands, and, if it has
+        conditions, on files that decide what runs later.
         """
         own = _is_own(rule)
         if self.mode is ApprovalMode.YOLO:
@@ -203,7 +206,7 @@ class GatePolicy:
         return None if why is None else _sentence(why)
 
     def _why_ask_agent(self) -> str | None:
-        """Why a sub-agent may start a program by being invoked, as a sentence."""
+        """Return why invoking a subagent may start a program, as a sentence."""
         overrides = at(self._settings, "agents", "overrides")
         given = overrides.values() if isinstance(overrides, Mapping) else ()
         if any(at(each, "mcpServers") for each in given):
@@ -212,7 +215,7 @@ class GatePolicy:
         return None if file is None else f"{clean_line(str(file))} may start MCP servers."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
-        """A tool that should not be there: the CLI decides on its own, and on others a person."""
+        """Judge a call of an unknown tool: the CLI decides on its own, a person on others."""
         if hidden_by is not None:
             return _denied(hidden_by.deny_message)
         if call.tool in _KNOWN:
@@ -220,14 +223,14 @@ class GatePolicy:
         return Judgement(way=Way.ASK, why="gemtui knows no rule about this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
-        """Whether calls of a tool may have an argument more."""
+        """Return whether calls of a tool may have an additional argument."""
         return tool not in _UNSEALED and not tool.startswith("mcp_")
 
     def rules_text(self, seal: str) -> str:
-        """Return the policy file that lets through what carries the seal.
+        """Return the policy file that allows calls with the seal.
 
-        What the rules hide stays hidden, and what they deny sub-agents denied. The questions of
-        rules about tools that can't carry a seal become allows.
+        Hidden tools stay hidden, and calls denied to subagents stay denied. Questions of rules
+        about tools that can't carry a seal become allows.
         """
         rules = self._policy.rules
         denied = _for_agents(rules, seal)
@@ -245,7 +248,7 @@ class GatePolicy:
 
 
 def _is_own(rule: Rule | None) -> bool:
-    """Whether a rule is one of the user's or the administrator's policies that allows calls."""
+    """Return whether a rule of the user or the administrator allows calls."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
 
@@ -259,7 +262,7 @@ def _denied(message: str | None) -> Judgement:
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
-    """The denies that name a sub-agent, above the seal: hooks are not told who makes a call."""
+    """Yield the denies for subagents, above the seal: hooks don't know who is calling."""
     for rule in rules:
         if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
             continue
@@ -272,7 +275,7 @@ def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """The user's denies and questions about tools that carry no seal, with allows for questions."""
+    """Yield the user's denies of tools without a seal, and allows for their questions."""
     for rule in rules:
         tools = _unsealed_among(rule)
         if tools and rule.tier is Tier.USER and rule.decision is not Decision.ALLOW:
@@ -290,7 +293,10 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
 
 
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
-    """In plan mode only what a person can be asked about there."""
+    """Yield the rules that allow sealed calls; in plan mode, only some tools.
+
+    Those are the ones that a person can be asked about there.
+    """
     planning = mode is ApprovalMode.PLAN
     tools = ("ask_user", "web_fetch") if planning else ("*",)
     modes = () if planning else _OPEN_MODES
@@ -319,9 +325,10 @@ def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
 
 
 def _unsealed_denies() -> Iterator[Rule]:
-    """Refuse writes and commands without the seal; with a pattern, since else they are hidden.
+    """Yield denies of writes and commands without the seal.
 
-    They come after the allows for the seal, and before the user's rules, whose files are later.
+    They have a pattern, since otherwise the tools would be hidden. They come after the allows for
+    the seal, and before the user's rules, whose files are loaded later.
     """
     for tool, argument in SEALED.items():
         yield Rule(

@@ -1,8 +1,8 @@
-"""The socket at which the hooks of a gated run ask: one question and one answer a connection.
+"""The socket that a gated run's hooks connect to: one question per connection.
 
-A hook sends `{"event": …}` on one line and reads one line. What can't be understood is answered
-with nothing, and the hook then refuses. A connection that ends while its hook waits means that the
-hook is gone.
+A hook sends `{"event": …}` on one line and reads one line as the answer. Anything unreadable gets
+no answer, and the hook then denies the call. A connection that closes while its hook waits means
+that the hook is gone.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 LARGEST = 64_000_000
-"""Bytes of a question; a longer one is not answered."""
+"""Bytes of the largest question; a longer one is not answered."""
 _PIECE = 1024 * 1024
 _QUEUE = 1024
 
 IsGone = Callable[[], bool]
-"""Whether the hook that waits for an answer is gone."""
+"""Returns whether the hook that waits for an answer is gone."""
 Answer = Callable[[Mapping[str, Any], IsGone], Mapping[str, Any] | None]
-"""Returns what the hook is to print for an event; None = nothing, so that it refuses."""
+"""Returns what the hook prints for an event; None = nothing, so that it denies."""
 
 
 class GateServer:
@@ -38,7 +38,7 @@ class GateServer:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._closed = False
         try:
-            with chdir(path.parent):  # the whole path may be longer than an address can be
+            with chdir(path.parent):  # the whole path may exceed the length of an address
                 self._listening.bind(path.name)
             path.chmod(0o600)
             self._listening.listen(_QUEUE)
@@ -47,11 +47,11 @@ class GateServer:
             raise
 
     def start(self) -> None:
-        """Answer from now on, in the background."""
+        """Start answering, in the background."""
         threading.Thread(target=self._serve, name="gate", daemon=True).start()
 
     def close(self) -> None:
-        """Answer no more hooks. Those that wait are told nothing, and refuse."""
+        """Stop answering. Waiting hooks get no answer, and deny."""
         self._closed = True
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
@@ -62,24 +62,27 @@ class GateServer:
             try:
                 connection, _ = self._listening.accept()
             except OSError:
-                continue  # too many files are open for now, or we are closed
+                continue  # too many open files for now, or closed
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
         with connection, suppress(OSError, ValueError, RecursionError):
             if not _is_ours(connection):
                 return
-            said = json.loads(_line(connection))
-            event = said.get("event") if isinstance(said, dict) else None
+            message = json.loads(_line(connection))
+            event = message.get("event") if isinstance(message, dict) else None
             if isinstance(event, dict):
                 answer = self._answer(event, lambda: _is_gone(connection))
                 if answer is not None:
-                    told = json.dumps(answer, allow_nan=False)  # what is no JSON, the CLI allows
-                    connection.sendall(told.encode("ascii") + b"\n")
+                    line = json.dumps(answer, allow_nan=False)  # the CLI would allow invalid JSON
+                    connection.sendall(line.encode("ascii") + b"\n")
 
 
 def _line(connection: socket.socket) -> bytes:
-    """What was sent, up to a line feed. Raises ValueError for what is too long or has no end."""
+    """Read up to a line feed.
+
+    Raises ValueError for a line that is too long or has no end.
+    """
     pieces, size = [], 0
     while piece := connection.recv(_PIECE):
         pieces.append(piece)
@@ -92,14 +95,17 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Whether the other end is closed: a hook that waits sends nothing more."""
+    """Return whether the other end is closed; a waiting hook sends nothing more."""
     looking = select.poll()
     looking.register(connection, select.POLLIN)
     return bool(looking.poll(0))
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """Whether the other process is of our user; where nobody tells, the folder is private."""
+    """Return whether the other process belongs to our user.
+
+    Only Linux can tell; elsewhere, the private folder protects the socket.
+    """
     if sys.platform != "linux":
         return True
     size = struct.calcsize("3i")

@@ -1,4 +1,4 @@
-"""Ask git about a folder that may be anybody's."""
+"""Ask git about a folder that may belong to anybody."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threading import Timer
 from gemtui.processes import FOLDER, find_program
 
 _LIMIT = 5.0
-"""Seconds."""
+"""Seconds that git may take."""
 _ANSWERED = (0, 1)
-"""Exit codes: 1 is a plain no."""
+"""Exit codes of an answer; 1 means no."""
 _NO_COMMANDS = (
     "--no-pager",
     "-c",
@@ -27,12 +27,11 @@ _NO_COMMANDS = (
 
 
 def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
-    """Return what a command of git says about a folder; None where it can't say it.
+    """Return the output of a git command in a folder; None if it fails.
 
-    `given`: what it reads. `most`: bytes of its answer; None is returned for more. A repository's
-    own settings can name commands for git to run: of those, the one that comes with the index and
-    the ones that fetch objects are switched off, and `words` must name a command that comes
-    without filters and hooks.
+    `given`: its input. `most`: the largest output in bytes; None is returned for a longer one. A
+    repository's own settings can name commands for git to run: the one for the index and those that
+    fetch objects are disabled, and `words` must name a git command without filters and hooks.
     """
     git = find_program("git")
     if git is None:
@@ -59,9 +58,9 @@ def _answer(process: subprocess.Popen[bytes], most: int) -> bytes | None:
     limit = Timer(_LIMIT, process.kill)
     limit.start()
     try:
-        said = process.stdout.read(most + 1)
-        if len(said) > most:
+        output = process.stdout.read(most + 1)
+        if len(output) > most:
             process.kill()
-        return said if process.wait() in _ANSWERED else None
+        return output if process.wait() in _ANSWERED else None
     finally:
         limit.cancel()

@@ -1,7 +1,7 @@
-"""What a person has allowed beyond one call: for the rest of a run, or always.
+"""Approvals beyond a single call: for the rest of a run, or always.
 
-Rules of here are asked only about calls that the policy of a run would put before the person. So
-whatever that denies stays denied.
+The rules here are consulted only for calls that the policy of a run would ask about. So everything
+that it denies stays denied.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from gemtui.runs.like_this import SHELL, is_plain, real_path
 from gemtui.transcript.parts import string
 
 ALWAYS = "always"
-"""The name of the policy that holds what is always allowed; the policy pane shows it."""
+"""The name of the policy whose rules always apply; the policy pane shows it."""
 
 
 class Granted:
-    """The rules that hold for one run in the folder `workspace`."""
+    """The approvals in force for one run in the folder `workspace`."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
@@ -47,32 +47,32 @@ class Granted:
         self._engine: Engine | None = None
 
     def load_always(self) -> None:
-        """Take in what is always allowed; a file that can't be read allows nothing."""
+        """Load the rules that always apply; a file that can't be read allows nothing."""
         path = path_of(ALWAYS)
         if path.is_file():
             self._always, self._engine = _allows(Policy.load(path)), None
 
     def add(self, toml: str, *, answer: int = 0) -> None:
-        """Take in the rules of the n-th answer; what is no policy allows nothing."""
+        """Add the rules of answer number `answer`; an invalid policy allows nothing."""
         self._answers[answer], self._engine = _allows(Policy.parse(toml, source="answer")), None
 
     @property
     def answers(self) -> tuple[int, ...]:
-        """The numbers of the answers whose rules hold."""
+        """The numbers of the answers whose rules are in force."""
         return tuple(self._answers)
 
     def answer_of(self, rule: Rule) -> int:
-        """Return the number of the answer that gave a rule; 0 = it is always allowed."""
+        """Return the number of the answer that a rule is from; 0 = it always applies."""
         found = (number for number, each in self._answers.items() if rule in each.rules)
         return next(found, 0)
 
     def take_back(self, answer: int) -> None:
-        """Let the rules of an answer hold no longer."""
+        """Revoke the rules of an answer."""
         del self._answers[answer]
         self._engine = None
 
     def allows(self, call: Call) -> Rule | None:
-        """Return the rule that allows a call; None = the person is to be asked."""
+        """Return the rule that allows a call; None = ask the person."""
         args = self._told(call)
         policy = sum(self._answers.values(), self._always)
         if not policy.rules or args is None:
@@ -88,10 +88,11 @@ class Granted:
         return outcome.rule
 
     def _covers(self, policy: Policy, call: Call) -> bool:
-        """Whether each command of a call, as bash reads it, begins with a prefix of the rules.
+        """Return whether each command of a call, read as by bash, has an approved prefix.
 
-        The CLI compares texts, and takes more for blanks than bash does. Programs that are known to
-        only read have to, and others of git may not write a file or run a program by an option.
+        The CLI compares texts, and recognises more blanks than bash does. Programs that are known
+        to only read must do so, and other git commands may not write a file or run a program
+        through an option.
         """
         place = place_of(self._workspace, string(call.args.get("dir_path")))
         try:
@@ -108,13 +109,13 @@ class Granted:
         )
 
     def _reaches_out(self, call: Call, place: CommandPlace) -> bool:
-        """Whether a command writes what it could not have been granted for, by its paths."""
+        """Return whether a command writes to paths that could not have been approved."""
         command = unwrapped(string(call.args.get("command")))
         there = dangers(command, place.project, str(place.folder))
         return not set(there) <= set(dangers(command))
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
-        """The arguments with the real path of a file; None = nothing can be said of them."""
+        """Return the arguments with the real path of a file; None = it is unknown."""
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
         if call.tool in EDITS and isinstance(path, str):
             if not is_plain(path):
@@ -133,7 +134,7 @@ def _texts(words: Sequence[PlainWord]) -> list[str]:
 def _why_wider(
     words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
 ) -> str | None:
-    """Why a command does more than the words of `like_this` say; None = it does not."""
+    """Return why a command does more than `like_this` describes; None = it doesn't."""
     if program(words) == "git" and not same_repository(place.project, place.folder):
         return "its folder belongs to another git repository"
     if program(words) == "cd":
@@ -149,7 +150,7 @@ def _allows(policy: Policy) -> Policy:
 
 
 def keep_always(rule: Rule) -> Path:
-    """Add a rule to what is always allowed, unless it stands there; return the file.
+    """Add a rule to the ones that always apply, if it is missing; return the file.
 
     Raises PolicyError and OSError.
     """
@@ -161,7 +162,7 @@ def keep_always(rule: Rule) -> Path:
 
 
 def forget_always(rule: Rule) -> None:
-    """Take a rule out of that again, where it stands there. Raises PolicyError and OSError."""
+    """Remove a rule from the ones that always apply. Raises PolicyError and OSError."""
     path = path_of(ALWAYS)
     if not path.exists():
         return

@@ -1,12 +1,12 @@
-"""Take checkpoints in sessions of the plain CLI, as gemtui's hooks tell of prompts and calls.
+"""Take checkpoints in sessions of the plain CLI, on events from gemtui's hooks.
 
 `hook.sh` writes each event to a file of its own in `hooked_dir()`, named `PID.NUMBER.EVENT`, PID
-being the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then does what
-the events of that CLI ask for, in the order of their times, and removes the files; so what a killed
-process has left is done by the next one, or by an undo.
+being the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then processes
+the events of that CLI in the order of their times, and removes the files. So the next process, or
+an undo, completes the work of one that was killed.
 
-A checkpoint after a call waits while another call goes on that may write anything: whether the
-person refused that one is told by no event before the turn ends.
+A checkpoint after a call waits while another call is running that may write anything: no event
+reports whether the person denied that one until the turn ends.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
 HOOKED = "hook "
-"""How the ids of calls begin of which hooks told."""
+"""The prefix of the ids of calls that hooks reported."""
 LONGEST = 5.0
-"""Seconds that Gemini CLI waits for a checkpoint before a prompt, which goes on without it."""
+"""Seconds that Gemini CLI waits for a checkpoint before it sends a prompt."""
 _LARGEST = 64_000_000
-"""Bytes of an event that is read."""
+"""Bytes of the largest event that is read."""
 _BEFORE, _AFTER = "BeforeTool", "AfterTool"
 
 
@@ -58,20 +58,20 @@ class _Event:
 
     @property
     def use(self) -> str:
-        """The call's id in the store: hooks don't tell the one that Gemini CLI gave it."""
+        """The call's id in the store, since hooks don't report the one from Gemini CLI."""
         return f"{hooked_use(self.tool, self.arguments)} {self.when}"
 
 
 def hooked_use(tool: str, arguments: Any) -> str:
-    """Return the beginning of the id that a call has in a store if a hook told of it."""
+    """Return the beginning of a call's id in a store if a hook reported it."""
     told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 
 
 def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
-    """Take the checkpoints that the events in `spool` ask for, while the project's lock is held.
+    """Take the checkpoints for the events in `spool`, with the project's lock held.
 
-    Only events of the project count. `files`: these; None = all. Raises OSError,
+    Only events of the project count. `files`: only these; None = all. Raises OSError,
     CheckpointsUnreadable.
     """
     found = sorted(spool.glob("*.*.*") if files is None else files)
@@ -82,7 +82,7 @@ def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = No
 
 
 def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
-    """Take one checkpoint for all that a session has done since the last one."""
+    """Take one checkpoint for everything that a session has done since the last one."""
     ordered = sorted(events, key=lambda each: each.when)
     turn_ends = [each for each in ordered if each.kind not in (_BEFORE, _AFTER)]
     over = turn_ends[-1].when if turn_ends else 0.0
@@ -102,7 +102,7 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
 
 
 def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[Call], list[_Event]]:
-    """The calls that have ended, and the beginnings of those that have not."""
+    """Return the calls that have ended, and the start events of those that have not."""
     began, calls = list[_Event](), list[Call]()
     for each in events:
         if each.kind == _BEFORE and _counts(root, each):
@@ -129,14 +129,14 @@ def _counts(root: Path, event: _Event) -> bool:
 
 
 def _path(root: Path, event: _Event) -> bytes | None:
-    """The only file that a call writes, None = any."""
+    """Return the only file that a call writes; None = any."""
     if kind_of(event.tool) not in WRITING:
         return None
     return name_in(root, asked_path(event.arguments))
 
 
 def _read(file: Path) -> _Event | None:
-    """An event; None where it can't be read, or another process has done what it asks for."""
+    """Return an event; None if it is unreadable, or another process has handled it."""
     kind = file.name.rpartition(".")[2]
     try:
         told = mapping(orjson.loads(read_small(file, _LARGEST)))
@@ -152,7 +152,7 @@ def _read(file: Path) -> _Event | None:
 
 
 def _work(data: Path, file: Path) -> None:
-    """Do what the events of one CLI ask for."""
+    """Process the events of one CLI."""
     event = _read(file)
     if event is None:
         with suppress(OSError):
@@ -172,7 +172,7 @@ def _work(data: Path, file: Path) -> None:
 
 
 def main(data: str, config: str, file: str) -> None:
-    """Do the work of one event; a prompt waits for it, but not for long."""
+    """Process one event; a prompt waits for it, but not for long."""
     with suppress(OSError):
         os.setsid()
     place = Path(file)

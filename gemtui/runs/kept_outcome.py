@@ -1,4 +1,4 @@
-"""How the calls of an ended run came out, kept in its folder: a list of runs reads no output."""
+"""Outcomes of ended runs, cached in their folders so that lists read no output."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gemtui.runs.outcome import RunProgress
 
 _FILE = "outcome.json"
 _RULES = 1
-"""Counted up when the same output would come out otherwise."""
+"""Version of the rules; incremented when the same output yields another outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
-    """How a run ended, and how many of its tool calls were refused or failed.
+    """The status of an ended run, with the numbers of denied and failed tool calls.
 
-    `sizes`: bytes of stdout and stderr that were read for it.
+    `sizes`: bytes of stdout and stderr that it is based on.
     """
 
     status: Status
@@ -36,7 +36,7 @@ class KeptOutcome:
 
 
 def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
-    """Return what is kept in a run's folder; None where it is missing, or older than the output."""
+    """Return the cached outcome of a run; None if it is missing or outdated."""
     with suppress(OSError, msgspec.ValidationError):
         kept = msgspec.convert(read_object(folder.path / _FILE), KeptOutcome)
         if (kept.rules, kept.sizes) == (_RULES, _sizes(folder)):
@@ -45,9 +45,9 @@ def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
 
 
 def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
-    """Read all output of a run that has ended, and keep what comes of it.
+    """Read all output of an ended run, and cache the outcome.
 
-    Takes the longer the more there is. None where the end of the run is not known.
+    The time it takes grows with the output. None if the end of the run is unknown.
     """
     sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
 
@@ -62,7 +62,7 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
 
 def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptOutcome | None:
-    """Keep what somebody found who followed a run to its end; None if it has not ended."""
+    """Cache the outcome found by following a run; None if it has not ended."""
     return _keep(folder, progress, stderr, _sizes(folder))
 
 
@@ -78,7 +78,7 @@ def _keep(
         failed=progress.failed.total(),
         sizes=sizes,
     )
-    with suppress(OSError):  # it is read again the next time
+    with suppress(OSError):  # it is read again next time
         folder.write(_FILE, orjson.dumps(found).decode())
     return found
 

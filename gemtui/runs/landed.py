@@ -1,4 +1,4 @@
-"""Whether a write of which no result came was made: the disk is asked."""
+"""Determine from the disk whether a write without a result was made."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _SLACK = 1.0
-"""Seconds by which a file's time may lie before that of the call which wrote it."""
+"""Seconds by which a file's time may precede that of the call that wrote it."""
 
 
 def landed(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
-    """Return whether a file holds what a write or an edit was to put there; None = can't be told.
+    """Return whether a file holds the result of a write or an edit; None = unknown.
 
     It does if it has the whole content, or an edit's new text and not the old one. It does not if
-    it is not there, has an edit's old text and not the new one, or has not changed since the call.
-    `ended`: when the run did, None = just now; what has changed since tells nothing. Reads the
+    it is missing, has an edit's old text and not the new one, or has not changed since the call.
+    `ended`: when the run ended; None = just now. Later changes leave the answer open. Reads the
     disk.
     """
     changed = changed_at(path)
@@ -37,7 +37,7 @@ def landed(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool
 
 
 def _holds(call: ToolCall, text: str) -> bool | None:
-    """Whether a text is what the call was to leave; None where it may be or not."""
+    """Return whether a text is the call's result; None if it may or may not be."""
     content = call.args.get("content")
     if kind_of(call.name) is ToolKind.WRITE:
         return True if isinstance(content, str) and text == _plain(content) else None
@@ -50,5 +50,5 @@ def _holds(call: ToolCall, text: str) -> bool | None:
 
 
 def _plain(text: str) -> str:
-    """Without what the ends of its lines are: an edit keeps those of the file."""
+    """Return a text with plain line ends, since an edit keeps those of the file."""
     return text.replace("\r\n", "\n")

@@ -9,7 +9,7 @@ from gemtui.runs.listing import list_runs
 
 
 def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
-    """Return the files that the newest run in `folder` was given by `--policy`; () = none.
+    """Return the files that the newest run in `folder` got by `--policy`; () = none.
 
     `place`: the folder that holds the runs' folders.
     """

@@ -1,6 +1,6 @@
-"""The narrow rule that allows calls like one that a person was asked about.
+"""Derive the narrow rule that allows calls similar to one in question.
 
-It is told to the person before, and is never wider than these words.
+The rule is described to the person before, and is never wider than the description.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PRIORITY = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeThis:
-    """Which calls are like one.
+    """The calls that are similar to one.
 
-    `rule`: allows them; None = there is no narrow one. `words`: which calls these are, or why there
-    is no rule, without a full stop.
+    `rule`: allows them; None = there is no narrow one. `words`: a description of the calls, or the
+    reason for having no rule, without a full stop.
     """
 
     words: str
@@ -39,12 +39,12 @@ class LikeThis:
 
     @property
     def toml(self) -> str:
-        """The rule as a policy file; "" where there is none."""
+        """The rule as a policy file; "" if there is none."""
         return "" if self.rule is None else text_of([self.rule])
 
 
 def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
-    """Return which calls are like this one, in a run in the folder `cwd`."""
+    """Return the calls similar to this one, in a run in the folder `cwd`."""
     if request.tool_name == SHELL:
         folder = None if request.effect is None else request.effect.folder
         return _command(str(request.arguments.get("command", "")), cwd, folder)
@@ -54,7 +54,7 @@ def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
 
 
 def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
-    """The prefixes of all its parts."""
+    """Return the commands with the prefixes of all parts of this one."""
     if found := dangers(command, cwd, folder):
         return LikeThis(words=found[0].why)
     reading = parse_command(command)
@@ -75,7 +75,7 @@ def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
 
 
 def _opens(text: str, prefix: Prefix) -> str:
-    """What a prefix opens where `Granted` has the last word, which is less than in a policy."""
+    """Return what a prefix allows under `Granted`, which is less than in a policy."""
     try:
         words = plain_commands(text)[0]
     except Unclear:
@@ -92,7 +92,7 @@ def _or(texts: tuple[str, ...]) -> str:
 
 
 def _file(path: str, cwd: Path) -> LikeThis:
-    """This very file, wherever a link leads."""
+    """Return the writes to this very file, wherever a link leads."""
     if not is_plain(path):
         return LikeThis(words="Gemini CLI reads its path as that of another file")
     place = place_of(path, cwd)
@@ -109,12 +109,15 @@ def _file(path: str, cwd: Path) -> LikeThis:
 
 
 def is_plain(path: str) -> bool:
-    """Return whether the CLI takes a path as written: it decodes `%2e`, and drops NULs and `@`."""
+    """Return whether the CLI reads a path as written.
+
+    It decodes `%2e`, and drops NULs and `@`.
+    """
     return not ("%" in path or "\0" in path or path.startswith("@"))
 
 
 def real_path(path: str, cwd: Path) -> Path:
-    """Return where a path leads that a call names, seen from the run's folder."""
+    """Return the real path that a call names, relative to the run's folder."""
     return resolved(cwd / path)
 
 
@@ -125,7 +128,7 @@ _OPENS = {
 
 
 def _tool(request: ApprovalRequest) -> LikeThis:
-    """All calls of this tool."""
+    """Return all calls of this tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not is_known(name):

@@ -1,7 +1,7 @@
-"""The past and present runs, as their folders tell, and the limits on what they take.
+"""List past and present runs from their folders, and limit their disk usage.
 
-A run's folder stays when the run has ended, as the record of what was asked and what came out. The
-oldest are removed when there are too many or they are too large, never one that goes on.
+A run's folder stays after the run, as the record of its prompt and output. The oldest are removed
+if there are too many or they are too large, but never a run that is still working.
 """
 
 from __future__ import annotations
@@ -45,23 +45,26 @@ CLEAR = "gemtui runs clear"
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
 """The command that removes the prompts of the run pane as well."""
 BROKEN = f"holds no run that can be read: look into it; {CLEAR} takes what a start has left"
-"""What is said of a folder among the runs' that is broken."""
+"""The message about a broken folder among those of the runs."""
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The name of a folder that was made for a run."""
 _EDGE = 64 * 1024
-"""Bytes at either end of a run's output that are read for its first and its last object."""
+"""Bytes at either end of a run's output that are searched for objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run, as its folder tells. `status`, `complete`, `exit`: None = not known how it ended.
+    """A run, according to its folder.
 
-    `complete`: the CLI gave a result. `outcome`: how its calls came out, None = not read yet
-    (`with_outcome`). `prompt`: its first line. `session`: the id to resume, None =
-    unknown. `size`: bytes that removing the folder would free. `pids`: its processes that go on
-    without a supervisor. `asks`: the number of its
-    questions that wait for an answer. `undelivered`: the number of words and prompts that have not
-    reached the agent.
+    * `status`, `complete`, `exit`: None = unknown how it ended.
+    * `complete`: the CLI reported a result.
+    * `outcome`: None = not read yet (`with_outcome`).
+    * `prompt`: its first line.
+    * `session`: the id to resume; None = unknown.
+    * `size`: bytes that removing the folder would free.
+    * `pids`: its processes without a supervisor.
+    * `asks`: number of its open questions.
+    * `undelivered`: number of messages and prompts that have not reached the agent.
     """
 
     folder: RunFolder
@@ -88,12 +91,12 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the run goes on, so that its folder must stay."""
+        """Whether any process of the run is alive, so that its folder must stay."""
         return self.state is RunState.RUNNING or bool(self.pids)
 
     @property
     def end(self) -> Status | None:
-        """How it ended; as long as its outcome is not read, as far as its exit tells."""
+        """The status of an ended run, judging by its exit until its outcome is read."""
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
         late = self.exit is not None and self.exit.limit in ("timeout", "idle")
@@ -101,7 +104,7 @@ class Run:
 
     @property
     def word(self) -> str:
-        """How it stands or how it ended, in a few words, such as `done, 2 refused`."""
+        """Its state or ending in a few words, such as `done, 2 refused`."""
         if self.state is RunState.ORPHANED:
             return self.state.value
         refused, failed = (self.outcome.refused, self.outcome.failed) if self.outcome else (0, 0)
@@ -114,7 +117,7 @@ class Run:
         return self.state.value if self.end is None else self.end.words
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry of `gemtui runs --json`; null = unknown."""
+        """Return the run as an entry of `gemtui runs --json`; null = unknown."""
         outcome = self.outcome
         return {
             "id": self.id,
@@ -142,10 +145,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskUsage:
-    """What all run folders take on the disk.
+    """The disk usage of all run folders.
 
-    `private`: only the user may look into them. `orphaned`: ids of runs whose processes go on
-    without a supervisor. `broken`: as `broken_runs` returns them. `only_copies`: runs that keep the
+    `private`: only the user may read them. `orphaned`: ids of runs whose processes are alive
+    without a supervisor. `broken`: the result of `broken_runs`. `only_copies`: runs that hold the
     only copy of a session.
     """
 
@@ -158,7 +161,7 @@ class DiskUsage:
     only_copies: tuple[LastCopy, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `gemtui doctor --json` shows of it."""
+        """Return the usage as `gemtui doctor --json` prints it."""
         return {
             "path": str(self.place),
             "runs": self.runs,
@@ -191,7 +194,7 @@ def list_runs(place: Path) -> tuple[Run, ...]:
 
 
 def with_outcome(run: Run) -> Run:
-    """Return the run with its outcome; all of its output is read where that is not kept yet."""
+    """Return the run with its outcome; reads all of its output if that is not cached."""
     if run.exit is None or run.outcome is not None:
         return run
     request = run.folder.request()
@@ -202,7 +205,7 @@ def with_outcome(run: Run) -> Run:
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
-    """The run with those of its processes that nobody is in charge of."""
+    """Return the run with its unsupervised processes."""
     if run.state is RunState.RUNNING:
         return run
     living = tagged | process_tree.living(run.exit.left if run.exit is not None else ())
@@ -213,18 +216,18 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
 
 
 def orphaned_words(id: str) -> str:
-    """Return what to tell, and what to do, about a run whose processes go on unsupervised."""
+    """Return the message about a run with unsupervised processes, with a way out."""
     return f"the processes of run {id[:8]} go on with nobody in charge: gemtui runs stop {id[:8]}"
 
 
 def waiting_words(count: int, id: str) -> str:
-    """Return what to tell of prompts that wait behind a run."""
+    """Return the message about the queued prompts of a run."""
     waits = counted(count, "prompt waits", "queued prompts")
     return f"{waits} behind run {id[:8]}: gemtui runs show {id[:8]}"
 
 
 LATEST = "latest"
-"""The word for the newest run, where an id is asked for."""
+"""The name of the newest run in place of an id."""
 _SHORTEST = 2
 _CANDIDATES = 20
 
@@ -251,7 +254,7 @@ def find_run(place: Path, wanted: str) -> Run:
 
 
 def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
-    """The runs of this id, else those that it begins, else those of a session in the same way."""
+    """Return the runs with this id or prefix, or else those of such a session."""
     known = tuple(runs)
     if len(wanted) < _SHORTEST:
         return ()
@@ -264,7 +267,7 @@ def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
 
 
 def broken_runs(place: Path) -> tuple[Path, ...]:
-    """Return the folders in `place` that hold no readable run, without those just made."""
+    """Return the folders in `place` without a readable run, except brand-new ones."""
     return tuple(folder.path for folder in _folders(place) if _is_broken(folder))
 
 
@@ -275,7 +278,7 @@ def _is_broken(folder: RunFolder) -> bool:
 
 
 def usage(place: Path) -> DiskUsage:
-    """Return how many folders there are and what they take."""
+    """Return the number of folders and their disk usage."""
     folders = list(_folders(place))
     return DiskUsage(
         place=place,
@@ -291,8 +294,8 @@ def usage(place: Path) -> DiskUsage:
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
     """Remove the oldest ended runs beyond these limits; return how many.
 
-    `runs`: number of runs. `size`: bytes. Never removed are the newest run, runs that keep the only
-    copy of a session, and those behind which prompts wait. Of those that stay, files that only a
+    `runs`: number of runs. `size`: bytes. The newest run, runs that hold the only copy of a
+    session, and runs with queued prompts are never removed. From those that stay, files that only a
     living run needs are removed.
     """
     kept, bytes_kept, doomed = 0, 0, []
@@ -309,17 +312,16 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
 
 
 def clear(place: Path) -> int:
-    """Remove every run that has ended, unless it keeps the only copy of a session, and the folders
-    that starts which broke off have left.
+    """Remove every ended run, and the folders of failed starts; return how many.
 
-    Returns how many were removed.
+    Runs that hold the only copy of a session stay.
     """
     ended = [run.folder for run in list_runs(place) if not run.alive]
     return _remove(place, [*ended, *_abandoned(place)])
 
 
 def _tidy(run: Run) -> None:
-    """Remove secrets and temporary files of a run of which nothing goes on; put its queue right."""
+    """Remove the secrets and temporary files of a dead run, and repair its queue."""
     if not run.alive:
         run.folder.clean(run.folder.request())
         with suppress(OSError):
@@ -327,7 +329,7 @@ def _tidy(run: Run) -> None:
 
 
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
-    """The broken folders that were made for a run of which nothing goes on."""
+    """Return the broken folders that were made for runs without living processes."""
     broken = [RunFolder(path) for path in broken_runs(place) if _ID.fullmatch(path.name)]
     living = process_tree.by_run() if broken else {}
     return tuple(folder for folder in broken if folder.id not in living)
@@ -336,7 +338,7 @@ def _abandoned(place: Path) -> tuple[RunFolder, ...]:
 def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
     """Remove the folders of runs; return how many.
 
-    All removals of runs go through here: a folder stays if it has, or may have, the only copy of a
+    All removals of runs are made here: a folder stays if it has, or may have, the only copy of a
     session.
     """
     last = {each.folder for each in last_copies(place)} if folders else set()
@@ -351,7 +353,7 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
 
 
 def _is_readable(folder: RunFolder) -> bool:
-    """Whether every file of a folder can be read; else one may be an only copy unseen."""
+    """Return whether every file of a folder is readable; others may be unseen copies."""
     try:
         with os.scandir(folder.path) as entries:
             for entry in entries:
@@ -371,7 +373,7 @@ def _folders(place: Path) -> Iterator[RunFolder]:
 
 
 def _size(folder: Path) -> int:
-    """What would be free without it: a file that the store has as well takes nothing here."""
+    """Return the bytes that removing a folder would free, without shared files."""
     size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -416,7 +418,7 @@ def _run(folder: RunFolder) -> Run | None:
 
 
 def _made(folder: RunFolder) -> datetime | None:
-    """When the run was asked for."""
+    """Return when the run was requested."""
     try:
         return datetime.fromtimestamp((folder.path / "request.json").stat().st_mtime, UTC)
     except OSError:
@@ -430,7 +432,7 @@ def _state(folder: RunFolder) -> RunState:
 
 
 def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
-    """How the run ended: by the stream's own rules, from its first object and its result."""
+    """Return how the run ended, by the stream's rules for its first and last object."""
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
             pass
@@ -446,7 +448,7 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
 
 
 def _edges(path: Path) -> Iterator[Parsed]:
-    """The `init` and `result` objects near both ends of a run's output."""
+    """Yield the `init` and `result` objects near both ends of a run's output."""
     reader = NdjsonReader()
     for line in (*reader.feed(_both_ends(path)), *reader.close()):
         if not isinstance(line, Parsed) or not isinstance(line.data, dict):

@@ -1,4 +1,4 @@
-"""Files that change in a run's folder during the run, whoever changes them.
+"""Watch for files that change in a run's folder, whoever changes them.
 
 The stream names only the files that file tools wrote, while shell commands write files as well. A
 file seen here need not be the run's work.
@@ -17,15 +17,15 @@ from gemtui.files import changed_at, is_folder, resolved
 from gemtui.runs.git import ask_git
 
 MOST = 200
-"""Number of files that are reported for one run at most."""
+"""Largest number of files that are reported for one run."""
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
-    """Yield, at every change, the files seen so far and when each was changed, the first one first.
+    """Yield, at every change, the files seen so far with the times of their changes.
 
-    Times are those of `changed_at`. Left out are folders, hidden files, what git's rules ignore,
-    and what tools and package managers keep. Ends by itself if the system can't watch the folder,
-    beyond `most` files, and at once where it is `too_large`.
+    They are in the order of their first changes; times are those of `changed_at`. Folders, hidden
+    files, files ignored by git's rules and those of tools and package managers are left out. Ends
+    if the system can't watch the folder, beyond `most` files, and immediately if it is `too_large`.
     """
     if not is_folder(folder) or too_large(folder):
         return
@@ -42,14 +42,14 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mappin
                     yield dict(seen)
                 if len(seen) >= most:
                     return
-    except (OSError, RuntimeError):  # watchfiles' own errors are RuntimeErrors
+    except (OSError, RuntimeError):  # errors of watchfiles are RuntimeErrors
         return
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder is, or leads by a link to, one that is not watched.
+    """Return whether a folder is, or links to, one that is not watched.
 
-    Those are the home folder, what holds it, and so the root.
+    These are the home folder and those above it, including the root.
     """
     return resolved(Path.home()).is_relative_to(resolved(folder))
 
@@ -60,14 +60,14 @@ def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:
 
 
 class OwnFiles(DefaultFilter):
-    """Lets through what people keep in a folder: watchfiles' own choice, and nothing hidden."""
+    """Accepts people's own files: watchfiles' own choice without hidden ones."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
 
     def __call__(self, change: Change, path: str) -> bool:
-        """Whether a change of `path` is reported."""
+        """Return whether to report a change of `path`."""
         place = Path(path)
         inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
         return not any(part.startswith(".") for part in inside.parts) and super().__call__(
@@ -76,10 +76,10 @@ class OwnFiles(DefaultFilter):
 
 
 def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Return the files, gone ones too, that git's rules do not ignore; without git all of them."""
+    """Return the files, even deleted ones, that git does not ignore; all without git."""
     files = list(paths)
     given = b"\0".join(bytes(path) for path in files)
     words = ("check-ignore", "--no-index", "--stdin", "-z")
-    said = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
-    ignored = set((said or b"").split(b"\0"))
+    output = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
+    ignored = set((output or b"").split(b"\0"))
     return [path for path in files if bytes(path) not in ignored]

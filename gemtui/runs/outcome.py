@@ -1,8 +1,8 @@
-"""How a run ended, in words a person can act on.
+"""Describe how a run ended, in terms that a person can act on.
 
-Success is the CLI's word (assets/gemini-cli.md#endings); ours is more careful: refused tools,
-loops, blocked prompts and missing answers are no plain success. What can't be seen in the stream
-can't be said: an answer that the model cut at its token limit looks like any other.
+The CLI's idea of success (assets/gemini-cli.md#endings) is refined: denied tools, loops, blocked
+prompts and missing answers are not plain success. Anything that is invisible in the stream can't be
+reported: an answer that the model cut at its token limit looks like any other.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."
-"""The prompt after a run that broke off."""
+"""The prompt after a run that was interrupted."""
 _KEPT = 20
 _DETAIL = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """How a run ended.
+    """The outcome of a run, for a person.
 
-    `headline`: one line of ours. `detail`: what was said, raw and foreign, maybe empty. `ways_out`:
-    what a person can do, the best first. `until`: when the quota is renewed that stopped the run;
-    None = it was none, or nobody says when.
+    `headline`: a line written by gemtui. `detail`: the original message, raw and foreign, possibly
+    empty. `ways_out`: what a person can do, the best first. `until`: when the quota that stopped
+    the run is renewed; None = it was not a quota, or the time is unknown.
     """
 
     status: Status
@@ -70,50 +70,51 @@ class RunOutcome:
 
 
 class RunProgress:
-    """Collects from a run's events how it goes: `add` all of them, then ask for `outcome`.
+    """Collects the facts about a run from its events.
 
-    `request`: of the run, which says what its rules hide; None = not known.
+    `add` all of them, then read `outcome`. `request`: the run's request, which contains what its
+    rules hide; None = unknown.
     """
 
     def __init__(self, request: Request | None = None) -> None:
         self.request = request
         self.done: Done | None = None
         self.ended: datetime | None = None
-        """When it ended."""
+        """The time of its end."""
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
         self.written: dict[str, None] = {}
-        """Files that were written, as the calls named them, in the order of their first success."""
+        """Files written, as the calls named them, in order of their first success."""
         self.failed: Counter[str] = Counter()
-        """tool -> how often."""
+        """Number of failed calls by tool."""
         self.stopped_by: str | None = None
-        """The words of a hook that stopped the run."""
+        """The message of a hook that stopped the run."""
         self.refused: dict[tuple[str, str], int] = {}
-        """(tool, why) -> how often."""
+        """Number of denied calls by (tool, reason)."""
         self.denied: list[Mapping[str, str]] = []
-        """The calls that were refused: `toolUseId`, `toolName` and `reason`, in their order."""
+        """The denied calls in order: `toolUseId`, `toolName` and `reason`."""
         self.by_rule: dict[str, str] = {}
-        """Why a call was refused -> the rule of a person's policy that denies it."""
+        """Maps reasons of denials to the rule of a person's policy that denies the call."""
         self.missing: dict[str, None] = {}
-        """Tools that were called and do not exist."""
+        """Tools that were called but don't exist."""
         self.errors: list[ErrorSaid] = []
-        """The last few."""
+        """The last few errors."""
         self.answered = False
         self._open: dict[str, ToolCall] = {}
         """The calls that have not ended."""
         self._landed: dict[str, bool] = {}
-        """Whether a call that has not ended wrote its file, where the disk told."""
+        """Whether an open call wrote its file, if the disk shows it."""
         self._denied: list[tuple[ToolCall, str]] = []
-        """The calls that a policy denied, each with why as far as the CLI told."""
+        """The calls that a policy denied, each with the reason from the CLI."""
 
     @property
     def unsettled(self) -> int:
-        """Number of calls of whose end nothing is known, by events or by the disk."""
+        """Number of open calls whose result neither events nor the disk show."""
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:
-        """Take one more event into account."""
+        """Add an event."""
         payload = event.payload
         if isinstance(payload, TextSaid):
             self.answered = self.answered or bool(payload.content.strip())
@@ -138,9 +139,9 @@ class RunProgress:
             self.complete = metadata.get("complete") is True
 
     def settle(self, folder: Path, ended: datetime | None = None) -> None:
-        """Ask the disk what came of writes that got no result, and by which rule calls were denied.
+        """Read from the disk which open writes were made, and which rules denied calls.
 
-        `folder`: the run's. `ended`: when it did, None = just now.
+        `folder`: the run's folder. `ended`: when the run ended; None = just now.
         """
         self._name_rules(ended)
         for call in self._open.values():
@@ -149,7 +150,7 @@ class RunProgress:
                 self._landed[call.id] = found
 
     def _name_rules(self, ended: datetime | None) -> None:
-        """Name the rules that denied calls; not where their files were changed since."""
+        """Name the rules that denied calls, unless their files have changed since."""
         if self.request is None or not self._denied:
             return
         with suppress(GemtuiError, OSError):
@@ -160,7 +161,7 @@ class RunProgress:
         self._denied = []
 
     def _by_rule(self, call: ToolCall, why: str, rule: str) -> None:
-        """Tell of a refusal by which rule of a person's it came; "" = by none."""
+        """Record which rule of a person's caused a denial; "" = none of theirs did."""
         if not rule:
             return
         said = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
@@ -173,7 +174,7 @@ class RunProgress:
 
     @property
     def settled(self) -> Mapping[str, bool]:
-        """Return whether each file was written of which no result came, as far as it is known."""
+        """Whether each file of an open call was written, if known."""
         return {_to_write(self._open[id]): found for id, found in self._landed.items()}
 
     def _result(self, result: ToolResult, call: ToolCall | None) -> None:
@@ -190,7 +191,10 @@ class RunProgress:
                 self.missing[result.tool_name] = None
 
     def _is_told(self, tool: str) -> bool:
-        """Whether it is known that a tool is not hidden; of an MCP server's only by the policy."""
+        """Return whether a tool is known not to be hidden.
+
+        For a tool of an MCP server, only the policy knows.
+        """
         if not tool.startswith("mcp_"):
             return True
         return self.request is not None and "hidden" in (self.request.about or {})
@@ -208,9 +212,9 @@ class RunProgress:
                 self._by_rule(call, why, self.request.hides(tool) or "")
 
     def outcome(self, stderr: str = "") -> RunOutcome | None:
-        """Return how the run ended; None while it goes on.
+        """Return how the run ended; None while it is running.
 
-        `stderr`: what it wrote there, or the end of it.
+        `stderr`: its output there, or the end of it.
         """
         if self.done is None:
             return None
@@ -224,8 +228,10 @@ class RunProgress:
 
     @property
     def resumable(self) -> bool:
-        """Whether there is a session: the CLI takes a prompt that failed out again, and one that is
-        then empty can't be resumed (assets/gemini-cli.md#session-files).
+        """Whether there is a session to resume.
+
+        The CLI removes a failed prompt from the session again, and an empty session can't be
+        resumed (assets/gemini-cli.md#session-files).
         """
         if self.done is None or self.done.resume_token is None:
             return False
@@ -234,12 +240,12 @@ class RunProgress:
 
 
 def _to_write(call: ToolCall) -> str:
-    """The file that a call is to write, as it names it; "" = none."""
+    """Return the file that a call is to write, as the call names it; "" = none."""
     return asked_path(call.args) if kind_of(call.name) in WRITING else ""
 
 
 def _open_lines(progress: RunProgress) -> Iterator[str]:
-    """What came of calls that had not ended."""
+    """Yield the results of calls that had not ended."""
     for path, written in progress.settled.items():
         yield f"{path} was {'written, though no result came' if written else 'not written'}"
     if unknown := progress.unsettled:
@@ -247,7 +253,7 @@ def _open_lines(progress: RunProgress) -> Iterator[str]:
 
 
 def _without_session(way: str) -> str:
-    """A way out for a run that left no session to continue."""
+    """Return a way out that suits a run without a session to continue."""
     for either in (
         "continue the session, or run it again",
         "run it again, or continue the session",
@@ -268,7 +274,7 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
             return _succeeded(progress, stderr)
 
 
-# --- tools that were refused ---------------------------------------------------------------------
+# --- denied tools --------------------------------------------------------------------------------
 
 _BY_TOOL = "refused by the tool itself: a command substitution"
 _SAID_NO = "you said no"
@@ -281,9 +287,9 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
 def refusal_words(output: str) -> str:
-    """Return why a tool was refused, for a person, as far as the CLI tells.
+    """Return why a tool call was denied, for a person, as far as the CLI says.
 
-    "Not found" means that a tool which exists is not permitted (assets/gemini-cli.md#refusals).
+    "Not found" means that an existing tool is not permitted (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
@@ -314,7 +320,7 @@ _ALLOW = (
 
 
 def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
-    """What can be done about refusals: nothing about a person's own, a rule's by changing that."""
+    """Yield ways out of denials: none for the person's own, changes for rules."""
     reasons = {why for _, why in progress.refused}
     for rule in dict.fromkeys(progress.by_rule.values()):
         yield f"change {rule} if the call should have been made"
@@ -323,7 +329,7 @@ def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
         yield from _ALLOW if others != {_BY_TOOL} else (_REWORD,)
 
 
-# --- one ending each -----------------------------------------------------------------------------
+# --- endings -------------------------------------------------------------------------------------
 
 
 def _interrupted() -> RunOutcome:
@@ -383,7 +389,7 @@ def _timed_out(error: ErrorSaid, stderr: str) -> RunOutcome:
 
 
 def _last_retry(stderr: str) -> Iterator[str]:
-    """Why a request was tried again, by the last HTTP status if one was told."""
+    """Yield why a request was retried, by the last HTTP status that was reported."""
     found = list(_ATTEMPT.finditer(stderr))
     for last in ([each for each in found if each[2]] or found)[-1:]:
         why = f"HTTP status {last[2]}" if last[2] else (last[3] or "").strip()
@@ -394,7 +400,7 @@ _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", 
 
 
 def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
-    """A policy file that was dropped counts as a failure: every deny in it was gone."""
+    """Treat a dropped policy file as a failure: all of its denies were gone."""
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
         return outcome
@@ -438,7 +444,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
 
 
 def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
-    """(words, way out or "") of all that was not quite right, the worst first."""
+    """Yield (message, way out or "") for everything that went wrong, the worst first."""
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
@@ -484,7 +490,7 @@ _WAIT = re.compile(r"Retrying after (\d+)\s*ms")
 
 
 def retry_words(stderr: str) -> str | None:
-    """Return the last retry that a piece of stderr tells of; None if there is none.
+    """Return the last retry that a piece of stderr reports; None if there is none.
 
     For the status line of a run that waits: `attempt 2 failed (503), trying again in 10 s`.
     """
@@ -512,7 +518,7 @@ _API_ERROR = re.compile(r"^\[API Error: (.*)\](\n.*)?$", re.DOTALL)
 
 
 def plain_message(said: str) -> str:
-    """Return an error as a person reads it, without `[API Error: {"error": {"message": …}}]`."""
+    """Return an error for a person, without `[API Error: {"error": {"message": …}}]`."""
     found = _API_ERROR.match(said.strip())
     text = f"{found[1]}{found[2] or ''}" if found else said.strip()
     try:
@@ -531,7 +537,7 @@ _NAMES = ("Gemini", "Google")
 
 
 def one_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
-    """Return `what (what was said): way out; way out`.
+    """Return `headline (detail): way out; way out`.
 
     `resume`: the id of the session that can be continued.
     """

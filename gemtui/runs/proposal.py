@@ -1,4 +1,4 @@
-"""What a call that waits for a person would do, and how that person may change it."""
+"""Preview a call that waits for a person, and let that person change it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gemtui.transcript.displays import content_diff, rebuilt_diff
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_EDITED = 1_000_000
-"""Characters of a file that a person is given whole to edit."""
+"""Characters of the largest file that a person gets to edit as a whole."""
 _NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
-"""The argument that holds what a call writes."""
+"""The argument with the text that a call writes."""
 _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """What a person looks at, and changes."""
+    """The forms in which a person views and changes a call."""
 
     COMMAND = "command"
     FILE = "file"
@@ -38,9 +38,12 @@ class Form(StrEnum):
 class Proposal:
     """A call as a person judges it.
 
-    `effect`: what the call does. `text`: what they may change: the command, the file's new text, or
-    the arguments as JSON. `name`: for a file that holds `text`. `diff`: of a file, against the
-    disk. `remarks`: what there is to say about it. `dangers`: of a command.
+    * `effect`: the effect of the call.
+    * `text`: what the person may change: the command, the file's new text, or the arguments as
+      JSON.
+    * `name`: a file name for `text`.
+    * `diff`: for a file, against the disk.
+    * `remarks`: comments about it. `dangers`: those of a command.
     """
 
     effect: Effect
@@ -51,23 +54,23 @@ class Proposal:
     name: str
     diff: DiffDisplay | None = None
     line_ends: tuple[str, ...] = ()
-    """What becomes of the file's line ends and last newline, which the diff does not show."""
+    """The changes of line ends and of the final newline, which the diff does not show."""
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
-    """The whole file, where `text` is the whole file after the call."""
+    """The whole file, if `text` is the whole file after the call."""
 
     def others(self) -> Iterator[tuple[str, str]]:
-        """Yield the arguments that neither text nor diff shows, each by what it is called.
+        """Yield the arguments that neither text nor diff shows, each with a title.
 
-        What the model says of its call is told as its own words.
+        The model's description of its own call is marked as such.
         """
         for name, value in self.arguments.items():
             if name not in self._shown:
                 yield "Gemini says" if name in _WORDS else name, str(value)
 
     def place(self, project: Path) -> str:
-        """Return the path of the real file: from the project where it is inside, else absolute.
+        """Return the path of the real file: relative to the project, or absolute outside.
 
         "" for a call that writes no file.
         """
@@ -77,16 +80,16 @@ class Proposal:
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
     def folder(self, project: Path) -> str:
-        """Return the folder in which a command runs; "" = the project, or it is no command."""
+        """Return the folder that a command runs in; "" = the project, or not a command."""
         if self.effect.folder is None:
             return ""
         folder = resolved(Path(self.effect.folder))
         return "" if folder == resolved(project) else str(folder)
 
     def refusal(self, text: str | None = None) -> str | None:
-        """Return why this call can't be allowed, a clause; None = it can.
+        """Return why this call can't be approved, as a clause; None = it can.
 
-        `text`: what the person wrote in place of the model's.
+        `text`: the person's text instead of the model's.
         """
         if self.effect.fails is not None:
             return f"the tool would fail: {self.effect.fails}"
@@ -103,9 +106,9 @@ class Proposal:
         return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
-        """Return the arguments with which the call does what a person wrote.
+        """Return the arguments that make the call do what a person wrote.
 
-        Raises ValueError, in words for the person.
+        Raises ValueError with a message for the person.
         """
         given = dict(self.arguments)
         if self.form is Form.COMMAND:
@@ -136,7 +139,7 @@ def proposal_of(
 ) -> Proposal:
     """Return what a call would do now, in a run in the folder `cwd`; reads the disk.
 
-    `arguments`: in place of those that were asked for.
+    `arguments`: instead of the requested ones.
     """
     tool, args = request.tool_name, request.arguments if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
@@ -169,7 +172,7 @@ def _fails(does: Effect) -> tuple[str, ...]:
 
 
 def _as_json(args: Mapping[str, Any]) -> str:
-    """The arguments, with escapes where one would not see what stands there."""
+    """Return the arguments as JSON, escaped if they hold invisible characters."""
     try:
         text = json.dumps(args, indent=2, ensure_ascii=False)
     except RecursionError:
@@ -216,7 +219,7 @@ def _lines(text: str | None) -> str | None:
 
 
 def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
-    """What there is to say about where the file is."""
+    """Yield comments on the location of the file."""
     assert does.path is not None
     named, real = str(args.get("file_path")), Path(does.path)
     plain = None if "\0" in named else Path(os.path.normpath(cwd / named))
@@ -236,7 +239,7 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
     r"""Return both texts with `\n` at all line ends.
 
-    Where one of them mixes line ends, `\r\n` leaves the mark `␍` in both.
+    If one of them mixes line ends, `\r\n` leaves the mark `␍` in both.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"
@@ -245,7 +248,7 @@ def comparable(before: str | None, after: str) -> tuple[str | None, str]:
 
 
 def line_end_changes(before: str | None, after: str) -> Iterator[str]:
-    """Yield what becomes of the line ends and the last newline, each as a clause."""
+    """Yield the changes of line ends and of the final newline, each as a clause."""
     was, becomes = _ends(before or ""), _ends(after)
     if becomes == _MIXED:
         yield r"mixed line ends: ␍ marks \r\n"

@@ -1,4 +1,4 @@
-"""The questions of one run as a reader follows them: which wait, and what became of the others."""
+"""Follow the questions of one run: the open ones, and the outcomes of the others."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gemtui.transcript.model import Beyond, Consent
 from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
-"""Seconds between two signs that somebody is there."""
+"""Seconds between two signs of presence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a run asked.
+    """A question of a run.
 
-    `settled`: None = nothing has become of it yet. `answered`: by anybody, so that it waits for
-    the run and no longer for a person. `beyond`: for how long a yes holds for all like it; None =
-    it was for this call alone.
+    `settled`: None = it has no outcome yet. `answered`: by anybody, so that it waits for the run
+    and no longer for a person. `beyond`: how long an approval of similar calls holds; None = it was
+    for this call only.
     """
 
     request: ApprovalRequest
@@ -34,12 +34,12 @@ class Question:
 
     @property
     def number(self) -> int:
-        """Its place among the questions of the run, from 1."""
+        """Its number within the run, from 1."""
         return self.request.number
 
     @property
     def consent(self) -> Consent:
-        """What became of it; it waits until that is known."""
+        """Its outcome; it waits until that is known."""
         return Consent.WAITS if self.settled is None else self.settled.consent
 
     @property
@@ -50,7 +50,7 @@ class Question:
         return str(args.get("command") or asked_path(dict(args)) or first)[:200]
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry of `gemtui runs show --json`."""
+        """Return the question as an entry of `gemtui runs show --json`."""
         return {
             "tool": self.request.tool_name,
             "about": self.about,
@@ -66,15 +66,15 @@ class Question:
 
     @property
     def holds(self) -> bool:
-        """Whether the answer allows all calls like it."""
+        """Whether the answer allows all similar calls."""
         return self.beyond in (Beyond.RUN, Beyond.ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)
 class UnaskedCalls:
-    """What a gate wrote down of calls beside its questions.
+    """The gate's records of calls, apart from its questions.
 
-    `passed`: made by a rule of the person's own. `hooked`: changed by another hook afterwards.
+    `passed`: allowed by a rule of the person's own. `hooked`: changed by another hook afterwards.
     """
 
     passed: tuple[PassedCall, ...] = ()
@@ -93,7 +93,7 @@ class Questions:
         self.unasked = UnaskedCalls()
 
     def stay(self, gone: Event) -> None:
-        """Say to the run, until `gone` is set, that somebody is there to answer."""
+        """Signal to the run, until `gone` is set, that somebody is present to answer."""
         while not gone.is_set():
             if self._gate.exists():
                 with suppress(OSError):
@@ -101,7 +101,7 @@ class Questions:
             gone.wait(_SIGN)
 
     def look(self) -> tuple[Question, ...]:
-        """Read what is new, and return all questions so far, in their order."""
+        """Read new files, and return all questions so far, in order."""
         if not self._gate.exists():
             return self.all
         for number, waits in self._gate.asked().items():
@@ -122,10 +122,10 @@ class Questions:
         found = tuple(self._known[number] for number in sorted(self._known))
         if found != self.all:
             self.all = found
-        self._look_at_unasked()
+        self._read_unasked()
         return self.all
 
-    def _look_at_unasked(self) -> None:
+    def _read_unasked(self) -> None:
         passed, hooked = self._gate.passed(self._passed), self._gate.hooked(self._hooked)
         if passed or hooked:
             self._passed |= passed
@@ -139,9 +139,9 @@ class Questions:
         return Beyond.ALWAYS if answer.always else Beyond.RUN
 
     def take_back(self) -> Question | None:
-        """Let the newest answer that allows all like it do so no longer, in no run.
+        """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Return its question; None where there is none. Raises PolicyError and OSError.
+        Returns its question; None if there is none. Raises PolicyError and OSError.
         """
         newest = next((each for each in reversed(self.look()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)

@@ -1,4 +1,4 @@
-"""Review of a session or a run: what it changed, hunk by hunk, and reverting some of that."""
+"""Review the changes of a session or a run, hunk by hunk, and revert some of them."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ _GONE = "no longer in the files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSubject:
-    """Whose changes are reviewed: those of a session, or only those of one of its runs.
+    """The session whose changes are reviewed, or one of its runs.
 
-    `folder`: where it worked, None = unknown. `run`: its id, "" = the whole session. `calls`:
-    returns the calls that its record tells of; `prompts`: its prompts. Both may read files.
+    `folder`: where it worked; None = unknown. `run`: the run's id; "" = the whole session. `calls`:
+    returns the calls in its record. `prompts`: returns its prompts. Both may read files.
     """
 
     folder: Path | None
@@ -63,7 +63,10 @@ class ReviewSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What was changed. `notes`: what is not known of it, for a person."""
+    """The changes found by a review.
+
+    `notes`: what is unknown about them, for a person.
+    """
 
     session: str
     files: tuple[ReviewedFile, ...]
@@ -72,7 +75,7 @@ class Review:
 
     @property
     def nothing(self) -> str:
-        """What to say where no file is known to differ."""
+        """The message if no file is known to differ."""
         if self.complete:
             return "No file differs from what it was before."
         return " ".join(("No change is known.", *self.notes[:1]))
@@ -90,11 +93,11 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reverted:
-    """What became of hunks that were to be reverted.
+    """The result of reverting hunks.
 
-    `hunks`: the ids of those that are reverted. `steps`: what was done to each file. `left`: what
-    was left alone, by id or path, and why. `checkpoint`: the one taken before, None = nothing was
-    done.
+    `hunks`: the ids of the reverted ones. `steps`: the change of each file. `left`: ids or paths
+    that were left alone, each with the reason. `checkpoint`: the one taken before; None = nothing
+    was done.
     """
 
     hunks: tuple[str, ...]
@@ -108,7 +111,7 @@ class Reverted:
         return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `gemtui review --revert --json` prints beside the review."""
+        """Return the part of `gemtui review --revert --json` that is not the review."""
         return {
             "reverted": list(self.hunks),
             "left": [{"what": what, "why": why} for what, why in self.left],
@@ -127,10 +130,10 @@ def subject_of(session: Summary) -> ReviewSubject:
 
 
 def review(subject: ReviewSubject) -> Review:
-    """Return what a session or run changed, compared with the files as they are now.
+    """Return the changes of a session or run, up to the present files.
 
-    By checkpoints where there are some, else by its record. Writes nothing; may take seconds.
-    Raises OSError, CheckpointsUnreadable.
+    They are found by checkpoints if there are some, or else by its record. Writes nothing; may take
+    seconds. Raises OSError, CheckpointsUnreadable.
     """
     folder = subject.folder
     if folder is None or not folder.is_dir():
@@ -154,10 +157,11 @@ def review(subject: ReviewSubject) -> Review:
 
 
 def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
-    """Revert hunks, those of files or of calls, by their ids; leave alone what is not there.
+    """Revert hunks by their ids, or those of files or calls; ignore missing ones.
 
-    A checkpoint is taken before, so that a redo takes the revert back. `dry_run`: only return what
-    would be done. Raises UndoError while a run works in the folder, OSError, CheckpointsUnreadable.
+    A checkpoint is taken before, so that a redo can undo the revert. `dry_run`: only return what
+    would be done. Raises UndoError while a run is working in the folder, OSError,
+    CheckpointsUnreadable.
     """
     folder = subject.folder
     if folder is None or not folder.is_dir():
@@ -193,7 +197,7 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
 
 
 def is_idle(folder: Path) -> bool:
-    """Return whether no run works in a folder."""
+    """Return whether no run is working in a folder."""
     try:
         require_idle(folder)
     except UndoError:
@@ -203,7 +207,7 @@ def is_idle(folder: Path) -> bool:
 
 @contextmanager
 def _stored(place: Path) -> Iterator[Store | None]:
-    """The checkpoints of a project; None where there are none."""
+    """Open the checkpoints of a project; yield None if there are none."""
     if place.is_dir():
         with open_store(place) as store:
             yield store
@@ -212,7 +216,7 @@ def _stored(place: Path) -> Iterator[Store | None]:
 
 
 def _record(calls: Sequence[ToolCall], root: Path, store: Store | None) -> RecordedCalls:
-    """What the record tells of calls of which there are no checkpoints."""
+    """Return the recorded changes of calls without checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
     for call in calls:
@@ -245,7 +249,7 @@ def _notes(record: RecordedCalls) -> Iterator[str]:
     yield from record.notes()
 
 
-# --- in words -------------------------------------------------------------------------------------
+# --- descriptions ---------------------------------------------------------------------------------
 
 
 def _file(file: ReviewedFile) -> dict[str, Any]:
@@ -272,7 +276,7 @@ def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
 
 
 def owner_words(owner: HunkOwner) -> str:
-    """Return who changed something, in a few words."""
+    """Return the author of a change, in a few words."""
     if owner.kind is OwnerKind.PERSON:
         return f"you ({owner.tool})" if owner.tool else "you"
     if owner.kind is OwnerKind.UNKNOWN:
@@ -281,9 +285,9 @@ def owner_words(owner: HunkOwner) -> str:
 
 
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:
-    """Return a hunk as a unified diff has it; bytes that are not UTF-8 as lone surrogates.
+    """Return a hunk as in a unified diff, with bytes other than UTF-8 as surrogates.
 
-    `most`: lines that are shown; the rest is counted in the last line.
+    `most`: lines that are shown; the last line counts the rest.
     """
     lines = list(diff_lines(hunk))
     told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:most]]
@@ -304,7 +308,7 @@ def _span(first: int, lines: int) -> str:
 
 
 def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of a hunk, with what is around it, each with its sign."""
+    """Yield the lines of a hunk with its context, each with its sign."""
     yield from ((" ", line) for line in hunk.above)
     yield from (("-", line) for line in hunk.removed)
     yield from (("+", line) for line in hunk.added)
@@ -312,7 +316,10 @@ def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
 
 
 class Comment(NamedTuple):
-    """What a person says of a line. `place`: such as `src/a.py:12`; `context`: lines around it."""
+    """A person's comment on a line.
+
+    `place`: such as `src/a.py:12`. `context`: the lines around it.
+    """
 
     place: str
     text: str
@@ -320,7 +327,7 @@ class Comment(NamedTuple):
 
 
 def comments_prompt(comments: Sequence[Comment]) -> str:
-    """Return the prompt that comments make: each with its place, and the lines around it."""
+    """Return a prompt with the comments, their places, and the lines around them."""
     parts = []
     for each in comments:
         lines = "\n".join(f"    {line}" for line in each.context)
@@ -329,7 +336,7 @@ def comments_prompt(comments: Sequence[Comment]) -> str:
 
 
 def commit_message(prompts: Sequence[str]) -> str:
-    """Return a message for a commit of what was asked for in prompts."""
+    """Return a commit message made of the prompts."""
     if not prompts:
         return ""
     subject = excerpt(prompts[0])

@@ -1,4 +1,4 @@
-"""The rules of one run: which tools they hide, and which rule of the person's denies a call."""
+"""The rules of one run: the tools they hide, and the rules that deny calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from gemtui.text import short_path
 
 _OPTIONS = (DENIES, ALLOWS)
-"""The files of rules that a run's own options become."""
+"""The policy files that a run's own options are written to."""
 
 
 def policy_of_run(
@@ -45,13 +45,13 @@ def policy_of_run(
 
 
 def _paths(request: Request, flag: str) -> list[Path]:
-    """Return the paths that a run's command gives by this flag, as seen from its folder."""
+    """Return the paths that a run's command passes by this flag, as absolute paths."""
     words = (word.removeprefix(flag) for word in request.argv if word.startswith(flag))
     return [Path(request.cwd) / word for word in words]
 
 
 def for_everybody(policy: Policy) -> Policy:
-    """Return a policy in which the rules of a run's options count where a person is asked, too."""
+    """Return a policy in which a run's own rules also apply if a person is asked."""
     rules = tuple(
         replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule
         for rule in policy.rules
@@ -60,7 +60,10 @@ def for_everybody(policy: Policy) -> Policy:
 
 
 class RunPolicy:
-    """Says of one run's policy what no output of the CLI tells; `asks`: the run asks a person."""
+    """Answers questions about one run's policy that the CLI's output leaves open.
+
+    `asks`: the run asks a person.
+    """
 
     def __init__(self, found: EffectivePolicy, mode: ApprovalMode, *, asks: bool = False) -> None:
         self._found, self._mode = found, mode
@@ -74,16 +77,16 @@ class RunPolicy:
         return cls(*policy_of_run(request, environ), asks=asks)
 
     def is_older_than(self, time: datetime) -> bool:
-        """Whether no file of the policy was changed after `time`. Raises OSError."""
+        """Return whether no file of the policy was changed after `time`. Raises OSError."""
         settings = [each.path for each in self._found.settings.files]
         places = (*self._found.files, *self._found.admin, *settings)
         files = [each for place in places for each in _files(place)]
         return all(each.stat().st_mtime <= time.timestamp() for each in files)
 
     def hidden(self) -> dict[str, str]:
-        """Map each tool that the CLI has and hides in this run to what hides it.
+        """Map each existing tool that this run hides to the rule that hides it.
 
-        "" = the mode does. Tools of MCP servers stand there as patterns. A call of any other tool
+        "" = the mode does. Tools of MCP servers are given as patterns. A call of any other tool
         that is not found names one that does not exist.
         """
         rules = self._found.policy.rules
@@ -97,7 +100,7 @@ class RunPolicy:
         return found
 
     def _servers_tools(self, rule: Rule) -> Iterator[str]:
-        """The tools of MCP servers that a rule hides, as patterns."""
+        """Yield the tools of MCP servers that a rule hides, as patterns."""
         counts = not rule.modes or self._mode.in_rules in rule.modes
         if rule.decision is not Decision.DENY or rule.conditional or rule.subagent or not counts:
             return
@@ -108,7 +111,7 @@ class RunPolicy:
                 yield tool
 
     def denying(self, call: Call) -> str:
-        """Return which rule of the person's or the administrator's denies a call, with its file.
+        """Return the person's or administrator's rule that denies a call, with its file.
 
         "" = none of theirs does.
         """
@@ -118,7 +121,7 @@ class RunPolicy:
 
 
 def _words(rule: Rule) -> str:
-    """Where a rule of a person is, with its file; "" = nobody wrote it."""
+    """Return the place of a person's rule, with its file; "" = nobody wrote it."""
     if rule.tier < Tier.USER:
         return ""
     if Path(rule.source).name in _OPTIONS:

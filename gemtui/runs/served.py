@@ -1,7 +1,7 @@
-"""Questions of runs for whoever is not in front of gemtui: another terminal, a phone, a script.
+"""Serve the questions of runs elsewhere: another terminal, a phone, a script.
 
-A question is named by its number and by what was shown of it, such as `3.9f2c41d05b7a6e18`. So an
-answer to something that has changed since is refused, not given to what it has become.
+A question is named by its number and a token of its effect, such as `3.9f2c41d05b7a6e18`. So an
+answer to something that has changed since is rejected, instead of applying to its new form.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16
-"""Characters of an effect's mark in the name of a question; fewer could be made to fit."""
+"""Characters of an effect's mark in a question's name; fewer could be forged."""
 _NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
 _SETTLES = 5.0
-"""Seconds in which a run says what became of an answer; it looks four times a second."""
+"""Seconds in which a run settles an answer; it checks four times a second."""
 _STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingQuestion:
-    """A question that waits for a person, with what its call does now."""
+    """A question that waits for a person, with its call's present effect."""
 
     run: Run
     asked: Asked
 
     @property
     def name(self) -> str:
-        """What `answer` takes: the number, and the token of what is shown."""
+        """The name for `answer`: the number, and the token of the effect."""
         return f"{self.asked.question.number}.{token_of(self.asked.effect)}"
 
     @property
     def changed(self) -> bool:
-        """Whether the call does something else by now than when it was asked about."""
+        """Whether the call's effect has changed since the question was asked."""
         return token_of(self.asked.effect) != first_token(self.asked)
 
     def to_dict(self) -> dict[str, Any]:
-        """One entry of `gemtui runs questions --json`; all that a person needs to answer."""
+        """Return the question for `gemtui runs questions --json`, complete for answering."""
         request, runs = self.asked.question.request, self.asked.runs
         return {
             "run": self.run.id,
@@ -83,7 +83,10 @@ def _moment(milliseconds: int) -> datetime | None:
 
 
 def _effect(asked: Asked) -> Mapping[str, Any]:
-    """What a yes lets happen. `before`, `after`: whole texts; null = no such file, or unknown."""
+    """Return the effect of an approval.
+
+    `before`, `after`: whole texts; null = no such file, or unknown.
+    """
     does, runs = asked.effect, asked.runs
     return {
         "kind": does.kind.value,
@@ -101,12 +104,12 @@ def _effect(asked: Asked) -> Mapping[str, Any]:
 
 
 def token_of(effect: Effect) -> str:
-    """Return what tells one effect from another, short enough to be typed."""
+    """Return a token that identifies an effect, short enough to type."""
     return effect.mark[:_TOKEN]
 
 
 def first_token(asked: Asked) -> str:
-    """Return the token of what the call did when it was asked about."""
+    """Return the token of the call's effect at the time of the question."""
     return token_of(asked.question.request.effect or asked.effect)
 
 
@@ -116,7 +119,7 @@ def conversation_of(run: Run) -> Conversation:
 
 
 def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
-    """Yield the questions of these runs that wait for a person, the oldest of each run first."""
+    """Yield the open questions of these runs, the oldest of each run first."""
     for run in runs:
         if run.state is RunState.RUNNING:
             talking = conversation_of(run)
@@ -126,13 +129,13 @@ def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
 
 
 def parse_name(name: str) -> tuple[int, str | None] | None:
-    """Return the number and the token in the name of a question; None for other text."""
+    """Return the number and the token in a question's name; None for other text."""
     found = _NAME.fullmatch(name)
     return None if found is None else (int(found[1]), found[2])
 
 
 def outcome_of(run: Run, number: int, *, patience: float = _SETTLES) -> Settled | None:
-    """Return what the run made of an answer; None = it has not said within `patience` seconds."""
+    """Return the outcome of an answer; None = not settled within `patience` seconds."""
     gate, until = GateFolder.of(run.folder), time.monotonic() + patience
     while (settled := gate.settled(number)) is None and time.monotonic() < until:
         if run.folder.exit() is not None:

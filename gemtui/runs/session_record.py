@@ -1,4 +1,4 @@
-"""What a session's record tells of the files that its calls changed, without any checkpoint."""
+"""The file changes in a session's record, without any checkpoint."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 from gemtui.transcript.writes import text_after, text_before
 
 _MOST_NAMED = 20
-"""Commands that notes name each."""
+"""Largest number of commands that notes name."""
 
 
 class PlacedCall(NamedTuple):
-    """A call that may have changed files, the number of its prompt, and its id in checkpoints."""
+    """A call that may have changed files, its prompt's number, and its checkpoint id."""
 
     call: ToolCall
     prompt: int
@@ -33,10 +33,12 @@ class PlacedCall(NamedTuple):
 
 
 def placed_calls(session: Summary) -> list[PlacedCall]:
-    """Return a session's calls that may have changed files, rewound ones too, in their order.
+    """Return a session's calls that may have changed files, in order.
 
-    By place, not by time: going on with a session gives all its records new times
-    (assets/gemini-cli.md#ghosts).
+    Rewound ones are included.
+
+    Order and prompts are by position, not by time: continuing a session gives all its records new
+    times (assets/gemini-cli.md#ghosts).
     """
     found, prompt = list[PlacedCall](), 0
     with SessionLog(session.path) as log:
@@ -55,9 +57,9 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 
 
 def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
-    """Return the calls with their ids in checkpoints: hooks of the plain CLI tell none.
+    """Return the calls with their ids in checkpoints, which hooks don't report.
 
-    Of several calls with the same arguments the first in the record is the first in the store.
+    Of several calls with the same arguments, the first in the record is the first in the store.
     """
     calls = sorted(store.calls().values(), key=lambda call: call.began)
     known = {call.use for call in calls}
@@ -76,16 +78,16 @@ def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
 
 
 class RecordedCalls:
-    """What calls did of which there are no checkpoints, as the session tells it."""
+    """The changes of calls without checkpoints, according to the session."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.changes: list[RecordedChange] = []
         self.left: list[str] = []
-        """What can't be undone, each in words."""
+        """Descriptions of changes that can't be undone."""
 
     def add(self, call: ToolCall) -> None:
-        """Take in a call."""
+        """Add a call."""
         if call.status in _NOT_MADE or not may_write(call.name):
             return
         if kind_of(call.name) not in WRITING:
@@ -110,7 +112,7 @@ class RecordedCalls:
             self.changes.append(RecordedChange(name, when, was, became, call.name, call.id))
 
     def notes(self) -> Iterator[str]:
-        """Yield what stays as it is, for a person."""
+        """Yield notes on changes that stay, for a person."""
         for each in self.left[:_MOST_NAMED]:
             yield f"There is no checkpoint of this, so what it did stays: {each}"
         if len(self.left) > _MOST_NAMED:
@@ -118,7 +120,7 @@ class RecordedCalls:
 
 
 def _has_crlf(path: Path) -> bool:
-    """Records have all line ends as line feeds."""
+    """Return whether a file has CRLF line ends, since records only have line feeds."""
     try:
         with path.open("rb") as file:
             return b"\r\n" in file.read(64 * 1024)

@@ -1,4 +1,4 @@
-"""What a person says to a run that goes on: words in mid-run, and the prompts that follow."""
+"""The messages and queued prompts of a working run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gemtui.transcript.rows import of_rows, put_in, rows_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered:
-    """A look at the words and prompts of a run.
+    """A snapshot of a run's messages and queue.
 
-    `words`: each with when it reached the agent, None = it has not. `prompts`: those that wait.
+    `words`: the messages, each with its delivery; None = not delivered. `prompts`: the queued ones.
     """
 
     words: tuple[tuple[Word, Delivered | None], ...] = ()
@@ -22,13 +22,13 @@ class Steered:
 
     @property
     def undelivered(self) -> tuple[str, ...]:
-        """All that has not reached the agent, in the order in which it was to."""
+        """Everything that has not reached the agent, in order of delivery."""
         words = (word.text for word, delivered in self.words if delivered is None)
         return (*words, *(prompt.text for prompt in self.prompts))
 
 
 def look(steering: Steering) -> Steered:
-    """Read all of it; small files."""
+    """Read the messages and the queue, which are small files."""
     words = tuple((word, steering.delivered(word)) for word in steering.words())
     return Steered(words=words, prompts=tuple(steering.prompts()))
 
@@ -36,9 +36,9 @@ def look(steering: Steering) -> Steered:
 def with_words(
     transcript: Transcript, steered: Steered, made: dict[int, tuple[Outline, Message]]
 ) -> Transcript:
-    """Return a transcript with the words where they reached the agent.
+    """Return a transcript with the messages at the points of their delivery.
 
-    `made`: keeps their messages between two calls, so that they are drawn once.
+    `made`: keeps their transcript messages between two calls, so that they are drawn once.
     """
     here = [(word, at) for word, at in steered.words if at is not None]
     if not here:

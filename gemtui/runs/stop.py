@@ -1,4 +1,4 @@
-"""End a run, whether its supervisor is alive or not."""
+"""End a run, with or without a living supervisor."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ GRACE = 3.0
 def stop(run: Run) -> bool:
     """End all processes of a run; return whether none is left. Takes some seconds.
 
-    The supervisor does it, and writes how the run ended; if it is dead, both are done here. Raises
-    OSError if that can't be written.
+    The supervisor does it, and records the exit; if it is dead, both are done here. Raises OSError
+    if the record can't be written.
     """
     request = run.folder.request()
     if run.state is RunState.RUNNING and request is not None:

@@ -1,7 +1,7 @@
-"""The program that supervises one run: its session, its checkpoints, its questions.
+"""The program that supervises one run: its session, checkpoints and questions.
 
-Run as `python -m gemtui.runs.supervisor FOLDER`. What a run that resumes nothing, or asks nobody,
-does not need is not imported for it.
+Started as `python -m gemtui.runs.supervisor FOLDER`. Modules that a run does not need, since it
+resumes no session or asks nobody, are not imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gemtui.agent.supervise import AfterRun, RunGate, RunKeeper, main
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
-    """Return who looks after a run's session, if it resumes one, and takes its checkpoints."""
+    """Return the keeper of a run's session, if it resumes one, and of its checkpoints."""
     from gemtui.runs.checkpointing import checkpoints_of
 
     keepers = (_session_keeper(folder, request), checkpoints_of(folder, request))
@@ -35,13 +35,13 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 class Keepers:
-    """Several keepers as one; what one of them raises is raised once all have looked."""
+    """Several keepers as one; an error of one is raised after all have checked."""
 
     def __init__(self, keepers: Sequence[RunKeeper]) -> None:
         self._keepers = keepers
 
     def look(self) -> float:
-        """Let each look; return the seconds until the next look of the one in most haste."""
+        """Let each check; return the seconds until the earliest next check."""
         waits = list[float]()
 
         def let_look(keeper: RunKeeper) -> None:
@@ -53,7 +53,7 @@ class Keepers:
         return min(waits)
 
     def close(self) -> None:
-        """Let each look a last time."""
+        """Let each check a last time."""
         with ExitStack() as stack:
             for keeper in reversed(self._keepers):
                 stack.callback(keeper.close)
@@ -69,9 +69,9 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
 
 
 def after_of(folder: RunFolder) -> AfterRun:
-    """Return what tells the user's own program that a run has ended.
+    """Return a callback that runs the user's command for ended runs.
 
-    Which one that is, is read now: before the run can change the file.
+    The command is read now, before the run can change the file.
     """
     from gemtui.runs.user_commands import ON_END, UserCommands, start
 

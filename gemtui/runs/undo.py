@@ -1,7 +1,7 @@
-"""Undo and redo of a session: its project's files and its chat, back to before a prompt.
+"""Undo and redo a session, files and chat, back to before a prompt.
 
-Files go back by checkpoints where a run took some, else by what the session recorded of its file
-tools; what shell commands did without checkpoints stays, and the answer says so.
+Files are restored from checkpoints if a run took some, or else from what the session recorded of
+its file tools. Effects of shell commands without checkpoints stay, and are reported.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """What an undo or redo did, or would do.
+    """The result of an undo or redo, done or planned.
 
-    `files`: None = they were left alone. `fork`: the session that goes on, None = none. `chat`: the
-    new chat that an undo made. `complete`: nothing of what the session did to files is known to be
-    left.
+    `files`: None = they were left alone. `fork`: the session that continues; None = none. `chat`:
+    the new chat that an undo created. `complete`: no change of the session is known to be left.
     """
 
     to: int
@@ -66,7 +65,7 @@ class Undone:
     notes: tuple[str, ...] = ()
 
     def paths(self, action: Action) -> list[str]:
-        """Return the files to which this was done, relative to the project."""
+        """Return the files with this action, relative to the project."""
         return [] if self.files is None else [os.fsdecode(p) for p in self.files.paths(action)]
 
     @property
@@ -92,7 +91,10 @@ class Undone:
 
 
 def prompts_of(session: Summary) -> list[Prompt]:
-    """Return the prompts of a session that are part of its conversation. Raises OSError."""
+    """Return the prompts of a session that are part of its conversation.
+
+    Raises OSError.
+    """
     with SessionLog(session.path) as log:
         log.refresh()
         outlines = transcript_of(log, in_flight=False).outlines
@@ -110,12 +112,15 @@ def undo_session(
     dry_run: bool = False,
     home: Path | None = None,
 ) -> Undone:
-    """Take files and chat of a session back to just before a prompt.
+    """Restore files and chat of a session to just before a prompt.
 
-    `number`: of the prompt, from 1; None = the last one. `chat`: fork the session there; the
-    original stays. `paths`: only these files, and what is below them. `dry_run`: only return what
-    would be done. `home`: the CLI's folder with the session; None = the user's. May take seconds.
-    Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
+    * `number`: the number of the prompt, from 1; None = the last one.
+    * `chat`: fork the session there; the original stays.
+    * `paths`: only these files, and everything below them.
+    * `dry_run`: only return what would be done.
+    * `home`: the CLI's folder with the session; None = the user's.
+
+    May take seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
     """
     prompts = prompts_of(session)
     if not prompts:
@@ -147,7 +152,10 @@ def undo_session(
 def redo_project(
     folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False
 ) -> Undone:
-    """Take back the newest undo in a folder. Raises UndoError, OSError, CheckpointsUnreadable."""
+    """Reverse the newest undo in a folder.
+
+    Raises UndoError, OSError, CheckpointsUnreadable.
+    """
     place, root, own = project_of(folder)
     if not place.is_dir():
         raise UndoError("nothing to redo in this folder")
@@ -187,9 +195,9 @@ def _undo_files(
 
 
 def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
-    """When a prompt was given, by what checkpoints know of its calls and those before it.
+    """Return when a prompt was given, judging by the calls known to checkpoints.
 
-    In seconds since 1970; no call that is known to be older is as late.
+    In seconds since 1970; later than every call that is known to be older.
     """
     numbers = {each.use: each.prompt for each in placed}
     known = [
@@ -203,7 +211,7 @@ def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
 
 
 def require_idle(folder: Path) -> None:
-    """Raise UndoError while a run works in a folder: it would build on what vanishes."""
+    """Raise UndoError while a run is working in a folder, since it may need the files."""
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
@@ -211,7 +219,7 @@ def require_idle(folder: Path) -> None:
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
-    """The paths as names below the root; relative ones are those of the current folder."""
+    """Return the paths as names below the root, relative to the current folder."""
     if paths is None:
         return None
     found = []
@@ -244,7 +252,7 @@ def _fork(session: Summary, number: int, undo: int | None, notes: list[str], hom
 def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
     """Return the checkpoints of a session as `gemtui checkpoints --json` prints them.
 
-    An empty list where there are none. Raises OSError, CheckpointsUnreadable.
+    Raises OSError, CheckpointsUnreadable.
     """
     with _store_of(session) as store:
         if store is None:
@@ -253,7 +261,7 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
 
 
 class Checkpointed(NamedTuple):
-    """The checkpoints of a session: how many, when the newest was taken, before which prompts."""
+    """The checkpoints of a session: number, time of the newest, and their prompts."""
 
     total: int
     newest: datetime | None
@@ -261,7 +269,10 @@ class Checkpointed(NamedTuple):
 
 
 def checkpointed(session: Summary) -> Checkpointed:
-    """Return where the checkpoints of a session are. Raises OSError, CheckpointsUnreadable."""
+    """Return a summary of a session's checkpoints.
+
+    Raises OSError, CheckpointsUnreadable.
+    """
     with _store_of(session) as store:
         found = [] if store is None else _numbered_of(session, store)
     before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
@@ -274,7 +285,7 @@ def checkpointed(session: Summary) -> Checkpointed:
 
 
 def sessions_with_checkpoints() -> frozenset[str]:
-    """Return the ids of all sessions of which there are checkpoints, forks of them included.
+    """Return the ids of all sessions with checkpoints, including forks of them.
 
     Projects whose checkpoints can't be read are left out. Raises OSError.
     """
@@ -287,7 +298,7 @@ def sessions_with_checkpoints() -> frozenset[str]:
 
 @contextmanager
 def _store_of(session: Summary) -> Iterator[Store | None]:
-    """The checkpoints of a session's project; None where there are none."""
+    """Open the checkpoints of a session's project; yield None if there are none."""
     place = None if session.project is None else project_of(Path(session.project))[0]
     if place is None or not place.is_dir():
         yield None
@@ -306,14 +317,17 @@ def _numbered_of(session: Summary, store: Store) -> list[_Numbered]:
 
 
 class StateText(NamedTuple):
-    """What a file was at one moment. `text`: None = there is none; `why` says why, else ""."""
+    """The text of a file at one moment.
+
+    `text`: None = there is none; `why` is the reason, or a remark.
+    """
 
     text: str | None
     why: str = ""
 
 
 class StepTexts(NamedTuple):
-    """A step's states as texts, see `Step`."""
+    """The states of a `Step` as texts."""
 
     target: StateText
     left: StateText
@@ -322,7 +336,10 @@ class StepTexts(NamedTuple):
 
 
 def step_texts(folder: Path, step: Step) -> StepTexts:
-    """Return the states of one file of the project `folder`. Raises CheckpointsUnreadable."""
+    """Return the states of one file of the project `folder`.
+
+    Raises CheckpointsUnreadable.
+    """
     place, _, _ = project_of(folder)
     with open_store(place) as store:
         states = (step.target, step.left, step.now, step.result)
@@ -345,7 +362,7 @@ def _state_text(store: Store, state: FileState) -> StateText:
 
 
 class _Numbered(NamedTuple):
-    """A checkpoint, what changed since the one before, by whom last, and the prompt it is of."""
+    """A checkpoint with its changes, the author of the last one, and its prompt."""
 
     checkpoint: Checkpoint
     files: Sequence[FileChange]
@@ -356,7 +373,7 @@ class _Numbered(NamedTuple):
 def _numbered(
     store: Store, sessions: frozenset[str], numbers: Mapping[str, int], prompts: int
 ) -> list[_Numbered]:
-    """The checkpoints of sessions, the oldest first."""
+    """Return the checkpoints of sessions, the oldest first."""
     changes: dict[int, list[FileChange]] = {}
     for id, change in store.changes():
         changes.setdefault(id, []).append(change)

@@ -1,12 +1,12 @@
-"""The user's own programs, which are told of a question that waits and of a run that has ended.
+"""Run the user's own commands for open questions and ended runs.
 
-A run's supervisor starts them, by a process of its own for each: so a question is told once however
-many gemtui look at it, and nobody waits for them. They get JSON on stdin, and the environment in
-which gemtui was started: nothing that a run adds to it. The settings are read when a run starts, so
-that nothing it does can choose what is started for it.
+A run's supervisor starts them, each in a separate process. So a question is reported once, however
+many gemtui watch it, and nothing waits for the command. It gets JSON on stdin, and the environment
+that gemtui was started in, without additions by the run. The settings are read when a run starts,
+so that the run can't choose what is started for it.
 
-`python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`: the number of a question, 0
-where the run has ended.
+Started as `python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`, where NUMBER is
+that of a question, or 0 if the run has ended.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from gemtui.text import clean_line
 
 ON_ASK, ON_END = "on_ask", "on_end"
 SETTINGS = "settings"
-"""What a failure is of where the settings could not be read."""
+"""The subject of a failure to read the settings."""
 LIMIT = 30.0
-"""Seconds that such a program may take."""
+"""Seconds that such a command may take."""
 NOT_FOUND = "was not found: name a program on PATH, or its whole path"
 FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
-"""Seconds for which the supervisor may still be there after its last word, and between looks."""
-_SAID = 10_000
-"""Bytes of what a program says on stderr that are read; its last line tells why it failed."""
+"""Seconds the supervisor may live on after its exit record, and between checks."""
+_MOST_STDERR = 10_000
+"""Bytes of a command's stderr that are read; the last line explains a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCommands:
-    """What to start for one run, as words; () = nothing. `on_ask_after`: seconds."""
+    """The commands to start for one run, as words; () = none. `on_ask_after`: seconds."""
 
     on_ask: tuple[str, ...] = ()
     on_ask_after: float = 0
@@ -55,20 +55,21 @@ class UserCommands:
 
     @classmethod
     def of(cls, run: RunFolder) -> UserCommands:
-        """Return what `keep` kept; nothing to start where there is nothing."""
+        """Return the commands stored by `keep`, if any."""
         return read_as(run.path / FILE, cls, _LARGEST) or cls()
 
     def keep(self, run: RunFolder) -> None:
-        """Write it down for the run's supervisor. Raises OSError."""
+        """Store the commands for the run's supervisor. Raises OSError."""
         if self.on_ask or self.on_end:
             write_again(run.path / FILE, self, _LARGEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFailure:
-    """Why a program could not do its work. `told`: somebody was told.
+    """The failure of a command.
 
-    `setting`: `on_ask`, `on_end`, or `settings`. `words`: its words. `why`: a clause.
+    `setting`: `on_ask`, `on_end`, or `settings`. `words`: the command's words. `why`: a clause.
+    `told`: the user has been notified.
     """
 
     setting: str
@@ -78,7 +79,7 @@ class CommandFailure:
 
     @property
     def text(self) -> str:
-        """What to tell, as one line."""
+        """The notification, as one line."""
         if self.setting == SETTINGS:
             return f"on_ask and on_end are not started: {self.why}"
         return f"{self.setting}: {self.words[0]} {self.why}"
@@ -87,12 +88,12 @@ class CommandFailure:
 def start(
     run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
 ) -> subprocess.Popen[bytes]:
-    """Start the process that starts a program of the user's, and return it. Raises OSError.
+    """Start the process that runs a command of the user's. Raises OSError.
 
-    `number`: of the question; 0 = the run has ended.
+    `number`: the number of the question; 0 = the run has ended.
     """
-    told = (str(run.path), setting, str(number), *program)
-    words = python("-m", "gemtui.runs.user_commands", *told)
+    arguments = (str(run.path), setting, str(number), *program)
+    words = python("-m", "gemtui.runs.user_commands", *arguments)
     return subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -104,7 +105,7 @@ def _failure_file(setting: str) -> Path:
 
 
 def keep_failure(failure: CommandFailure) -> None:
-    """Have a failure told, unless the same one was before. Raises OSError."""
+    """Store a failure for notification, unless it is already known. Raises OSError."""
     place = _failure_file(failure.setting)
     known = read_as(place, CommandFailure, _LARGEST)
     if known is None or (known.words, known.why) != (failure.words, failure.why):
@@ -113,25 +114,25 @@ def keep_failure(failure: CommandFailure) -> None:
 
 
 def forget_failure(setting: str) -> None:
-    """Forget a failure, since it works by now."""
+    """Forget a failure, since the command works by now."""
     with suppress(OSError):
         _failure_file(setting).unlink(missing_ok=True)
 
 
 def failures() -> Iterator[CommandFailure]:
-    """Yield what failed last, and has not worked since."""
+    """Yield the latest failures of commands that have not worked since."""
     for setting in (ON_ASK, ON_END, SETTINGS):
         if (found := read_as(_failure_file(setting), CommandFailure, _LARGEST)) is not None:
             yield found
 
 
 def take_untold() -> tuple[str, ...]:
-    """Return what to tell of failures of which nobody was told; each is returned once."""
+    """Return notifications of failures, each only once."""
     untold = [each for each in failures() if not each.told]
     for each in untold:
         with suppress(OSError):
-            told = CommandFailure(setting=each.setting, words=each.words, why=each.why, told=True)
-            write_again(_failure_file(each.setting), told, _LARGEST)
+            known = CommandFailure(setting=each.setting, words=each.words, why=each.why, told=True)
+            write_again(_failure_file(each.setting), known, _LARGEST)
     return tuple(clean_line(each.text) for each in untold)
 
 
@@ -139,7 +140,7 @@ def take_untold() -> tuple[str, ...]:
 
 
 def _program(words: tuple[str, ...]) -> str | None:
-    """The path of a program; None = it is not there, or named by a path from the current folder."""
+    """Return the path of a program; None = it is missing, or its path is relative."""
     if os.sep not in words[0]:
         return find_program(words[0])
     path = Path(words[0]).expanduser()
@@ -147,7 +148,7 @@ def _program(words: tuple[str, ...]) -> str | None:
 
 
 def look_for_programs(commands: UserCommands) -> None:
-    """Have it told which programs are not there. Raises OSError."""
+    """Store a failure for each program that is missing. Raises OSError."""
     for setting, words in ((ON_ASK, commands.on_ask), (ON_END, commands.on_end)):
         if words and _program(words) is None:
             keep_failure(CommandFailure(setting=setting, words=words, why=NOT_FOUND))
@@ -156,15 +157,15 @@ def look_for_programs(commands: UserCommands) -> None:
 
 
 def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -> str | None:
-    """Run a program with `given` on stdin; return why it failed, a clause, None = it did not.
+    """Run a program with `given` on stdin; return why it failed, as a clause, or None.
 
-    Its process group is ended after `limit` seconds.
+    Its process group is killed after `limit` seconds.
     """
     program = _program(words)
     if program is None:
         return NOT_FOUND
     home = Path.home()
-    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(given)
         stdin.seek(0)
         try:
@@ -173,7 +174,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
                 cwd=home if is_folder(home) else FOLDER,
                 stdin=stdin,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
                 start_new_session=True,
             )
         except OSError as error:
@@ -187,8 +188,8 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        said.seek(0)
-        lines = said.read(_SAID).decode("utf-8", "replace").split("\n")
+        stderr.seek(0)
+        lines = stderr.read(_MOST_STDERR).decode("utf-8", "replace").split("\n")
     if code == 0:
         return None
     why = next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -196,19 +197,19 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
 
 
 def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
-    """What the program is told of a question; None = it waits no longer."""
+    """Return the input of a command for a question; None = it is no longer open."""
     from gemtui.runs.listing import find_run
     from gemtui.runs.served import waiting_questions
 
     waiting = waiting_questions([find_run(run.path.parent, run.id)])
     found = (each for each in waiting if each.asked.question.number == number)
     question = next(found, None)
-    told = None if question is None else question.to_dict()
-    return None if told is None else {"version": 1, "event": "question", "question": told}
+    asked = None if question is None else question.to_dict()
+    return None if asked is None else {"version": 1, "event": "question", "question": asked}
 
 
 def _end(run: RunFolder) -> dict[str, Any]:
-    """What the program is told of a run that has ended."""
+    """Return the input of a command for a run that has ended."""
     from gemtui.agent.gemini import owner_lives
     from gemtui.runs.listing import find_run, with_outcome
 
@@ -220,15 +221,15 @@ def _end(run: RunFolder) -> dict[str, Any]:
 
 
 def main(words: list[str]) -> int:
-    """Start the program of one event and wait for it; return the exit code."""
+    """Run the command for one event; return the exit code."""
     from gemtui.jsonout import encode
 
     folder, setting, number, *program = words
     run = RunFolder(Path(folder))
-    told = _question(run, int(number)) if setting == ON_ASK else _end(run)
-    if told is None:
+    value = _question(run, int(number)) if setting == ON_ASK else _end(run)
+    if value is None:
         return 0
-    why = run_program(tuple(program), encode(told) + b"\n")
+    why = run_program(tuple(program), encode(value) + b"\n")
     if why is None:
         forget_failure(setting)
         return 0

@@ -1,1 +1,1 @@
-"""Shell commands as the CLI parses them, and which of them it takes for safe."""
+"""Shell commands as the CLI parses them, and those that it considers safe."""

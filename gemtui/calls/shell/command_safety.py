@@ -1,6 +1,6 @@
 """The CLI's own classification of commands as known safe or dangerous.
 
-It counts only where no rule matches, or one without conditions on arguments
+It counts only if no rule matches, or one without conditions on arguments
 (assets/gemini-cli.md#safe-commands).
 """
 
@@ -18,10 +18,11 @@ from gemtui.calls.shell.workspace import Workspace
 
 
 class CommandSafety(StrEnum):
-    """How the engine classifies a command, apart from all rules.
+    """The engine's classification of a command, apart from all rules.
 
     SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
-    workspace, turn everything but a deny into an ask, except in yolo mode. PLAIN changes nothing.
+    workspace, turn everything except a deny into an ask, unless the mode is yolo. PLAIN changes
+    nothing.
     """
 
     SAFE = "safe"
@@ -153,14 +154,14 @@ def _safe_part(text: str, place: Workspace) -> bool:
 
 
 def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
-    """Whether a single program only reads; `place` must be `Workspace.real()`."""
+    """Return whether a single program only reads; `place`: from `Workspace.real()`."""
     if not found or place.outside or not _only_looks(found[0], found[1:], place):
         return False
     return not any(place.escapes(path) for path in _paths(found[0], found[1:], place))
 
 
 def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
-    """Whether a program only reads, judged by its options alone, not by its paths."""
+    """Return whether a program only reads, judged by its options, not by its paths."""
     if first == "find":
         return _FIND_ACTS.isdisjoint(rest)
     if first == "base64":
@@ -175,7 +176,7 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
 
 
 def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
-    """The words that the engine takes for paths, of a program that only reads."""
+    """Return the words of a reading program that the engine interprets as paths."""
     if first in ("base64", "cd", "find"):
         paths = [word for word in rest if not word.startswith("-")]
         return ["~"] if first == "cd" and not paths else paths
@@ -195,10 +196,10 @@ def _searched(
     has_pattern_file: bool = True,
     dash_is_path: bool = False,
 ) -> Iterator[str]:
-    """The values of options, and all words that are not options.
+    """Yield the values of options, and all words that are not options.
 
     `has_pattern_file`: `-f` and `--file` take a file. `dash_is_path`: a lone `-` counts as a path
-    instead of the standard input.
+    instead of standard input.
     """
     left = iter(rest)
     for word in left:
@@ -243,7 +244,7 @@ def _git_configures(rest: Sequence[str]) -> bool:
 
 
 def _git_reads_only(rest: Sequence[str]) -> bool | None:
-    """Whether git's subcommand only reads; None = the engine does not know it."""
+    """Return whether git's subcommand only reads; None = unknown to the engine."""
     left = iter(rest)
     for word in left:
         if word in _GIT_WITH_VALUE:

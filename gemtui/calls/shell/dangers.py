@@ -1,4 +1,4 @@
-"""What a person should look at twice in a shell command before allowing it."""
+"""Parts of a shell command that a person should check before allowing it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.text import holds_controls
 
 
 class Danger(NamedTuple):
-    """What stands from character `start` to `end` of a command, and why it is dangerous."""
+    """A dangerous part of a command, from character `start` to `end`, and the reason."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ class Danger(NamedTuple):
 
 UNREADABLE = "it can't be taken apart"
 LONGEST: Final = 20_000
-"""Characters of the longest command that is taken apart."""
+"""Characters of the longest command that is analysed."""
 _SUBSTITUTES: Final = {
     "command_substitution": "it runs a command to make the words of another",
     "process_substitution": "it runs a command in the place of a file",
@@ -44,7 +44,7 @@ _GIT_VALUED: Final = frozenset(
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
 _CONFIGURES: Final = "it sets git's configuration, by which programs can run"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
-"""What a command holds in which a `cd` need not count for all that follows."""
+"""Syntax after which a `cd` may not affect all of the rest of the command."""
 _LOADS: Final = "it sets a variable by which programs can run"
 _ANY_CODE: Final = "it runs any code that it is given"
 _DELETES: Final = frozenset(
@@ -90,10 +90,10 @@ _BEYOND: Final = frozenset(
 def dangers(
     command: str, project: Path | None = None, folder: str | None = None
 ) -> tuple[Danger, ...]:
-    """Return what is dangerous in a command, in its order; () = nothing that is known to be.
+    """Return the dangerous parts of a command, in order; () = none is known.
 
-    `project`: the folder of the run, None = what is written outside of it is not looked for.
-    `folder`: where the command runs, None = the project.
+    `project`: the folder of the run; None = don't check for writes outside of it. `folder`: the
+    folder that the command runs in; None = the project.
     """
     if len(command) > LONGEST or (found := spans(command)) is None:
         return (Danger(0, len(command), UNREADABLE),)
@@ -108,7 +108,7 @@ def dangers(
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
-    """Return why a piece of a command is dangerous, and where what follows it runs."""
+    """Return the reach after a part of a command, and why the part is dangerous."""
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:
         return reach, [_SUBSTITUTES[span.kind]]
@@ -137,7 +137,7 @@ def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
 
 
 def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the names of the variables that a command sets, and the words behind its program."""
+    """Return the names of the variables that a command sets, and its arguments."""
     found, variables = _words(text), []
     while found and found[0] != program and (sets := _SETS.match(found[0])):
         variables.append(sets[1])
@@ -146,7 +146,7 @@ def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, variables by their names."""
+    """Return the words of a text, with variables as their names."""
     try:
         return [word.text for word in words(text, lambda name: f"${name}")]
     except ValueError:
@@ -154,7 +154,7 @@ def _words(text: str) -> list[str]:
 
 
 def _of_program(program: str, rest: list[str]) -> Iterator[str]:
-    """Yield why a command is dangerous, by its program and the words behind it."""
+    """Yield why a command is dangerous, judging by its program and arguments."""
     yield from _of_words(program, rest)
     if program.rsplit("/", 1)[-1] in _STARTERS:
         for at, word in enumerate(rest):
@@ -195,7 +195,7 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
 
 
 def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
-    """Return whether options before the subcommand set configuration, and what follows them."""
+    """Return whether git's global options set configuration, and the words after them."""
     configures, at = False, 0
     while at < len(rest) and rest[at].startswith("-"):
         configures = configures or bool(_GIT_CONFIGURES.fullmatch(rest[at]))
@@ -221,7 +221,7 @@ _STARTERS: Final = frozenset(
     ]
 )
 _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
-"""Programs that are named behind one that only starts them; the rest would be said too often."""
+"""Programs to warn about after one that only starts others; more would be noise."""
 _FIND_ACTS: Final = frozenset(
     ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
 )

@@ -1,7 +1,7 @@
-"""Whether git could run a program of the project in a repository, read without running git.
+"""Check, without running git, whether it could run a program of the project.
 
-git decides by its configuration what it starts (assets/gemini-cli.md#safe-commands). Only settings
-known to start nothing are let pass, so a new one of git is asked about.
+Git's configuration decides what it starts (assets/gemini-cli.md#safe-commands). Only settings known
+to start nothing are accepted, so that future ones lead to a question.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HARMLESS_SECTIONS: Final = _names(
     """advice am apply author branch clean clone color column commit committer feature fetch gc gui
     help init lfs maintenance notes pack pull push rebase rerere tag url user versionsort"""
 )
-"""Sections all keys of which start nothing when a repository is only read."""
+"""Sections without a key that starts anything when a repository is only read."""
 _HARMLESS: Final = (
     _keys(
         "core",
@@ -77,11 +77,11 @@ _STARTS: Final = re.compile(
 
 
 def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> str | None:
-    """Return why git, run in `folder`, may do more than read the repository of `project`.
+    """Return why git in `folder` may do more than read the repository of `project`.
 
-    None if nothing speaks against it. Both folders are absolute and real. `looks_at_files`: the
-    command compares files of the project, so git also looks into submodules and may write its
-    index. The answer is a clause.
+    The reason is a clause; None = git only reads. Both folders are absolute and real.
+    `looks_at_files`: the command compares files of the project, so git also enters submodules and
+    may write its index.
     """
     own = _repository(project)
     if own is None:
@@ -100,7 +100,7 @@ def same_repository(project: Path, folder: Path) -> bool:
 
 
 def _repository(folder: Path) -> Path | None:
-    """The first `.git`, or what looks like a bare repository, in a folder or above it."""
+    """Return the first `.git`, or apparent bare repository, in a folder or above it."""
     for place in (folder, *folder.parents):
         if os.path.lexists(place / ".git"):
             return place / ".git"

@@ -1,6 +1,7 @@
-"""Parse shell commands as the CLI does: parts, redirections, and wrappers such as `bash -c`.
+"""Parse shell commands as the CLI does: parts, redirections and wrappers.
 
-Like the CLI, this uses tree-sitter's bash grammar (assets/gemini-cli.md#shell-rules).
+A wrapper is a command such as `bash -c`. Like the CLI, this uses tree-sitter's bash grammar
+(assets/gemini-cli.md#shell-rules).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
 _NULS: Final = "\0" * 4096
-"""This many in a row would make the parser take quadratic time, and nothing can stop it."""
+"""As many NULs in a row make the parser take quadratic time, uninterruptibly."""
 
 _NO_COMMANDS: Final = {
     "file_redirect": "redirection (>)",
@@ -44,7 +45,10 @@ _LETTERS: Final = re.compile(r"[^\W\x00-\xff]")
 _SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
 
 _ARITHMETIC: Final = "(("
-"""The CLI's grammar parses `((1+1))` as a command of this name, grammar 0.25.1 as a block."""
+"""The name under which the CLI's grammar parses `((1+1))` as a command.
+
+Grammar 0.25.1 parses it as a block.
+"""
 
 _SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
 _REDIRECTS: Final = frozenset(
@@ -85,10 +89,10 @@ class CommandPart:
 class ParsedCommand:
     """A command line as the engine parses it.
 
-    `parsed`: False if it is blank, can't be parsed within a second, or is something the engine
+    `parsed`: False if it is blank, can't be parsed within a second, or is something that the engine
     refuses (`${x@P}`, nothing but assignments); then there are no parts. `parts`: its commands in
     order. Redirections and subshells themselves are not among them, so there may be none (`> f`).
-    `redirected`: whether there is a redirection anywhere in it.
+    `redirected`: whether it contains a redirection anywhere.
     """
 
     text: str
@@ -103,7 +107,7 @@ class ParsedCommand:
 
 
 def parse_command(text: str) -> ParsedCommand:
-    """Parse a command line as the engine does. Nothing is raised, whatever the text."""
+    """Parse a command line as the engine does; never raises."""
     return _read_short(text) if len(text) <= _SHORT else _read(text)
 
 
@@ -111,7 +115,8 @@ def parse_command(text: str) -> ParsedCommand:
 class CommandSpan:
     """A piece of a command line from character `start` to `end`.
 
-    `kind`: what the grammar calls it, such as `command`; `name`: of a command, without quotes.
+    `kind`: the grammar's name for it, such as `command`. `name`: the name of a command, without
+    quotes.
     """
 
     kind: str
@@ -121,9 +126,9 @@ class CommandSpan:
 
 
 def spans(text: str) -> tuple[CommandSpan, ...] | None:
-    """Return where commands, redirections and substitutions stand, in order, inner ones too.
+    """Return the commands, redirections and substitutions, inner ones too, in order.
 
-    None if the command line can't be taken apart.
+    None if the command line can't be parsed.
     """
     source = _Source(text)
     tree = source.tree() if text.strip(BLANKS) else None
@@ -142,12 +147,14 @@ def spans(text: str) -> tuple[CommandSpan, ...] | None:
 
 
 def has_redirection(text: str) -> bool:
-    """Whether the engine finds a redirection in a command line."""
+    """Return whether the engine finds a redirection in a command line."""
     return ("<" in text or ">" in text) and parse_command(text).redirected
 
 
 def unwrapped(text: str) -> str:
-    """Return the command inside a wrapper that the engine unwraps, such as `bash -c '...'`.
+    """Return the command inside a wrapper such as `bash -c '...'`.
+
+    Only wrappers that the engine unwraps count.
 
     Any other text is returned without surrounding blanks.
     """
@@ -169,7 +176,7 @@ def unwrapped(text: str) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a walk through the syntax tree has found: (start, name, text) of each part."""
+    """The result of walking the syntax tree; each part is (start, name, text)."""
 
     parts: list[tuple[int, str, str]] = field(default_factory=list)
     redirected: bool = False
@@ -202,7 +209,7 @@ def _part(name: str, piece: str, command: str) -> CommandPart:
 
 
 class _Source:
-    """The text of a command as bytes for the parser, and back from byte offsets to text."""
+    """The text of a command as bytes for the parser; maps byte offsets back to text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -210,7 +217,7 @@ class _Source:
         self._data = text.encode() if text.isascii() else _plainer(text).encode("utf-16-le")
 
     def tree(self) -> Tree | None:
-        """The syntax tree; None if parsing took, or would take, too long."""
+        """Return the syntax tree; None if parsing took, or would take, too long."""
         if _NULS in self._text:
             return None
         parser, data = Parser(_LANGUAGE), self._data
@@ -228,17 +235,17 @@ class _Source:
             return None
 
     def place(self, node: Node) -> tuple[int, int]:
-        """The first character of a node, and the one behind it."""
+        """Return the index of a node's first character, and of the one after its last."""
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         start, end = self.place(node)
         return self._text[start:end]
 
 
 def _plainer(text: str) -> str:
-    """Replace each blank, letter and sign above U+00FF by one representative of its class.
+    """Replace each blank, letter and sign above U+00FF by one of the same class.
 
     The grammar distinguishes only these classes. Its scanner, asked for the class of a character
     above U+00FF, may read beyond a table of the C library.
@@ -263,7 +270,7 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
 
 
 def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
-    """The engine's name for the part that starts at this node; "" = none starts here."""
+    """Return the engine's name for the part that starts at this node; "" = none does."""
     if kind == "command":
         named = node.child_by_field_name("name")
     elif kind in ("declaration_command", "unset_command", "test_command"):
@@ -282,6 +289,9 @@ def _unquoted(name: str) -> str:
 
 
 def _is_prompt(expansion: Node, text_of: Callable[[Node], str]) -> bool:
-    """Whether it is `${x@P}`, which executes the value of x; the engine takes it for an error."""
+    """Return whether this is `${x@P}`, which executes the value of x.
+
+    The engine reports it as an error.
+    """
     texts = [text_of(child) for child in expansion.children]
     return any(a == "@" and b in ("p", "P") for a, b in pairwise(texts))

@@ -1,7 +1,7 @@
-"""Split a command into words as bash does, if nothing in it depends on anything but its text.
+"""Split a command into words as bash does, if only its text decides what they are.
 
-This reader is strict where others are lenient: whatever it does not know raises `Unclear`. So what
-it returns are the words that the programs get, patterns for files aside.
+This reader is strict where others are lenient: anything unknown raises `Unclear`. So it returns
+exactly the words that the programs get, except that file patterns are not expanded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Unclear(Exception):
 class PlainWord:
     """A word without its quotes.
 
-    `glob`: where the first unquoted pattern character (`*`, `?`, `[`) is, None = nowhere.
+    `glob`: the index of the first unquoted pattern character (`*`, `?`, `[`); None = there is none.
     """
 
     text: str
@@ -55,9 +55,10 @@ class PlainWord:
 
 
 def unseen(command: str) -> str | None:
-    """Describe the first character of a command that looks like a blank or like nothing.
+    """Describe the first blank that bash does not know, or invisible character.
 
-    None if there is none. JavaScript, and so the CLI, splits words at more blanks than bash does.
+    None if there is neither. JavaScript, and so the CLI, splits words at more blanks than bash
+    does.
     """
     if not holds_controls(command):
         return None
@@ -70,7 +71,7 @@ def unseen(command: str) -> str | None:
 def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
     """Return the words of each simple command of a list or pipeline.
 
-    Raises Unclear for anything but words, quotes, `|`, `||`, `&&`, `;` and newlines: variables,
+    Raises Unclear for anything except words, quotes, `|`, `||`, `&&`, `;` and newlines: variables,
     redirections, assignments, comments, compound commands, and blanks that bash does not know.
     """
     if (why := unseen(text)) is not None:
@@ -133,7 +134,7 @@ class _Word:
             raise Unclear("it contains a comment")
         if _TILDE.search(text):
             raise Unclear("it contains `~` for a home folder")
-        # old versions of bash look at bytes, and take these two for blanks in some languages
+        # in some locales, old versions of bash treat these two bytes as blanks
         odd = next((char for char in text if not {0x85, 0xA0}.isdisjoint(char.encode())), None)
         if odd is not None:
             raise Unclear(f"some shells split words at `{visible_line(odd)}` outside of quotes")

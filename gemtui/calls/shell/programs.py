@@ -1,4 +1,4 @@
-"""Facts about programs that tell for which command prefixes a rule may be proposed."""
+"""Facts about programs that decide which command prefixes a rule may propose."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NEVER: Final = {
     ),
     **_never(_LATER, "export alias unalias set trap enable hash declare typeset"),
 }
-"""Programs for which no rule is proposed, whatever their arguments, and why."""
+"""Programs that no rule is proposed for, whatever their arguments, with reasons."""
 
 SHELLS: Final = _names("bash sh zsh dash ksh fish tcsh csh pwsh powershell cmd cmd.exe")
 LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
@@ -93,7 +93,7 @@ ONLY: Final = {
         BEYOND,
     ),
 }
-"""For some programs, the only subcommands that are proposed, and why no others are."""
+"""For some programs, the only subcommands that are proposed, and the reason."""
 GH: Final = _names("view list status diff checks")
 """Actions of `gh pr`, `gh issue` and so on that are proposed."""
 TOOLS: Final = _names(
@@ -109,7 +109,7 @@ BAD_SECOND: Final = _names(
 )
 """Subcommands that are never proposed, whatever the program."""
 THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
-"""Subcommands that only say what is done together with the word after them."""
+"""Subcommands whose meaning depends on the word after them."""
 INSTALLS: Final = _names("install i add ci get sync update upgrade")
 
 READS: Final = _names(

@@ -1,4 +1,4 @@
-"""Split commands into words as the CLI's word splitter does, which differs from a shell.
+"""Split commands into words as the CLI does, which differs from a shell.
 
 The CLI classifies commands by the words that the JavaScript package shell-quote returns
 (assets/gemini-cli.md#safe-commands). Its peculiarities are reproduced: variables are empty, `#`
@@ -27,7 +27,7 @@ _NAME_END = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """One word. `plain`: False for an operator, a glob pattern or a comment."""
+    """A word. `plain`: False for an operator, a glob pattern or a comment."""
 
     text: str
     plain: bool = True
@@ -98,7 +98,7 @@ class _Reader:
         return [ShellWord("".join(out), plain=not pattern)]
 
     def _quoted(self, char: str, quote: str) -> str:
-        """Consume one character within quotes; return the quote still open, "" if it was closed."""
+        """Consume a quoted character; return the quote still open, or "" if it was closed."""
         if char == quote:
             return ""
         if quote == '"' and char == "\\":

@@ -1,9 +1,9 @@
-"""The programs on the CLI's list of safe commands, and with which words they only read.
+"""The programs on the CLI's list of safe commands, and when they only read.
 
-The CLI looks for options that are known to act. Here it is the other way round: each option that is
-let pass is named, spelled out, and everything else is a reason to ask. So abbreviations
-(`--outp=x`), joined letters (`-iz`) and options of versions to come are asked about
-(assets/gemini-cli.md#safe-commands has the list with what each program could do).
+The CLI searches for options that are known to act. This list works the other way round: each
+accepted option is spelled out, and everything else is a reason to ask. So abbreviations
+(`--outp=x`), joined letters (`-iz`) and options of future versions are asked about.
+assets/gemini-cli.md#safe-commands lists what each program could do.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gemtui.text import visible_line
 
 _NUMBER: Final = re.compile(r"-[0-9]+")
 _ENTRIES: Final = 10_000
-"""Entries of the largest folder in which the matches of a pattern are looked at."""
+"""Entries of the largest folder in which the matches of a pattern are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """Where a command runs: in `folder`, in a run whose folder is `project`; both are real."""
+    """The folder that a command runs in, and the `project` of its run; both are real."""
 
     project: Path
     folder: Path
@@ -39,10 +39,10 @@ class CommandPlace:
 
 
 class Operands(Enum):
-    """The words of a command that are not options."""
+    """The ways to check the words of a command that are not options."""
 
     FILES = auto()
-    """They are files, or may be; all have to be inside the project."""
+    """They are or may be files, all of which have to be inside the project."""
     WORDS = auto()
     """They name no file that is read or written."""
     GIT = auto()
@@ -51,13 +51,17 @@ class Operands(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """With which words a program only reads.
+    """The options and operands with which a program only reads.
 
-    `could`: what it could do otherwise, as the documentation says it. `flags`: letters of options
-    without a value, which may be joined; `valued`: of options with one, which may be the next word;
-    `attached`: of options with one that never is. `long`: long options, with or without `=value`.
-    `numbers`: `-5` is an option. `most`: operands, None = any number. `patterns`: operands may be
-    patterns for files, if they match no option and no link out of the project.
+    * `could`: what it could do otherwise, as the documentation words it.
+    * `flags`: letters of options without a value, which may be joined.
+    * `valued`: letters of options with a value, which may be the next word.
+    * `attached`: letters of options whose value is never the next word.
+    * `long`: long options, with or without `=value`.
+    * `numbers`: `-5` is an option.
+    * `most`: largest number of operands; None = any.
+    * `patterns`: operands may be file patterns, if they match no option and no link out of the
+      project.
     """
 
     could: str = "nothing else"
@@ -244,7 +248,7 @@ READERS: Final[Mapping[str, Reader]] = {
         patterns=True,
     ),
 }
-"""The programs that take options and operands in the usual way."""
+"""The programs that parse options and operands in the usual way."""
 
 _LOG: Final = _long(
     """abbrev abbrev-commit after all all-match author before branches cherry-mark cherry-pick color
@@ -313,7 +317,7 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
 }
 """The subcommands of git."""
 _GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
-"""Parts of a format for which git runs gpg, or a command of its configuration."""
+"""Parts of a format that make git run gpg or a configured command."""
 _GIT_ACTS: Final = (
     "--output",
     "--output-directory",
@@ -345,7 +349,7 @@ _NOT_READING: Final = "gemtui does not know it as a command that only reads"
 
 
 def is_listed(words: Sequence[PlainWord]) -> bool:
-    """Return whether `why_acts` knows the program, and git's subcommand, of a command."""
+    """Return whether `why_acts` knows the program or git subcommand of a command."""
     name = program(words)
     if name == "git":
         return git_subcommand(words) in GIT_READERS
@@ -353,9 +357,9 @@ def is_listed(words: Sequence[PlainWord]) -> bool:
 
 
 def program(words: Sequence[PlainWord]) -> str:
-    """Return the name by which the table knows the program of a command.
+    """Return the name of a command's program in the table.
 
-    That is its first word. Only ripgrep counts by its absolute path, without which the CLI asks.
+    That is its first word. Only ripgrep counts by its absolute path; without one, the CLI asks.
     """
     first = words[0]
     if first.glob is not None:
@@ -364,15 +368,15 @@ def program(words: Sequence[PlainWord]) -> str:
 
 
 def git_subcommand(words: Sequence[PlainWord]) -> str:
-    """Return git's subcommand; "" where an option other than `--no-pager` comes first."""
+    """Return git's subcommand; "" if an option other than `--no-pager` comes first."""
     left = [word.text for word in words[1:] if word.text != "--no-pager"]
     return left[0] if left and not left[0].startswith("-") else ""
 
 
 def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
-    """Return why a command may do more than read files of the project; None = it only reads.
+    """Return why a command may do more than read project files; None = it only reads.
 
-    The answer is a clause. What git's configuration adds is not looked at.
+    The reason is a clause. Effects of git's configuration are not checked.
     """
     name = program(words)
     if name == "rg" and not Workspace.of(place.project, "").trusts(words[0].text):
@@ -390,9 +394,10 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
 
 
 def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
-    """Return which word of a git command that is not in the table writes a file or runs a program.
+    """Return why a git command outside the table may write a file or run a program.
 
-    None if there is none. Abbreviations count as git takes them.
+    The reason names the first such option; None if there is none. Abbreviations count, as git
+    accepts them.
     """
     for word in words[1:]:
         name = word.text.partition("=")[0]
@@ -420,7 +425,7 @@ def _why_files_act(reader: Reader, words: Sequence[PlainWord], place: CommandPla
 
 
 def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
-    """Whether a word is an option that only reads; its value, if it is the next word, is taken."""
+    """Return whether a word is an option that only reads; consume its value, if any."""
     if text.startswith("--"):
         name, _, value = text.partition("=")
         return name in reader.long and not _GIT_RUNS.search(value)
@@ -447,7 +452,7 @@ def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | 
 
 
 def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
-    """Why a pattern may match an option, or a link that leads out."""
+    """Return why a pattern may match an option, or a link out of the project."""
     known = word.text[:glob]
     folder, slash, start = known.rpartition("/")
     if not known or known.startswith("-"):

@@ -1,6 +1,7 @@
-"""Find what a command of a shell may write outside of the project, or what runs later by it.
+"""Find what a shell command may write outside of the project, or for later runs.
 
-Only its words are read, so this is a warning and no lock: a program may write other files, too.
+Only its words are read, so this is a warning and not a barrier: a program may write other files,
+too.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ LATER: Final = "it changes what runs later"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "it names more files than can be judged, or too long ones"
 _MOST_PATHS: Final = 100
-"""Paths of one command that are looked at; what names more is marked for that."""
+"""Paths of one command that are checked; a command with more is marked for that."""
 _LONGEST: Final = 1024
-"""Characters of the longest path that is looked at."""
+"""Characters of the longest path that is checked."""
 _MOST_FOLDERS: Final = 8
-"""Folders in which a command may run that are told apart."""
+"""Most folders that a command may run in before its folder counts as unknown."""
 _MOST_WORDS: Final = 64
-"""Words that braces are expanded to."""
+"""Most words that braces are expanded to."""
 _MOST_ENTRIES: Final = 1000
-"""Entries of a folder in which the matches of a pattern are looked at."""
+"""Entries of a folder that are matched against a pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
 """Programs that write to their last operand, or to the folder of `-t`."""
 _ALL: Final = frozenset(
@@ -45,26 +46,26 @@ _ALL: Final = frozenset(
 )
 """Programs that write to each file that they name."""
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
-"""Programs whose operands are read; their options that write are marked elsewhere."""
+"""Programs that read their operands; options that write are marked elsewhere."""
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
 """Programs whose first operand is a script, which may look like a path."""
 _TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
 _VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
-"""A word that has a path behind the letter of an option, or behind `=`."""
+"""A word with a path after an option's letter or after `=`."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PATTERN: Final = re.compile(r"[*?[]")
 
 
 class _TooMuchError(Exception):
-    """The words of a command name more than is looked at."""
+    """The words of a command name more paths than are checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Judges the words of a command; `project`: of the run, `folders`: where it may run.
+    """The project of a run, and the folders that its command may run in.
 
-    A folder that is None is unknown, so every relative path may lead anywhere. `left`: one item
-    for each path that is still looked at.
+    Judges the words of the command. A folder of None is unknown, so every relative path may lead
+    anywhere. `left`: yields one item per path that may still be checked.
     """
 
     project: Path
@@ -73,19 +74,20 @@ class Reach:
 
     @classmethod
     def of(cls, project: Path, folder: str | None) -> Reach:
-        """`folder`: None = the project."""
+        """Return the reach of a command in `folder`; None = the project."""
         root = resolved(project)
         start = root if folder is None else resolved(Path(folder))
         return cls(root, (start,), iter(range(_MOST_PATHS)))
 
     def after_cd(self, rest: Sequence[str], *, certain: bool) -> Reach:
-        """Return where what follows a `cd` with these words runs.
+        """Return the reach of the commands after a `cd` with these words.
 
-        `certain`: whether all that follows does, so not in a subshell or where the `cd` fails.
+        `certain`: whether they all run in the new folder, which is not so for a subshell or if the
+        `cd` fails.
         """
         operand = next((word for word in rest if not word.startswith("-")), "~")
         unknown = rest[-1:] == ["-"]
-        unknown = unknown or len(self.folders) > _MOST_FOLDERS or not self._is_looked_at(operand)
+        unknown = unknown or len(self.folders) > _MOST_FOLDERS or not self._is_checked(operand)
         led = [None if unknown else _real(operand, folder) for folder in self.folders]
         folders = dict.fromkeys((*(() if certain else self.folders), *led))
         return Reach(self.project, tuple(folders), self.left)
@@ -96,7 +98,7 @@ class Reach:
         return not all(each and each.is_relative_to(self.project) for each in self.folders)
 
     def why(self, program: str, rest: Sequence[str]) -> Iterator[str]:
-        """Yield why a command is dangerous by the paths in its words, behind its program."""
+        """Yield why a command is dangerous, judging by the paths in its arguments."""
         with suppress(_TooMuchError):
             yield from self._why(program.rsplit("/", 1)[-1], rest)
             return
@@ -129,7 +131,10 @@ class Reach:
                 yield why
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
-        """Of a program that is not known to write it: only what is there, or could be made."""
+        """Yield why a path is dangerous for a program that is not known to write it.
+
+        Only existing paths count, and those that could be created.
+        """
         if word in HARMLESS:
             return
         for path in self._paths(word):
@@ -141,7 +146,7 @@ class Reach:
                 yield why
 
     def _why_later(self, path: Path) -> str:
-        """Why a file, or a folder of such files, decides what runs later; "" = it does not."""
+        """Return why a file, or the files in a folder, decide what runs later; "" = not."""
         why = decides_later(path, self.project) or decides_later(path / "x", self.project)
         return f"{LATER}: {why}" if why else ""
 
@@ -151,16 +156,16 @@ class Reach:
                 yield None
             for folder in self.folders:
                 for path in (each, *_matches(each, folder)):
-                    if not self._is_looked_at(path):
+                    if not self._is_checked(path):
                         raise _TooMuchError
                     yield _real(path, folder)
 
-    def _is_looked_at(self, path: str) -> bool:
+    def _is_checked(self, path: str) -> bool:
         return len(path) <= _LONGEST and next(self.left, None) is not None
 
 
 def _real(word: str, folder: Path | None) -> Path | None:
-    """The real path that a word names; None = a variable, or something unknown, decides."""
+    """Return the real path that a word names; None = it depends on something unknown."""
     if "$" in word or "`" in word or "\0" in word:
         return None
     if word == "~" or word.startswith("~/"):
@@ -173,7 +178,7 @@ def _real(word: str, folder: Path | None) -> Path | None:
 
 
 def _matches(word: str, folder: Path | None) -> Iterator[str]:
-    """The word with the first part that is a pattern replaced by what it matches there."""
+    """Yield the word with its first pattern part replaced by each match on disk."""
     parts = word.split("/") if len(word) <= _LONGEST else []
     at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
     place = None if at is None else _real("/".join((*parts[:at], "")) or ".", folder)
@@ -186,7 +191,7 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
 
 
 def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """The words of a command that may be paths it writes."""
+    """Yield the words of a command that may be paths it writes."""
     operands, values, into = [], [], ""
     at = 0
     while at < len(rest):
@@ -215,12 +220,12 @@ def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
 
 
 def _could_be(path: Path) -> bool:
-    """Whether there is such a file, or its folder."""
+    """Return whether the file exists, or its folder does."""
     return os.path.lexists(path) or (path.parent != Path("/") and os.path.lexists(path.parent))
 
 
 def _without_braces(word: str) -> Iterator[str]:
-    """The words of `a{b,c}`, which is `ab ac` for bash."""
+    """Yield the words of a brace expansion: `a{b,c}` is `ab ac` for bash."""
     words = [word]
     while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
         first = words.pop(0)

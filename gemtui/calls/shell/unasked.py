@@ -1,8 +1,8 @@
-"""Our own strict reading of commands that Gemini CLI would run without asking.
+"""gemtui's own strict check of commands that Gemini CLI would run without asking.
 
-The CLI lets commands pass that it knows as safe. It splits words at more blanks than bash, knows
-some options that act and not their abbreviations, and does not look at git's configuration or at
-variables (assets/gemini-cli.md#safe-commands). A command passes only if both agree.
+The CLI allows commands that it knows as safe. But it splits words at more blanks than bash, knows
+some options that act but not their abbreviations, and ignores git's configuration and variables
+(assets/gemini-cli.md#safe-commands). A command passes only if both checks agree.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
 
 _BUILTINS: Final = frozenset(("cd", "echo", "false", "pwd", "true"))
-"""Commands of bash itself, for which it does not look through PATH."""
+"""Commands built into bash, which it does not search in PATH."""
 
 _LOADED: Final = ("BASH_ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "GCONV_PATH", "LOCPATH")
 _LOADED_PREFIX: Final = "DYLD_"
-"""Variables with files or folders from which code is loaded into every program."""
+"""Variables naming files or folders whose code is loaded into every program."""
 
 
 def why_ask(
@@ -37,12 +37,11 @@ def why_ask(
     environ: Mapping[str, str] = os.environ,
     env_files: Sequence[Path] | None = None,
 ) -> str | None:
-    """Return why a person has to be asked about a command that the CLI takes for safe.
+    """Return why a person has to be asked about a command that the CLI considers safe.
 
-    The answer is a clause; None = the command only reads the project, so it may run unasked.
-
+    The reason is a clause; None = the command only reads the project, so it may run unasked.
     `project`: the folder of the run. `dir_path`: the call's argument of that name. `environ`: the
-    environment of the run. `env_files`: the `.env` files that it reads; None = look for them.
+    environment of the run. `env_files`: the `.env` files that it reads; None = find them.
     """
     if (why := unseen(command)) is not None:
         return why
@@ -64,7 +63,7 @@ def why_ask(
 
 
 def place_of(project: Path, dir_path: str) -> CommandPlace | str:
-    """Return where a call runs its command, or a clause that says why that is not certain."""
+    """Return where a call runs its command, or a clause why that is uncertain."""
     root = resolved(project)
     if not dir_path:
         return CommandPlace(project=root, folder=root)
@@ -79,14 +78,14 @@ def place_of(project: Path, dir_path: str) -> CommandPlace | str:
 
 
 def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
-    """Return why one of several commands may do more than read, by their words alone."""
+    """Return why one of several commands may do more than read, judging by the words."""
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the folder for what follows"
     return next(filter(None, (why_acts(words, place) for words in commands)), None)
 
 
 def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the `.env` files that a run may read, whether or not it ignores local ones."""
+    """Return the `.env` files that a run may read, whether or not it skips local ones."""
     both = (env_files_of(project, environ, ignore_local=local) for local in (False, True))
     return tuple(dict.fromkeys(path for found in both for path in found))
 
@@ -124,14 +123,14 @@ def _why_environ(
 
 
 def _entries(variable: str, value: str) -> Iterable[str]:
-    """Yield the paths in the value of a variable; "" = the current folder."""
-    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # the loader finds plain names in its own folders
+    """Return the paths in the value of a variable; "" = the current folder."""
+    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # plain names are in the loader's own folders
         return (entry for entry in value.replace(":", " ").split() if "/" in entry)
     return [value] if variable == "BASH_ENV" else value.split(":")
 
 
 def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str | None:
-    """Why the program that PATH gives for a name may be one of the project."""
+    """Return why the program that PATH finds for a name may belong to the project."""
     for entry in environ.get("PATH", os.defpath).split(":"):
         file = place.folder / entry / name
         if not os.path.lexists(file):

@@ -1,4 +1,4 @@
-"""Whether a path in a command leaves the workspace, as the CLI sees it.
+"""Decide whether a path in a command leaves the workspace, as the CLI sees it.
 
 This is part of the CLI's classification of commands (assets/gemini-cli.md#safe-commands).
 """
@@ -14,7 +14,7 @@ from typing import Final, Self
 from gemtui.calls.paths import real_path, resolved, within
 
 _NOWHERE: Final = "/\U0010ffff"
-"""Stands for an unknown folder; no path in a command leads into it by chance."""
+"""A placeholder for an unknown folder, which no path is inside by chance."""
 
 _LONGEST: Final = 4096
 """Characters of the longest path that is looked up; no system has longer ones."""
@@ -35,7 +35,7 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """The workspace of a run, and the folder that a command runs in; both are absolute.
+    """The workspace of a run and the folder of a command, as absolute paths.
 
     `known`: False if nothing is looked up on disk, and paths are judged by their text alone.
     """
@@ -46,7 +46,7 @@ class Workspace:
 
     @classmethod
     def of(cls, workspace: Path | None, dir_path: str) -> Self:
-        """Resolve a command's folder from its argument `dir_path`; "" = the workspace itself."""
+        """Resolve a command's folder from its argument `dir_path`; "" = the workspace."""
         root = _NOWHERE if workspace is None else resolved("/", str(workspace.absolute()))
         folder = resolved(root, dir_path) if dir_path else root
         return cls(workspace=root, folder=folder, known=workspace is not None)
@@ -57,7 +57,7 @@ class Workspace:
         return not within(self.workspace, self.folder)
 
     def real(self) -> Workspace:
-        """Return the same place with symbolic links followed."""
+        """Return the same workspace with symbolic links followed."""
         if not self.known:
             return self
         return Workspace(
@@ -65,7 +65,7 @@ class Workspace:
         )
 
     def escapes(self, path: str) -> bool:
-        """Whether a word, taken as a path, leads out of the workspace, symbolic links included."""
+        """Return whether a path leads out of the workspace, with links followed."""
         if not path:
             return False
         if "$" in path or "`" in path:
@@ -90,11 +90,11 @@ class Workspace:
         return False
 
     def has(self, name: str) -> bool:
-        """Whether the command's folder contains an entry of this name."""
+        """Return whether the command's folder contains an entry of this name."""
         return self.known and os.path.lexists(resolved(self.folder, name))
 
     def trusts(self, program: str) -> bool:
-        """Whether a program is given by its full path and is in one of the system's folders."""
+        """Return whether a program is named by its full path, in a folder of the system."""
         if not program.startswith("/"):
             return False
         real = real_path(program) if self.known else resolved("/", program)

@@ -1,1 +1,1 @@
-"""Checks of policy files: errors, and rules that do not do what they seem to say."""
+"""Checks of policy files: errors, and rules that do something unexpected."""

@@ -1,4 +1,4 @@
-"""Checks of policy files (assets/gemini-cli.md#policy-files).
+"""Check policy files (assets/gemini-cli.md#policy-files).
 
 An error is something that the CLI drops, ignores, or treats as no restriction at all. A warning is
 something that the CLI accepts but that its author probably did not intend. A run whose policy has
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.files import read_small
-from gemtui.policy.check.check_rule import rule_said, schema_said
+from gemtui.policy.check.check_rule import rule_drafts, schema_draft
 from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
 from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, pitfalls
 from gemtui.policy.check.shadows import kept_visible, related
@@ -33,15 +33,15 @@ _WHOLE = "Gemini CLI drops the whole file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """What was found in one file, before its rules are compared with those of other files.
+    """One file, before its rules are compared with those of other files.
 
-    `said`: its own findings, each with the number of its rule, 0 for the file as a whole. `rules`:
-    the rules that can be read. `dropped`: the CLI drops the whole file, so that its rules are not
+    `drafts`: the file's own findings, each with the number of its rule; 0 = the file as a whole.
+    `rules`: the readable rules. `dropped`: the CLI drops the whole file, so its rules are not
     compared with those of other files.
     """
 
     file: Path | str
-    said: tuple[tuple[int, FindingDraft], ...]
+    drafts: tuple[tuple[int, FindingDraft], ...]
     rules: tuple[Rule, ...]
     dropped: bool = False
 
@@ -50,12 +50,12 @@ class _Read:
 class Checked:
     """The result of checking one `[[rule]]` table by itself.
 
-    `rule`: the rule, without source and index; None where its decision or priority can't be read.
-    `said`: what was found. `dropped`: Gemini CLI drops the whole file because of this table.
+    `rule`: the rule, without source and index; None if its decision or priority can't be read.
+    `drafts`: the findings. `dropped`: Gemini CLI drops the whole file because of this table.
     """
 
     rule: Rule | None
-    said: tuple[FindingDraft, ...]
+    drafts: tuple[FindingDraft, ...]
     dropped: bool
 
 
@@ -64,12 +64,12 @@ def check_table(table: Any) -> Checked:
     problems = schema_problems({"rule": [table]})
     fields = table if isinstance(table, Mapping) else {}
     rule = read_rule(fields)
-    said = [schema_said(problem, fields) for problem in problems]
+    found = [schema_draft(problem, fields) for problem in problems]
     if rule is not None:
-        said += rule_said(fields, rule)
-        if not any(each.severity is Severity.ERROR for each in said):
-            said += pitfalls(rule)
-    return Checked(rule, tuple(said), bool(problems))
+        found += rule_drafts(fields, rule)
+        if not any(each.severity is Severity.ERROR for each in found):
+            found += pitfalls(rule)
+    return Checked(rule, tuple(found), bool(problems))
 
 
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
@@ -84,17 +84,17 @@ def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
 def check_tables(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> tuple[Finding, ...]:
-    """Return what `check_text` would, for a file that is already parsed.
+    """Return the findings of `check_text` for a file that is already parsed.
 
-    `tables`: the results of `check_table` for its rules, in their order. `rules`: those of them
-    that could be read, each with its source and index. `rest`: everything else in the file. `file`
-    is only named in the findings.
+    `tables`: the results of `check_table` for its rules, in order. `rules`: those of them that
+    could be read, each with its source and index. `rest`: everything else in the file. `file` is
+    only named in the findings.
     """
     return tuple(_all([_put_together(tables, rules, rest, file)]))
 
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
-    """The findings of all files, including those about how their rules relate to each other."""
+    """Yield the findings of all files, including conflicts between their rules."""
     rules = [rule for each in files if not each.dropped for rule in each.rules]
     loaded, seen = related(rules), kept_visible(rules)
     place = 0
@@ -103,15 +103,15 @@ def _all(files: Sequence[_Read]) -> Iterator[Finding]:
         visible = kept_visible(each.rules) if each.dropped else seen
         at = 0 if each.dropped else place
         shown = {rule.index for where, rule in enumerate(each.rules, at) if where in visible}
-        said = [
+        found = [
             (number, one)
-            for number, one in each.said
+            for number, one in each.drafts
             if number not in shown or one.message != HIDDEN_MESSAGE
         ]
         for where, rule in enumerate(each.rules, at):
-            said += [(rule.index, one) for one in between.get(where, ())]
+            found += [(rule.index, one) for one in between.get(where, ())]
         place += 0 if each.dropped else len(each.rules)
-        for number, one in sorted(said, key=lambda pair: pair[0]):
+        for number, one in sorted(found, key=lambda pair: pair[0]):
             yield from findings([one], each.file, number)
 
 
@@ -119,7 +119,7 @@ def _read(text: str, file: Path | str) -> _Read:
     try:
         rest = parse_toml(text)
     except TomlError as error:
-        return _Read(file=file, said=(_toml_said(error, text),), rules=())
+        return _Read(file=file, drafts=(_syntax_draft(error, text),), rules=())
     found = rest.pop("rule") if isinstance(rest.get("rule"), list) else []
     tables = [check_table(table) for table in found]
     rules = [
@@ -134,29 +134,29 @@ def _put_together(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> _Read:
     problems = schema_problems(rest)
-    said = [(0, each) for each in (*_tables_said(rest), *map(_rest_said, problems))]
+    found = [(0, each) for each in (*_table_drafts(rest), *map(_rest_draft, problems))]
     if not problems:
-        said += [(0, each) for table in rest.get("safety_checker", ()) for each in _checker(table)]
-    said += [(number, each) for number, one in enumerate(tables, 1) for each in one.said]
+        found += [(0, each) for table in rest.get("safety_checker", ()) for each in _checker(table)]
+    found += [(number, each) for number, one in enumerate(tables, 1) for each in one.drafts]
     dropped = bool(problems) or any(each.dropped for each in tables)
-    return _Read(file=file, said=tuple(said), rules=tuple(rules), dropped=dropped)
+    return _Read(file=file, drafts=tuple(found), rules=tuple(rules), dropped=dropped)
 
 
-def _rest_said(problem: SchemaProblem) -> FindingDraft:
+def _rest_draft(problem: SchemaProblem) -> FindingDraft:
     if problem.field == "rule":
-        said = f"the rules are no [[rule]] tables: {_WHOLE}"
-        return FindingDraft("rule", said, "write [[rule]] above the fields of each rule")
-    return schema_said(problem, {})
+        text = f"the rules are no [[rule]] tables: {_WHOLE}"
+        return FindingDraft("rule", text, "write [[rule]] above the fields of each rule")
+    return schema_draft(problem, {})
 
 
 # --- the file as a whole -------------------------------------------------------------------------
 
 
-def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """A syntax error, with the number of the rule that it is in (0 = in none)."""
+def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
+    """Return a syntax error, with the number of the rule that contains it (0 = none)."""
     if text.startswith("\ufeff"):
-        said = f"the file begins with a byte order mark: {_WHOLE}"
-        return 0, FindingDraft("", said, "save it as UTF-8 without a byte order mark (BOM)")
+        why = f"the file begins with a byte order mark: {_WHOLE}"
+        return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
     place = f"line {error.line}, column {error.column}: " if error.line else ""
     return _rule_at(error.line, text), FindingDraft(
         error.key, f"{place}{error}: {_WHOLE}", "correct that line"
@@ -164,7 +164,7 @@ def _toml_said(error: TomlError, text: str) -> tuple[int, FindingDraft]:
 
 
 def _rule_at(line: int, text: str) -> int:
-    """The number of the rule that contains a line, counted from 1; 0 = none does."""
+    """Return the number of the rule that contains a line, counted from 1; 0 = none."""
     number = at = 0
     for piece in blocks_of(text):
         at += piece.text.count("\n") + (not piece.text.endswith("\n"))
@@ -174,7 +174,7 @@ def _rule_at(line: int, text: str) -> int:
     return 0
 
 
-def _tables_said(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
+def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
     for key, value in document.items():
         if key in _TABLES:
             continue
@@ -195,27 +195,27 @@ def _tables_said(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
-    """A checker that can't work refuses every call that it should look at."""
+    """Yield findings about a checker that can't work, so that it denies its calls."""
     checker = read_checker(table)
     refuses = "refuses every call that it matches"
     if checker.external:
-        said = f'no external checker exists, so "{checker.name}" {refuses}'
-        yield warned("safety_checker", said, "write a rule that denies")
+        text = f'no external checker exists, so "{checker.name}" {refuses}'
+        yield warned("safety_checker", text, "write a rule that denies")
     elif checker.name == "allowed-path" and "environment" not in (
         ("environment",) if checker.context is None else checker.context
     ):
-        said = f'without "environment" in its required_context, allowed-path {refuses}'
-        yield warned("safety_checker", said, "leave required_context out")
+        text = f'without "environment" in its required_context, allowed-path {refuses}'
+        yield warned("safety_checker", text, "leave required_context out")
 
 
 # --- files and folders ---------------------------------------------------------------------------
 
 
 def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
-    """Check policy files and folders, given as for `--policy`; findings are in the order given.
+    """Check policy files and folders, given as for `--policy`, in their order.
 
     Rules are also compared across files. A path that is missing, unreadable or wrongly named is
-    reported as a finding; nothing is raised for it.
+    reported as a finding; it raises nothing.
     """
     return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
 
@@ -229,8 +229,8 @@ def _read_path(path: Path) -> Iterator[_Read]:
         elif not path.is_file():
             yield _only(path, FindingDraft("", "it is no file: Gemini CLI reads nothing from it"))
         elif not path.name.endswith(".toml"):
-            said = "its name does not end in .toml: Gemini CLI reads nothing from it"
-            yield _only(path, FindingDraft("", said, f"call it {path.name}.toml"))
+            text = "its name does not end in .toml: Gemini CLI reads nothing from it"
+            yield _only(path, FindingDraft("", text, f"call it {path.name}.toml"))
         else:
             yield _read_file(path)
     except OSError as error:
@@ -238,19 +238,19 @@ def _read_path(path: Path) -> Iterator[_Read]:
 
 
 def _missing(path: Path) -> FindingDraft:
-    said = "it is missing: Gemini CLI says nothing, and reads no policies of the user's either"
+    text = "it is missing: Gemini CLI says nothing, and reads no policies of the user's either"
     if "," in path.name:
-        return FindingDraft("", f"{said}; a comma parts two paths", "give each path by itself")
-    return FindingDraft("", said, "check the path")
+        return FindingDraft("", f"{text}; a comma parts two paths", "give each path by itself")
+    return FindingDraft("", text, "check the path")
 
 
 def _unreadable(error: OSError) -> FindingDraft:
-    said = f"it can't be read ({error.strerror}): Gemini CLI goes on without it"
-    return FindingDraft("", said, "check its permissions")
+    text = f"it can't be read ({error.strerror}): Gemini CLI goes on without it"
+    return FindingDraft("", text, "check its permissions")
 
 
-def _only(path: Path, said: FindingDraft) -> _Read:
-    return _Read(file=path, said=((0, said),), rules=())
+def _only(path: Path, draft: FindingDraft) -> _Read:
+    return _Read(file=path, drafts=((0, draft),), rules=())
 
 
 def _read_file(path: Path) -> _Read:
@@ -266,31 +266,31 @@ def _read_file(path: Path) -> _Read:
     except UnicodeDecodeError as error:
         found = _read(data.decode("utf-8", "replace"), path)
         line = data.count(b"\n", 0, error.start) + 1
-        said = f"line {line}: it is not UTF-8, and other characters are read there"
-        return replace(found, said=((0, warned("", said, "save it as UTF-8")), *found.said))
+        text = f"line {line}: it is not UTF-8, and other characters are read there"
+        return replace(found, drafts=((0, warned("", text, "save it as UTF-8")), *found.drafts))
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
-    """Read a folder's files in the order of the CLI, which is that of the bytes of their names.
+    """Read a folder's files in the CLI's order, by the bytes of their names.
 
-    What the CLI passes over is reported, too.
+    Files that the CLI skips are reported, too.
     """
     read = False
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
         if not path.name.lower().endswith(".toml"):
             continue
         if path.is_symlink():
-            said = "it is a symbolic link: Gemini CLI passes over links in a folder"
-            yield _only(path, FindingDraft("", said, "copy the file, or give its path by itself"))
+            text = "it is a symbolic link: Gemini CLI passes over links in a folder"
+            yield _only(path, FindingDraft("", text, "copy the file, or give its path by itself"))
         elif not path.name.endswith(".toml"):
-            said = "its name does not end in .toml, in small letters: it is passed over"
-            yield _only(path, FindingDraft("", said, f"call it {path.stem}.toml"))
+            text = "its name does not end in .toml, in small letters: it is passed over"
+            yield _only(path, FindingDraft("", text, f"call it {path.stem}.toml"))
         elif path.is_dir():
-            said = "it is a folder in a folder: Gemini CLI does not look into it"
-            yield _only(path, FindingDraft("", said, "move its files up"))
+            text = "it is a folder in a folder: Gemini CLI does not look into it"
+            yield _only(path, FindingDraft("", text, "move its files up"))
         else:
             read = True
             yield _read_file(path)
     if not read:
-        said = "no .toml file is in this folder: it has no rules"
-        yield _only(folder, FindingDraft("", said, "put one there, or give another path"))
+        text = "no .toml file is in this folder: it has no rules"
+        yield _only(folder, FindingDraft("", text, "put one there, or give another path"))

@@ -1,4 +1,4 @@
-"""Checks of a single rule: what the CLI drops, ignores or never matches.
+"""Check a single rule for parts that the CLI drops, ignores or never matches.
 
 Most of it follows from assets/gemini-cli.md#rules and #tool-names.
 """
@@ -29,8 +29,8 @@ _KEYS = {
 }
 
 
-def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
-    """Describe a value that the schema refuses, and what to write instead.
+def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
+    """Describe a value that violates the schema, and what to write instead.
 
     `table`: the rule's fields as parsed from TOML.
     """
@@ -39,13 +39,13 @@ def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraf
         case "decision", str():
             meant = _DECISIONS.get(value.lower(), value.lower().replace("-", "_"))
             way_out = f'write "{meant}"' if meant in tuple(Decision) else ""
-            said = f'"{value}" is no decision: it is {listed(Decision)}; {WHOLE}'
-            return FindingDraft(field, said, way_out)
+            text = f'"{value}" is no decision: it is {listed(Decision)}; {WHOLE}'
+            return FindingDraft(field, text, way_out)
         case "modes", list() if value and all(isinstance(each, str) for each in value):
             unknown = next(each for each in value if each not in MODES)
             near = _MODES.get(unknown.lower()) or _nearest(unknown, MODES)
-            said = f'"{unknown}" is no mode in a rule: they are {", ".join(MODES)}; {WHOLE}'
-            return FindingDraft(field, said, f'write "{near}"' if near else "")
+            text = f'"{unknown}" is no mode in a rule: they are {", ".join(MODES)}; {WHOLE}'
+            return FindingDraft(field, text, f'write "{near}"' if near else "")
         case "toolName", None if "mcpName" in table:
             return FindingDraft(field, _missing(field), 'write toolName = "*" beside mcpName')
         case "toolName", None:
@@ -55,8 +55,8 @@ def schema_said(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraf
         case "priority", None:
             return FindingDraft(field, _missing(field), "write a number from 0 to 999")
         case "priority", int() | float() if not isinstance(value, bool):
-            said = f"priority {value} is not a whole number from 0 to 999; {WHOLE}"
-            return FindingDraft(field, said, f"write {_whole(value)}")
+            text = f"priority {value} is not a whole number from 0 to 999; {WHOLE}"
+            return FindingDraft(field, text, f"write {_whole(value)}")
     return FindingDraft(field, f"{problem.why}; {WHOLE}")
 
 
@@ -65,14 +65,14 @@ def _missing(field: str) -> str:
 
 
 def _whole(value: float) -> int:
-    """The nearest valid priority."""
+    """Return the nearest valid priority."""
     return round(min(999, max(0, value))) if value == value else 0
 
 
-def rule_said(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
+def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     """Yield all other findings about a rule whose fields can be read.
 
-    `table`: the rule's fields as parsed from TOML; `rule`: what they mean.
+    `table`: the rule's fields as parsed from TOML; `rule`: the rule that they define.
     """
     yield from _ends_the_cli(rule)
     yield from _shell_fields(table, rule)
@@ -133,11 +133,11 @@ def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingD
             )
     for key in ("commandPrefix", "commandRegex", "argsPattern"):
         if table.get(key) == "":
-            said = f"an empty {key} is no condition: the rule applies to every call of its tools"
-            yield FindingDraft(key, said, "say which calls are meant, or leave the field out")
+            text = f"an empty {key} is no condition: the rule applies to every call of its tools"
+            yield FindingDraft(key, text, "say which calls are meant, or leave the field out")
     if rule.prefix_list and "" in rule.command_prefixes:
-        said = "an empty prefix in a list matches only commands that begin with a blank or a quote"
-        yield warned("commandPrefix", said, "take it out")
+        text = "an empty prefix in a list matches only commands that begin with a blank or a quote"
+        yield warned("commandPrefix", text, "take it out")
 
 
 def _patterns(rule: Rule) -> Iterator[FindingDraft]:
@@ -154,13 +154,13 @@ def _patterns(rule: Rule) -> Iterator[FindingDraft]:
             yield FindingDraft(field, f"{why}: Gemini CLI drops the rule", _way_out(pattern))
             continue
         if slow(source):
-            said = "it can match one text in too many ways: it may take long on long arguments"
-            yield warned(field, said, "make it narrower")
+            text = "it can match one text in too many ways: it may take long on long arguments"
+            yield warned(field, text, "make it narrower")
         if "\\p{" in pattern or "\\P{" in pattern or "[[:" in pattern:
-            said = (
+            text = (
                 "\\p{…} and [[:…:]] are read as plain characters here, and match nothing sensible"
             )
-            yield warned(field, said, "write the characters out, such as [A-Za-z]")
+            yield warned(field, text, "write the characters out, such as [A-Za-z]")
 
 
 def _too_long(rule: Rule) -> Iterator[FindingDraft]:
@@ -189,18 +189,18 @@ def _tool_name(name: str, rule: Rule) -> Iterator[FindingDraft]:
         yield from _wildcard(name)
     elif name.startswith(MCP_PREFIX):
         if "_" not in name.removeprefix(MCP_PREFIX):
-            said = f'"{name}" names a server without a tool: it matches nothing'
-            yield FindingDraft("toolName", said, f'write "{name}_*" for all of its tools')
+            text = f'"{name}" names a server without a tool: it matches nothing'
+            yield FindingDraft("toolName", text, f'write "{name}_*" for all of its tools')
     elif "__" in name:
         server, _, rest = name.partition("__")
-        said = f'"{name}" is the form of older versions, and matches nothing now'
-        yield FindingDraft("toolName", said, f'write "{MCP_PREFIX}{server}_{rest}"')
+        text = f'"{name}" is the form of older versions, and matches nothing now'
+        yield FindingDraft("toolName", text, f'write "{MCP_PREFIX}{server}_{rest}"')
     elif tool(name) is None and name not in AGENTS and not name.startswith("discovered_tool_"):
         near = nearest(name)
-        said = f'there is no tool "{name}": the rule matches nothing'
+        text = f'there is no tool "{name}": the rule matches nothing'
         if name in FORMER:
-            said = f'"{name}" is no name for rules: it matches nothing'
-        yield warned("toolName", said, f'write "{near}"' if near else "check the name")
+            text = f'"{name}" is no name for rules: it matches nothing'
+        yield warned("toolName", text, f'write "{near}"' if near else "check the name")
 
 
 def _wildcard(name: str) -> Iterator[FindingDraft]:
@@ -225,20 +225,20 @@ def _server(rule: Rule) -> Iterator[FindingDraft]:
         return
     named = [name for name in rule.tools if name not in ("*", "")]
     if rule.mcp_name == "*" and named:
-        said = f'mcpName = "*" with a tool ({listed(named)}) matches nothing'
-        yield FindingDraft("mcpName", said, 'name the server, or write toolName = "*"')
+        text = f'mcpName = "*" with a tool ({listed(named)}) matches nothing'
+        yield FindingDraft("mcpName", text, 'name the server, or write toolName = "*"')
         return
     if "" in rule.tools:
-        said = "an empty name of a server's tool matches nothing"
-        yield FindingDraft("toolName", said, 'write "*" for all of its tools')
+        text = "an empty name of a server's tool matches nothing"
+        yield FindingDraft("toolName", text, 'write "*" for all of its tools')
     for name in named:
         if "*" in name:
-            said = f'"{name}" of a server matches nothing: * stands only for all of its tools'
-            yield FindingDraft("toolName", said, 'write "*", or the names in a list')
+            text = f'"{name}" of a server matches nothing: * stands only for all of its tools'
+            yield FindingDraft("toolName", text, 'write "*", or the names in a list')
         elif name.startswith(f"{MCP_PREFIX}{rule.mcp_name}_"):
             short = name.removeprefix(f"{MCP_PREFIX}{rule.mcp_name}_")
-            said = f'beside mcpName "{name}" matches nothing: the server\'s own name is meant'
-            yield FindingDraft("toolName", said, f'write "{short}"')
+            text = f'beside mcpName "{name}" matches nothing: the server\'s own name is meant'
+            yield FindingDraft("toolName", text, f'write "{short}"')
 
 
 # --- fields that do nothing ----------------------------------------------------------------------
@@ -250,27 +250,27 @@ def _without_effect(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDra
             "modes", "an empty list of modes means all modes", "name modes or leave it out"
         )
     if rule.deny_message is not None and rule.decision is not Decision.DENY:
-        said = f"a denyMessage is shown only where a rule denies; this one says {rule.decision}"
-        yield warned(_spelled("denyMessage", table), said, "leave it out")
+        text = f"a denyMessage is shown only where a rule denies; this one says {rule.decision}"
+        yield warned(_spelled("denyMessage", table), text, "leave it out")
     if rule.allow_redirection is not None:
         shell = rule.mcp_name is None and (not rule.tools or {SHELL, "*"} & {*rule.tools})
         if not shell or rule.decision is not Decision.ALLOW:
-            said = "allowRedirection counts only where a rule allows shell commands"
-            yield warned(_spelled("allowRedirection", table), said, "leave it out")
+            text = "allowRedirection counts only where a rule allows shell commands"
+            yield warned(_spelled("allowRedirection", table), text, "leave it out")
     for old, new in OLD_KEYS.items():
         if old in table and new in table:
             yield warned(old, f"{old} is ignored beside {new}", "leave it out")
     if rule.annotations and _built_in(rule):
-        said = "tools of Gemini CLI itself carry no toolAnnotations: the rule never applies to them"
-        yield warned("toolAnnotations", said, "leave it out; it is for tools of MCP servers")
+        text = "tools of Gemini CLI itself carry no toolAnnotations: the rule never applies to them"
+        yield warned("toolAnnotations", text, "leave it out; it is for tools of MCP servers")
     if rule.priority == 950:
-        said = (
+        text = (
             "priority 950 is dropped, whatever it decides, where security.disableAlwaysAllow is set"
         )
-        yield warned("priority", said, "write 949 or 951")
+        yield warned("priority", text, "write 949 or 951")
     if rule.subagent == "*":
-        said = 'subagent "*" is taken for a name: the rule never applies'
-        yield warned("subagent", said, "leave it out for every agent, or name one")
+        text = 'subagent "*" is taken for a name: the rule never applies'
+        yield warned("subagent", text, "leave it out for every agent, or name one")
     elif rule.subagent and rule.subagent not in AGENTS and (near := _agent(rule.subagent)):
         yield warned("subagent", f'there is no agent "{rule.subagent}"', f'write "{near}"')
 
@@ -288,8 +288,8 @@ def _keys(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
         if key in KEYS or key in OLD_KEYS:
             continue
         near = _KEYS.get(key.lower()) or _nearest(key, KEYS)
-        said = f'Gemini CLI knows no key "{key}" and ignores it'
-        yield warned(key, said, f"write {near}" if near else "leave it out")
+        text = f'Gemini CLI knows no key "{key}" and ignores it'
+        yield warned(key, text, f"write {near}" if near else "leave it out")
 
 
 def _agent(name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Findings about a rule whose file and number are not known yet."""
+"""Build findings about a rule before its file and number are known."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
 
 
 class FindingDraft(NamedTuple):
-    """A finding without its file and rule number; the fields mean the same as in `Finding`."""
+    """A finding without its file and rule number; the fields are those of `Finding`."""
 
     field: str
     message: str
@@ -22,19 +22,19 @@ class FindingDraft(NamedTuple):
 def warned(
     field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None
 ) -> FindingDraft:
-    """Return a warning: the CLI accepts this, but its author probably did not intend it.
+    """Return a warning: the CLI accepts this, but it was probably not intended.
 
-    `mode`: the only approval mode that it concerns; None = it concerns all.
+    `mode`: the only approval mode that it concerns; None = all.
     """
     return FindingDraft(field, message, way_out, Severity.WARNING, mode)
 
 
-def findings(said: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
+def findings(drafts: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
     """Turn drafts about one rule into findings.
 
     `rule`: its number in the file, counted from 1; 0 = the file as a whole.
     """
-    for field, message, way_out, severity, mode in said:
+    for field, message, way_out, severity, mode in drafts:
         yield Finding(
             file=file,
             rule=rule,

@@ -1,4 +1,4 @@
-"""Rules that do something other than they seem to say, and what to write instead.
+"""Find rules that do something other than they seem to, and suggest better ones.
 
 Each case was observed in the real CLI (assets/gemini-cli.md#args-text, #shell-rules, #tool-names).
 The replacement is a rule that the engine applies as a reader would understand the original.
@@ -29,26 +29,26 @@ _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 HIDDEN_MESSAGE = (
     "its denyMessage is never shown: a tool that is denied whatever its arguments is hidden"
 )
-"""Said of a rule by itself; a stronger one with a condition may keep the tool in sight."""
+"""Warning about a rule by itself; a stronger rule may keep the tool visible."""
 
 _STEPS = 100
 """Most replacements applied to one rule, one after the other."""
 
 Pitfall = tuple[FindingDraft, Rule | None]
-"""A warning, and the rule to write instead where one can be derived."""
+"""A warning, and the rule to write instead, if one can be derived."""
 
 
 def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
-    """Yield a warning for everything in a rule that its author probably did not intend."""
+    """Yield a warning for everything in a rule that was probably not intended."""
     for look in _LOOKS:
         for said, _fixed in look(rule):
             yield said
 
 
 def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
-    """Return the rule rewritten to do what was probably intended; None if none can be derived.
+    """Return the rule rewritten to do what was probably intended; None if impossible.
 
-    `said`: the findings about it beside the other rules of its policy; None = it is by itself.
+    `said`: the findings about it in the context of its policy; None = check it by itself.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
     looks = [look for look in _LOOKS if not (visible and look is _hidden_message)]
@@ -63,7 +63,7 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
 
 
 def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return those of the findings about a rule that `fixed` corrects."""
+    """Return the findings about a rule that `fixed` corrects."""
     fixes = {draft.message for look in _LOOKS for draft, fix in look(rule) if fix is not None}
     return tuple(each for each in said if each.message in fixes)
 
@@ -183,7 +183,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
 
 
 def _arguments(rule: Rule) -> str:
-    """The argsPattern; "" where it is not used, beside commandPrefix or commandRegex."""
+    """Return the argsPattern; "" if commandPrefix or commandRegex override it."""
     return "" if rule.command_prefixes or rule.command_regex else rule.args_pattern or ""
 
 
@@ -318,9 +318,9 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 
 
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
-    """Return a warning for each rule that allows some calls of tools that are allowed whole.
+    """Return a warning for each rule whose calls are all allowed anyway.
 
-    Asks an engine once for each tool: for a thread.
+    Asks an engine once per tool, so call it in a thread.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 

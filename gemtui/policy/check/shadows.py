@@ -1,4 +1,4 @@
-"""Rules that never apply because others always decide first, and conflicts of equal priority.
+"""Find rules that never apply because others decide first, and conflicting ties.
 
 A rule is split into cases: one tool, one condition, one approval mode, headless or interactive. It
 never applies if each case is covered by a rule that the engine tries earlier
@@ -27,7 +27,7 @@ _Key = tuple[bool, bool, str, _Condition]
 
 @dataclass(frozen=True)
 class _Case:
-    """One tool and one condition of a rule, in all situations the rule is for.
+    """One tool and one condition of a rule, in all situations that the rule is for.
 
     `condition`: a command prefix and a pattern, of which at most one is given; both None = any
     arguments. `situations`: pairs of an approval mode and whether the run is interactive.
@@ -49,7 +49,7 @@ class _Case:
 
     @cached_property
     def as_later(self) -> tuple[_Key, ...]:
-        """The keys under which `_Equal` looks for earlier cases that overlap this one."""
+        """The keys under which `_Equal` looks up earlier cases that overlap this one."""
         return tuple(_keys(self, earlier=False))
 
 
@@ -57,7 +57,7 @@ class _Case:
 class _Ranked:
     """A rule with its cases.
 
-    `place`: its index in load order; `rank`: its index in the order in which the engine tries
+    `place`: its index in load order. `rank`: its index in the order in which the engine tries
     rules.
     """
 
@@ -94,10 +94,10 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 
 
 def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
-    """Return the places of denies of tools that a stronger rule keeps in sight.
+    """Return the indexes of denies of tools that a stronger rule keeps visible.
 
-    Such a rule has a condition and does not deny, so that the model is told of the tool. `rules`:
-    in load order; of the denies those with a message are looked at.
+    Such a rule has a condition and does not deny, so the model still sees the tool. `rules`: in
+    load order; only denies with a message are checked.
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
     found: set[int] = set()
@@ -124,35 +124,35 @@ class _Earlier:
         self._cases = defaultdict(list)
 
     def add(self, ranked: _Ranked) -> None:
-        """Add a rule. One that never applies need not be added: what covers it covers the rest."""
+        """Add a rule; one that never applies may be left out, as others cover it."""
         for case in ranked.cases:
             self._cases[case.tool, case.condition].append((ranked, case))
 
     def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
-        """The cases that cover this one if their situations do, in the order of their rules."""
+        """Return the cases that cover this one if their situations do, ordered by rule."""
         found = [one for key in case.around for one in self._cases.get(key, ())]
         return sorted(found, key=lambda one: one[0].rank)
 
 
 _Callers = tuple[Decision, str | None, _Situations]
-"""A rule's decision, the subagent it is for (None = any), and its situations."""
+"""A rule's decision, the subagent that it is for (None = any), and its situations."""
 
 
 class _Equal:
-    """Rules of one priority, indexed so that overlapping cases are found without comparing all."""
+    """Rules of one priority, indexed to find overlapping cases without comparing all."""
 
     def __init__(self) -> None:
         self._rules: defaultdict[_Key, dict[_Callers, _Ranked]] = defaultdict(dict)
 
     def add(self, ranked: _Ranked) -> None:
-        """Add a rule; rules that are tried later may overlap it."""
+        """Add a rule, which rules that are tried later may overlap."""
         rule = ranked.rule
         for case in ranked.cases:
             for key in case.as_earlier:
                 self._rules[key].setdefault((rule.decision, rule.subagent, case.situations), ranked)
 
     def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
-        """Yield the earlier rules that decide differently for some of the calls in this case."""
+        """Yield the earlier rules that decide differently for some calls in this case."""
         for key in case.as_later:
             for (decision, subagent, situations), ranked in self._rules.get(key, _NONE).items():
                 same = None in (rule.subagent, subagent) or rule.subagent == subagent
@@ -164,7 +164,7 @@ _NONE: Mapping[_Callers, _Ranked] = {}
 
 
 _LONGEST = 2048
-"""Characters of a prefix that are compared; the CLI drops a rule with a longer pattern."""
+"""Characters of a prefix that are compared; the CLI drops longer patterns."""
 
 
 def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
@@ -183,7 +183,7 @@ _MOST_PARTS = 50
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
-    """The tool names whose rules apply to every call that a rule for `tool` applies to.
+    """Return the tool names whose rules cover all calls that `tool` covers.
 
     Former names are not among them: only a rule for the current name can hide a tool.
     """
@@ -226,11 +226,11 @@ def _situations(modes: Sequence[str], interactive: bool | None) -> _Situations:
     return frozenset(product(modes or MODES, asked))
 
 
-# --- one rule over another -----------------------------------------------------------------------
+# --- precedence ----------------------------------------------------------------------------------
 
 
 def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
-    """The earlier rules that together cover all cases of this one; () if a case is left over."""
+    """Return the earlier rules that together cover all cases of this one, or ()."""
     by: dict[int, Rule] = {}
     for case in one.cases:
         left = case.situations
@@ -246,7 +246,7 @@ def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
 
 
 def _wider(one: Rule, other: Rule) -> bool:
-    """Whether `one` holds for every subagent, server and annotation that `other` holds for."""
+    """Return whether `one` covers all subagents, servers and annotations of `other`."""
     return (
         one.subagent in (None, other.subagent)
         and one.mcp_name in (None, "*", other.mcp_name)
@@ -273,7 +273,7 @@ def _named(rule: Rule, beside: Rule) -> str:
 
 
 def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
-    """Report an earlier rule of equal priority that decides some of the same calls differently."""
+    """Report an earlier rule of equal priority that decides some calls differently."""
     met = (other for case in one.cases for other in equal.met(one.rule, case))
     other = min(met, key=lambda other: other.rank, default=None)
     if other is None:
@@ -284,10 +284,10 @@ def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
 
 
 def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
-    """The keys under which cases are stored (`earlier`) and looked up in `_Equal`.
+    """Yield the keys under which `_Equal` stores (`earlier`) and looks up a case.
 
     An earlier and a later case share a key if the tool of one covers that of the other, and the
-    condition of one covers that of the other. Whether two different patterns overlap is not known.
+    condition of one covers that of the other. Whether two different patterns overlap is unknown.
     """
     for tool_wider, condition_wider in product((False, True), repeat=2):
         names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)

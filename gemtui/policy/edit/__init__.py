@@ -1,1 +1,1 @@
-"""Policy files that a person edits: documents, and the places where they are kept."""
+"""Policy files that a person edits: documents, and where they are stored."""

@@ -1,7 +1,7 @@
-"""A policy file that is being edited: comments, order and layout are kept.
+"""Edit a policy file while keeping its comments, order and layout.
 
-The text is cut into blocks, rules and what is between them; an edit changes the lines of one rule.
-A rule that is switched off stays in the file with `#off ` before each line, a comment to the CLI.
+The text is divided into blocks: rules and the gaps between them. An edit changes the lines of one
+rule. A disabled rule stays in the file with `#off ` before each line, a comment to the CLI.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from gemtui.policy.model.rules import Decision, Finding, Rule
 class RuleEntry:
     """One rule of a document.
 
-    `number`: from 1, as the CLI and findings count; 0 = it is switched off. `rule`: as far as it
-    can be read, None without a readable decision or priority; its `index` is the number. `text`:
-    its lines, comments included. `line`: the first of them, from 1.
+    `number`: from 1, as the CLI and findings count; 0 = it is disabled. `rule`: None if its
+    decision or priority can't be read; otherwise its `index` is the number. `text`: its lines,
+    including comments. `line`: the number of the first of them, from 1.
     """
 
     number: int
@@ -50,7 +50,7 @@ class RuleEntry:
 
     @property
     def enabled(self) -> bool:
-        """Whether it is in force; else it is switched off."""
+        """Whether the rule is in force, not disabled."""
         return self.number > 0
 
 
@@ -58,9 +58,9 @@ class RuleEntry:
 class Document:
     """One state of a policy file; every change returns a new one.
 
-    `locked`: why nothing can be edited here, with a way out; "" = all can. Every method that edits
-    raises PolicyError for a locked document, and IndexError for a rule that is not there. What a
-    document says of its rules is found out when it is first asked for.
+    `locked`: why it can't be edited here, with a way out; "" = it can. Every method that edits
+    raises PolicyError for a locked document, and IndexError for a rule that does not exist. Facts
+    about the rules are computed on first access.
     """
 
     text: str
@@ -70,19 +70,19 @@ class Document:
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
-        """The document of a file's text; never raises: what is broken is locked and says why."""
+        """Return the document of a file's text; never raises, but locks a broken one."""
         pieces = blocks_of(text)
         return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
 
     def check(self) -> None:
-        """Find out what the checks say, which takes a while for a large file."""
+        """Run the checks now, which takes a while for a large file."""
         self.problems  # noqa: B018
 
-    # --- what it says ------------------------------------------------------------------------
+    # --- contents ----------------------------------------------------------------------------
 
     @cached_property
     def rules(self) -> tuple[RuleEntry, ...]:
-        """The rules in file order, those that are switched off included."""
+        """The rules in file order, including disabled ones."""
         return tuple(_entries(self.text, self._pieces, self.source))
 
     @cached_property
@@ -94,7 +94,7 @@ class Document:
 
     @cached_property
     def problems(self) -> tuple[tuple[Finding, ...], ...]:
-        """For each of `rules` its findings; a rule that is off is checked by itself."""
+        """The findings of each of `rules`; a disabled rule is checked by itself."""
         found: defaultdict[int, list[Finding]] = defaultdict(list)
         for each in self.findings:
             found[each.rule].append(each)
@@ -126,9 +126,9 @@ class Document:
     # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
-        """Return the document with `rule` before the one at index `at`, or at the end (None).
+        """Return the document with `rule` before index `at`, or at the end (None).
 
-        Raises IndexError if there is no such place.
+        Raises IndexError if there is no such position.
         """
         last = len(self._places)
         place = last if at is None else at
@@ -137,12 +137,12 @@ class Document:
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
     def lacks(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return those of the rules that no rule in force says already."""
+        """Return those of the rules that the enabled rules don't already contain."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
     def replace(self, index: int, rule: Rule) -> Self:
-        """Return the document with the fields of the rule at `index` changed that differ.
+        """Return the document with the differing fields of the rule at `index` changed.
 
         Its comments are kept.
         """
@@ -170,7 +170,7 @@ class Document:
         return self._with_rule(index + 1, self._pieces[self._at(index)])
 
     def move(self, index: int, to: int) -> Self:
-        """Return the document with the rule at `index` moved to the place `to`."""
+        """Return the document with the rule at `index` moved to index `to`."""
         if self._at(index) == self._at(to):
             return self
         places = self._places
@@ -184,9 +184,9 @@ class Document:
         return self._with(start, end, list(self._kept_apart(pieces[start:end])))
 
     def enable(self, index: int, on: bool) -> Self:
-        """Return the document with the rule at `index` switched on or off.
+        """Return the document with the rule at `index` enabled or disabled.
 
-        A rule that is off stays in the file as a comment.
+        A disabled rule stays in the file as a comment.
         """
         at = self._at(index)
         piece = self._pieces[at]
@@ -200,7 +200,7 @@ class Document:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Where the rules are among the pieces."""
+        """The indexes of the rules among the blocks."""
         if self.locked:
             raise PolicyError(f"{self.source}: {self.locked}")
         return [at for at, piece in enumerate(self._pieces) if piece.kind is not BlockKind.GAP]
@@ -212,7 +212,7 @@ class Document:
         return places[index]
 
     def _with_rule(self, place: int, piece: Block) -> Self:
-        """With a piece before the rule at `place`, a blank line between it and its neighbours."""
+        """Return the document with a block before the rule at `place`, set off by blanks."""
         places = self._places
         blank = Block(kind=BlockKind.GAP, text=self._own("\n"))
         rule = replace(piece, text=self._ended(piece.text))
@@ -225,10 +225,10 @@ class Document:
         return self._with(at, at, [ended, *apart, rule])
 
     def _with(self, start: int, end: int, fresh: Sequence[Block]) -> Self:
-        """With other pieces in the place of those from `start` to `end`.
+        """Return the document with other blocks instead of those from `start` to `end`.
 
-        The text is cut anew up to the nearest rules on both sides; where these don't stay as they
-        are, all of it is.
+        The text is divided again up to the nearest rules on both sides, or completely if these
+        don't stay the same.
         """
         old = self._pieces
         first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
@@ -246,7 +246,10 @@ class Document:
         return type(self).parse(text, source=self.source)
 
     def _kept_apart(self, pieces: Sequence[Block]) -> Iterator[Block]:
-        """A blank line after a rule that ends in comments, which the next rule would take over."""
+        """Yield the blocks, with a blank line after a rule that ends in comments.
+
+        Otherwise the next rule would take the comments over.
+        """
         for piece, below in zip(pieces, (*pieces[1:], None), strict=True):
             yield piece
             last = piece.text.rstrip().rpartition("\n")[2].lstrip()
@@ -282,7 +285,7 @@ def _between_rules(pieces: Iterable[Block]) -> str:
 
 
 def _lock(text: str, pieces: Sequence[Block]) -> str:
-    """Why the rules can't be edited one by one, with a way out; "" = they can."""
+    """Return why the rules can't be edited one by one, with a way out; "" = they can."""
     entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
     if entangled or _TIME_LAST.search(text):
         try:
@@ -301,16 +304,19 @@ def _lock(text: str, pieces: Sequence[Block]) -> str:
 
 
 _TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
-"""A time of the day that ends a line: it takes the line's end, which only the whole text shows."""
+"""A time of day at the end of a line, which changes how the line's end is parsed.
+
+Only the whole text shows whether that is valid.
+"""
 
 
 def _read_alone(pieces: Iterable[Block]) -> bool:
-    """Whether the lines of each rule hold one rule and nothing else."""
+    """Return whether the lines of each rule hold one rule and nothing else."""
     return all(_table(piece.text) is not None for piece in pieces if piece.kind is BlockKind.RULE)
 
 
 def _has_rules(text: str) -> bool:
-    """Whether what stands between rules holds some as well, or can't be read."""
+    """Return whether the text between rules contains rules or can't be read."""
     try:
         return "rule" in parse_toml(text)
     except TomlError:
@@ -318,11 +324,14 @@ def _has_rules(text: str) -> bool:
 
 
 def _fields_of_none(pieces: Iterable[Block]) -> bool:
-    """Whether fields follow a rule that is off, which another rule in its place would take over."""
-    return any(_goes_on(above, below) for above, below in pairwise(pieces))
+    """Return whether fields follow a disabled rule.
+
+    Another rule in its place would take them over.
+    """
+    return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 
 
-def _goes_on(rule: Block, gap: Block) -> bool:
+def _has_stray_fields(rule: Block, gap: Block) -> bool:
     if rule.kind is not BlockKind.OFF or gap.kind is not BlockKind.GAP:
         return False
     lines = (line.strip() for line in gap.text.splitlines())
@@ -345,7 +354,7 @@ def _entries(text: str, pieces: Sequence[Block], source: str) -> Iterator[RuleEn
 
 
 def _inline(text: str, source: str) -> Iterator[RuleEntry]:
-    """The rules of `rule = [{...}]`, which have no lines of their own."""
+    """Yield the rules of `rule = [{...}]`, which have no lines of their own."""
     try:
         tables = parse_toml(text).get("rule")
     except TomlError:
@@ -359,13 +368,13 @@ def _inline(text: str, source: str) -> Iterator[RuleEntry]:
 
 @lru_cache(maxsize=16_384)
 def _alone(text: str, source: str) -> tuple[Finding, ...]:
-    """What the checks say of a rule that is switched off."""
+    """Return the findings about a disabled rule."""
     return tuple(replace(each, rule=0) for each in check_text(uncommented(text), source))
 
 
 @lru_cache(maxsize=16_384)
 def _table(text: str) -> dict[str, Any] | None:
-    """The table of one rule's lines; None where they can't be read, or hold something else."""
+    """Return the table in a rule's lines; None if unreadable or not exactly one rule."""
     try:
         document = parse_toml(text)
     except TomlError:
@@ -391,9 +400,9 @@ def _rule(text: str, source: str, number: int) -> Rule | None:
 
 
 def _changed(text: str, rule: Rule) -> str:
-    """A rule's lines, with the fields changed in which they differ from `rule`."""
+    """Return a rule's lines, with those fields changed that differ from `rule`."""
     table = _table(text) or {}
-    had, wanted = _said(table), said(rule)
+    had, wanted = _fields_in(table), said(rule)
     for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
         if _same(had.get(key), wanted.get(key)):
             continue
@@ -401,14 +410,14 @@ def _changed(text: str, rule: Rule) -> str:
             text = with_value(text, old, None) if new == key and old in table else text
         value = None if key not in wanted else _value(text, key, wanted[key])
         text = with_value(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
-    has = _said(_table(text) or {})
+    has = _fields_in(_table(text) or {})
     if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
         raise PolicyError("this rule is written in a way that can't be changed here: use an editor")
     return text
 
 
-def _said(table: dict[str, Any]) -> dict[str, Any]:
-    """As `said`, of a rule that may lack its decision or priority."""
+def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a table gives, even without a decision or priority."""
     arguments, _unread = readable(table)
     rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})
     missing = {"decision", "priority"} - arguments.keys()
@@ -422,7 +431,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _value(text: str, key: str, value: Any) -> str:
-    """The value as TOML; a list over several lines keeps the items, and comments, that stay."""
+    """Return the value as TOML; a multi-line list keeps its items and their comments."""
     old = value_of(text, key)
     if isinstance(value, list) and old is not None and old.startswith("[") and "\n" in old:
         return list_text(old, value)

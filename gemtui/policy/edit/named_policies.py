@@ -1,4 +1,4 @@
-"""Our named policies: where they are, which names fit, which file a word means."""
+"""gemtui's own named policies: their folder, valid names, and look-up by name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ENDING = ".toml"
 
 
 def policies_dir() -> Path:
-    """The folder of our named policies; it need not exist."""
+    """Return the folder of our named policies; it need not exist."""
     return config_file().parent / "policies"
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:
-    """The file that a person means: a path, or the name of one of ours; resolved.
+    """Return the file that a person means by a path or a policy's name, resolved.
 
-    A word without a folder and an ending is a name first. `folders`: a folder will do. Raises
-    PolicyNotFound.
+    Text without a folder or an ending is tried as a name first. `folders`: accept a folder, too.
+    Raises PolicyNotFound.
     """
     path, ours = typed_path(wanted), policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")
@@ -40,7 +40,7 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
 
 
 def path_of(name: str) -> Path:
-    """The file of one of ours by its name; raises PolicyError for a name that does not fit."""
+    """Return the path of a named policy. Raises PolicyError for an invalid name."""
     bare = name.removesuffix(ENDING)
     fitting = file_name(bare)
     if not bare.strip():

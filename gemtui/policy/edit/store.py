@@ -1,6 +1,6 @@
-"""The policy files that exist: gemtui's own, those in the CLI's folder, and those in its settings.
+"""The existing policy files: gemtui's own, the CLI's folder's, and the settings'.
 
-Files are written whole or not at all, and changes made by somebody else are never overwritten.
+Files are written whole or not at all, and changes made by others are never overwritten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class Origin(StrEnum):
-    """Where a policy file belongs to.
+    """The owner of a policy file.
 
     OURS: gemtui's named policies. USER: the CLI's folder `~/.gemini/policies`. SETTINGS, ADMIN:
     named by `policyPaths` or `adminPolicyPaths` in the settings. FILE: any other file.
@@ -84,11 +84,11 @@ class Opened:
     seen: str
 
 
-# --- which there are -----------------------------------------------------------------------------
+# --- listing -------------------------------------------------------------------------------------
 
 
 def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tuple[PolicyFile, ...]:
-    """List the policy files: gemtui's own, the CLI's, then those that its settings name.
+    """List the policy files: gemtui's own, the CLI's, then those in its settings.
 
     `named`: files and folders in `policyPaths`; `admin`: in `adminPolicyPaths`. Each group is
     sorted by name. A path that does not exist is listed as well, with the reason in `read_only`.
@@ -183,15 +183,15 @@ def _why_not(error: OSError) -> str:
 
 
 def _seen(path: Path, data: bytes) -> str:
-    """A digest of the content, and the path with links followed, as a new target is a change."""
+    """Return a digest of the content, with the resolved path to detect changed links."""
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 
 def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
-    """Write a document to the file that was opened, and return it as opened anew.
+    """Write a document to the file that was opened, and return the new state.
 
     The file is written whole or not at all. Unless it is one of gemtui's own, its former content is
-    kept in a file with `.bak` appended to its name. `force`: overwrite changes made since it was
+    saved in a file with `.bak` appended to its name. `force`: overwrite changes made since it was
     read.
 
     Raises PolicyChanged if the file was changed or removed since it was read (not with `force`),
@@ -222,8 +222,8 @@ def _encoded(text: str, path: Path) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        said = f"{path} can't be saved: it holds half of a character (a lone surrogate)"
-        raise PolicyError(said, path=path) from None
+        text_problem = f"{path} can't be saved: it holds half of a character (a lone surrogate)"
+        raise PolicyError(text_problem, path=path) from None
 
 
 def _back_up(path: Path, data: bytes) -> None:
@@ -235,13 +235,13 @@ def _back_up(path: Path, data: bytes) -> None:
     backup.chmod(path.stat().st_mode & 0o777)
 
 
-# --- ours ----------------------------------------------------------------------------------------
+# --- gemtui's own policies -----------------------------------------------------------------------
 
 
 def create(name: str, text: str = "") -> Opened:
     """Create a policy of gemtui's own and open it; only its owner can read it.
 
-    Raises PolicyError if the name is not valid or is taken, and OSError if writing fails.
+    Raises PolicyError if the name is invalid or already used, and OSError if writing fails.
     """
     path = path_of(name)
     make_own_folder(path.parent)
@@ -264,7 +264,7 @@ def create(name: str, text: str = "") -> Opened:
 def rename(path: Path, name: str) -> Path:
     """Rename one of gemtui's own policies and return its new path.
 
-    Raises PolicyError if the file is not one of them, or the name is not valid or is taken,
+    Raises PolicyError if the file is not one of them, or the name is invalid or already used,
     PolicyNotFound if it does not exist, and OSError if renaming fails.
     """
     _check_ours(path, "renamed")
@@ -277,7 +277,10 @@ def rename(path: Path, name: str) -> Path:
 
 
 def _same_name(path: Path, other: Path) -> bool:
-    """Whether two names that differ only in case are one file on this disk, not a link."""
+    """Return whether two names that differ only in case are one file on this disk.
+
+    A link to the file does not count.
+    """
     same_case = path.name.casefold() == other.name.casefold()
     return same_case and os.path.samestat(path.lstat(), other.lstat())
 

@@ -1,1 +1,1 @@
-"""The CLI's decision on a call, and why."""
+"""The CLI's decision on a call, and its reasons."""

@@ -1,4 +1,7 @@
-"""The rules that the CLI brings along, tier 1 (observed in 0.61.0, assets/gemini-cli.md#tools)."""
+"""The CLI's built-in rules, tier 1.
+
+Observed in 0.61.0; see assets/gemini-cli.md#tools.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ PLAN_READ_ONLY = (
     "You are in Plan Mode with access to read-only tools. Execution of scripts (including those "
     "from skills) is blocked."
 )
-"""Both word for word as the CLI says them to the model, since they are shown as its answer."""
+"""Like `PLAN_NO_EDIT`, the CLI's exact words, shown as its answer to the model."""
 
 _SLASH = r"[\\/]+"
 _NAME = r"[\w-]+"
@@ -48,9 +51,10 @@ _PLAN_NAME = rf"{_NAME}\.md"
 
 
 def _plan_paths() -> Iterator[str]:
-    """Where plans may be written: `.gemini/tmp/PROJECT[/SESSION]/plans/`, `plans/`, or by name.
+    """Yield patterns for the paths where plans may be written.
 
-    Only letters, digits, `_` and `-` are allowed in a plan's name (assets/gemini-cli.md#plan-mode).
+    These are `.gemini/tmp/PROJECT[/SESSION]/plans/`, `plans/`, or a name alone. Only letters,
+    digits, `_` and `-` are allowed in a plan's name (assets/gemini-cli.md#plan-mode).
     """
     for session in (rf"{_NAME}{_SLASH}", ""):
         kept = rf"\.gemini{_SLASH}tmp{_SLASH}{_NAME}{_SLASH}{session}plans{_SLASH}{_PLAN_NAME}"
@@ -146,4 +150,4 @@ BUILTIN_CHECKERS = (
         name="allowed-path",
     ),
 )
-"""Those that the CLI brings along and that are not switched off without a setting."""
+"""The CLI's built-in checkers that are active without a setting."""

@@ -1,4 +1,7 @@
-"""What the CLI's policy engine decides on a call, and why. `Engine` is for many calls."""
+"""Decide on calls as the CLI's policy engine does, with reasons.
+
+`Engine` is for many calls.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ class Engine:
         return explanation(call, self._evaluator, self._counterpart()._evaluator)
 
     def _counterpart(self) -> Engine:
-        """The same with somebody to ask, or with nobody."""
+        """Return the same engine, headless instead of interactive or the reverse."""
         if self._other is None:
             policy, setup = self._made_of
             self._other = Engine(
@@ -78,12 +81,12 @@ def decide(
 ) -> Explanation:
     """Return what the CLI would do with `call` under `policy`, and why.
 
-    `decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision`
+        decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
 
-    `call`: a Call, or a mapping as `Call.of` takes it. `mode`: default, auto_edit (or autoEdit, as
+    `call`: a Call, or a mapping that `Call.of` accepts. `mode`: default, auto_edit (or autoEdit, as
     in rules), plan, yolo. `interactive`: somebody can be asked. `setup`: settings, flags and
-    servers that take part; None = none. Nothing of this machine is read. For many calls `Engine` is
-    faster. Raises OptionError for a mode that does not exist and for what is no call.
+    servers that take part; None = none. Nothing of this machine is read. `Engine` is faster for
+    many calls. Raises OptionError for an unknown mode and for an invalid call.
     """
     engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(Call.of(call))

@@ -1,4 +1,4 @@
-"""Decide on a call: the first rule that matches, then what the engine adds by itself.
+"""Decide on a call: the first matching rule, then the engine's own additions.
 
 Shell commands are parsed and their parts checked too; build files and `.vscode` are protected
 whatever the rules say (assets/gemini-cli.md#protected-files).
@@ -31,15 +31,15 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Safety
 from gemtui.policy.model.tool_catalog import ALIASES
 
 ALWAYS_ALLOW = 950
-"""The priority of rules that the CLI writes itself when a person answers "always"."""
+"""The priority of rules that the CLI writes itself for the answer "always"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAvailability:
     """Whether a tool can be called at all, whatever the arguments.
 
-    `offered`: the model is told of it. `found`: a cthe decision uses all of it. `by`: the rule that
-    hides it; None = the default does.
+    `offered`: the model sees the tool. `found`: a call does not fail as not found. `by`: the rule
+    that hides it; None = the default does.
     """
 
     known: RegisteredTool
@@ -50,7 +50,7 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Everything about calls of one tool, by one agent, that does not depend on the arguments.
+    """Facts about calls of one tool, by one agent, that no argument changes.
 
     `rules`: those that apply, up to the first without a pattern. `settled`: the outcome of every
     such call; None if it depends on the arguments.
@@ -102,7 +102,7 @@ class Evaluator:
         )
 
     def evaluate(self, call: Call) -> Evaluation:
-        """Return the decision on one call, with what the engine added on the way."""
+        """Return the decision on one call, with the engine's additions."""
         return self._evaluated(self.context(call), call.args)
 
     def _evaluated(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
@@ -135,7 +135,7 @@ class Evaluator:
         return Decision.ALLOW if self.mode is ApprovalMode.YOLO else self.default
 
     def context(self, call: Call) -> ToolContext:
-        """Return what is known of all calls of this tool by this agent."""
+        """Return the facts shared by all calls of this tool by this agent."""
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
         key = call.tool, call.subagent, agent
@@ -157,7 +157,7 @@ class Evaluator:
         first = rules[0] if rules else None
         plain = not (first and first.pattern) and not call_of_shell(subject)
         edits = any(map(is_edit_tool, subject.names))
-        plainly = replace(subject, names=(tool,))  # checkers know no aliases
+        plainly = replace(subject, names=(tool,))  # checkers ignore aliases
         checkers = tuple(
             each for each in self._checkers if self.mismatch(each.condition, plainly) is None
         )
@@ -194,9 +194,9 @@ class Evaluator:
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
     def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
-        """Return whether a tool exists, is offered, and what hides it.
+        """Return whether a tool exists and is offered, and what hides it.
 
-        `subagent`: to a subagent.
+        `subagent`: whether a subagent calls it.
         """
         found = self._availabilities.get((tool, subagent))
         if found is None:
@@ -214,14 +214,18 @@ class Evaluator:
         return ToolAvailability(known=known, offered=offered, found=not hidden, by=by)
 
     def _namesake_hidden(self, short: str) -> bool:
-        """Whether the CLI's own tool of the same short name is hidden, and this one with it."""
+        """Return whether the CLI's own tool of the same short name is hidden.
+
+        Then this one is hidden, too.
+        """
         own = self.registry.known(short)
         return not own.absent and not own.server and self._hidden(own)[0]
 
     def _hidden(self, known: RegisteredTool) -> tuple[bool, CompiledRule | None]:
-        """Whether rules hide a tool: its arguments don't count, nor do aliases and subagents.
+        """Return whether rules hide a tool, and the rule that does.
 
-        A deny with a pattern is passed over; any other rule with one lets the tool be seen.
+        Arguments, aliases and subagents don't count. A deny with a pattern is skipped; any other
+        rule with a pattern makes the tool visible.
         """
         annotations = {**known.annotations, "_serverName": known.server} if known.server else None
         subject = Subject(names=(known.name,), server=known.server, annotations=annotations)
@@ -236,12 +240,12 @@ class Evaluator:
 
 
 def _called(tool: str) -> tuple[str, ...]:
-    """The tool's name and its aliases, by all of which rules know it."""
+    """Return the tool's name and its aliases, all of which rules may use."""
     current = ALIASES.get(tool, tool)
     old = (alias for alias, name in ALIASES.items() if name == current)
     return tuple(dict.fromkeys((tool, current, *old)))
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Whether the call is one of the shell tool."""
+    """Return whether the call is one of the shell tool."""
     return subject.names[0] == SHELL

@@ -1,4 +1,4 @@
-"""Explain a decision: which rule, why not the ones before it, what happens when nobody is asked."""
+"""Explain a decision: its rule, the rules skipped before, the headless result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield the rules that are tried on such a call, and whose patterns can run for ever."""
+    """Yield those of the rules tried on a call whose patterns may never finish."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:
@@ -67,7 +67,10 @@ def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
 
 
 def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | None:
-    """What the model is told beside the refusal; nothing where the tool is not found."""
+    """Return the CLI's message to the model about a denial.
+
+    None if there is none, or the tool is not found.
+    """
     if evaluation.decision is not Decision.DENY or not evaluator.context(call).availability.found:
         return None
     if evaluation.message is not None:
@@ -86,16 +89,16 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
         return f"The tool is not there, and a call of it fails as not found: {why}.{meant}"
     if not availability.found:
         return _hidden(availability.by.rule if availability.by else None)
-    said = _decided(evaluator, evaluation)
+    text = _decided(evaluator, evaluation)
     if availability.known.name != call.tool:
-        said += f" The name is an old one for {availability.known.name}, and still works."
+        text += f" The name is an old one for {availability.known.name}, and still works."
     if evaluation.decision is Decision.ASK_USER and not evaluator.interactive:
-        said += " Headless runs can't ask, so the call is denied."
-    return said
+        text += " Headless runs can't ask, so the call is denied."
+    return text
 
 
 def _near(name: str) -> str | None:
-    """The tool that was probably meant, where the CLI has none of this name."""
+    """Return the tool that was probably meant, if the CLI has none of this name."""
     own = known_tool(name) is not None or name.startswith("mcp_")
     return None if own else nearest(name)
 
@@ -144,9 +147,9 @@ def _upper(sentence: str) -> str:
 
 
 def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Iterator[Considered]:
-    """The rules in the order in which they are looked at, then those that would have been next.
+    """Yield the rules in the order of trying, including those never reached.
 
-    Of the rules that the CLI brings along only those are there that apply to the tool here.
+    Built-in rules are included only if they apply to the tool here.
     """
     if evaluator.stopped or evaluator.context(call).availability.known.absent:
         return
@@ -162,7 +165,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
                 why = min((reason for reason in reasons if reason), key=_weight)
                 yield Considered(rule=rule, matches=False, why=visible_line(why))
             continue
-        matches, why = _looked_at(fit, call, context)
+        matches, why = _match_of(fit, call, context)
         if decided is not None:
             matches, why = False, f"it comes after {rule_place(decided)}, which decided already"
         elif matches:
@@ -174,12 +177,15 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
 
 
 def _weight(reason: str) -> bool:
-    """Being for another tool is the least telling reason where a rule names several."""
+    """Return whether the reason is that a rule is for another tool.
+
+    It is the least informative reason for a rule that names several tools.
+    """
     return reason.startswith("it is for ")
 
 
-def _looked_at(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
-    """Whether a rule that applies to the tool matches the call, and why or why not."""
+def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
+    """Return whether a rule for the tool matches the call, and the reason."""
     if any(one.pattern is None for one in fit):
         hides = "" if context.availability.found else ", and hides it"
         return True, f"it is for this tool, whatever the arguments{hides}"

@@ -1,4 +1,4 @@
-"""What tools refuse by themselves, whatever the policy says.
+"""Refusals by the tools themselves, whatever the policy decides.
 
 See assets/gemini-cli.md#own-refusals.
 """
@@ -28,7 +28,7 @@ _PATHS = {
     "grep_search": "dir_path",
     SHELL: "dir_path",
 }
-"""The argument of each tool that must lead into the workspace."""
+"""The argument of each tool that must point into the workspace."""
 
 _WRITES = ("write_file", "replace")
 _BLOCKED = re.compile(
@@ -36,10 +36,10 @@ _BLOCKED = re.compile(
     r"|(?:node_m|no[0-9a-f]{4})~\d+|(?:gha-cr|gh[0-9a-f]{4})~\d+\.json?",
     re.DOTALL,
 )
-"""Names, in small letters, that no tool may go through, also as DOS shortens them."""
+"""Lower-case names that no path of a tool may contain, with their DOS short forms."""
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""What every path holds that is refused by its text alone."""
+"""Texts, one of which is in every path that is refused for its text alone."""
 
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
 """Places outside of the workspace that tools may use as well."""
@@ -55,9 +55,9 @@ def tool_refuses(
 ) -> str | None:
     """Return why the tool itself refuses a call, as a clause; None = it does not.
 
-    `roots`: the workspace, then the other folders of the run; () = not known, so that only relative
-    paths are judged. `on_disk`: links are followed. Without it, for a recorded call, paths are
-    judged by their text, and those outside not at all: its run may have had other folders.
+    `roots`: the workspace, then the other folders of the run; () = unknown, so that only relative
+    paths are judged. `on_disk`: follow links. Without it, for a recorded call, paths are judged by
+    their text, and those outside are not judged at all, since its run may have had other folders.
     """
     tool = ALIASES.get(call.tool, call.tool)
     command = call.args.get("command")
@@ -65,13 +65,14 @@ def tool_refuses(
         return "it takes no command substitution: $(…), backticks, <(…) or >(…)"
     path = call.args.get(_PATHS.get(tool, ""))
     if not isinstance(path, str) or (mode is ApprovalMode.PLAN and tool in _WRITES):
-        return None  # a plan goes to a folder of its own
+        return None  # plans go to their own folder
     return _path_refused(path, [str(root) for root in roots], on_disk=on_disk and bool(roots))
 
 
 def roots_of(setup: Setup) -> tuple[Path, ...]:
-    """Return the folders that tools may use: the workspace, then those that the settings and the
-    options of the run add.
+    """Return the folders that tools may use.
+
+    The workspace comes first, then those that the settings and the options of the run add.
     """
     if setup.workspace is None:
         return ()
@@ -82,28 +83,34 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
 
 
 def own_path(tool: str) -> str:
-    """Return the argument that a tool itself looks at for a path in the workspace; "" = none."""
+    """Return the argument that a tool requires to be in the workspace; "" = none."""
     return _PATHS.get(tool, "")
 
 
 def is_outside(path: str, roots: Sequence[Path]) -> bool:
-    """Whether a tool that looks at paths itself refuses this one as outside of these folders."""
+    """Return whether a tool that checks its paths finds this one outside of `roots`."""
     return _path_refused(path, [str(root) for root in roots], on_disk=bool(roots)) == _OUTSIDE
 
 
 def blocked_segment(path: str) -> str | None:
-    """Return the part of a path within the workspace that no tool may go through, if there is."""
+    """Return the part of a path that no tool may use; None if there is none.
+
+    `path`: relative to the workspace.
+    """
     return next((part for part in path_names(path) if _BLOCKED.fullmatch(part)), None)
 
 
 def path_names(path: str) -> list[str]:
-    """Return the names in a path as the CLI compares them: what Windows makes of each of them."""
+    """Return the names in a path in the form in which the CLI compares them.
+
+    That is the form to which Windows reduces each name.
+    """
     parts = re.split(r"[/\\]", path)
     return [part.partition(":")[0].rstrip(" .").lower() for part in parts]
 
 
 def _substitutes(command: str) -> bool:
-    """Whether a shell would put in the output of another command, as the CLI reads quotes."""
+    """Return whether the command contains a substitution, with quotes as in the CLI."""
     if not any(each in command for each in _SUBSTITUTIONS):
         return False
     quoted, at = False, 0

@@ -1,6 +1,6 @@
-"""What the engine protects whatever the rules allow: build files, and what is outside.
+"""The engine's own protection of build files and of files outside the workspace.
 
-See assets/gemini-cli.md#protected-files.
+It applies whatever the rules allow. See assets/gemini-cli.md#protected-files.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ BUILD_FILES = frozenset(
 )
 BUILD_ENDINGS = frozenset({".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"})
 BUILD_MESSAGE = "Modifying build configuration files requires explicit user confirmation"
-"""What the CLI answers headless (observed)."""
+"""The CLI's answer in headless runs (observed)."""
 
 EDIT_WORDS = frozenset(("write", "edit", "replace", "patch", "update", "create", "append", "save"))
 _PATH_KEYS = ("file_path", "path", "filePath", "file")
 
 
 def is_edit_tool(name: str) -> bool:
-    """Whether the CLI takes a tool for one that edits, by a word in its name."""
+    """Return whether the CLI considers a tool an editing one, by a word in its name."""
     return any(word in EDIT_WORDS for word in re.split("[^a-z0-9]+", name.lower()))
 
 
@@ -72,10 +72,10 @@ def protected(
     interactive: bool,
     workspace: Path | None,
 ) -> Evaluation:
-    """Return the decision after the engine's own protections; only an allow is ever changed."""
+    """Return the decision after the engine's own protections; only allows change."""
     if evaluation.decision is not Decision.ALLOW:
         return evaluation
-    if "additional_permissions" in args and _wants_outside(args, workspace):
+    if "additional_permissions" in args and _requests_outside(args, workspace):
         note = "it asks for permissions outside the workspace"
         evaluation = _asked(evaluation, note)
     if evaluation.decision is Decision.ALLOW and edits:
@@ -100,7 +100,7 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
 
 
 def target(args: Mapping[str, Any]) -> str | None:
-    """Return the file that an edit is about; None = no argument names one."""
+    """Return the file that an edit targets; None = no argument names one."""
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:
@@ -110,7 +110,10 @@ def target(args: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_build_file(path: str, workspace: Path | None = None) -> bool:
-    """Whether a path leads to a build file; links are followed where a workspace is known."""
+    """Return whether a path leads to a build file.
+
+    Links are followed if the workspace is known.
+    """
     path = path.replace("\0", "").replace("\\", "/")
     if not path:
         return False
@@ -123,15 +126,15 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
 
 
 def _followed(path: Path) -> Path:
-    """Where a path leads if it is a link; one that no file can have leads nowhere else."""
+    """Return the target of a link, or the path itself if it is none or invalid."""
     try:
         return Path(os.path.realpath(path)) if path.is_symlink() else path
     except OSError:
         return path
 
 
-def _wants_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:
-    """Whether the call asks for files outside the workspace."""
+def _requests_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:
+    """Return whether the call requests access to files outside the workspace."""
     wanted = args["additional_permissions"]
     files = wanted.get("fileSystem") if isinstance(wanted, Mapping) else None
     if not isinstance(files, Mapping):

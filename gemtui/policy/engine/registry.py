@@ -1,6 +1,6 @@
-"""Which tools exist at all in a setup: only those can be offered, hidden or called.
+"""The tools that exist in a setup: only those can be offered, hidden or called.
 
-Rules hide tools that exist; what is not here is not found, whatever the rules say
+Rules hide tools that exist; any other tool is not found, whatever the rules say
 (assets/gemini-cli.md#settings-as-rules).
 """
 
@@ -18,7 +18,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import ALIASES, CLASSES
 
 MCP_CLASS = "DiscoveredMCPTool"
-"""Such a name for all MCP tools."""
+"""The class name of all MCP tools."""
 TRACKER = {
     "tracker_create_task": "TrackerCreateTaskTool",
     "tracker_update_task": "TrackerUpdateTaskTool",
@@ -67,7 +67,7 @@ class Registry:
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
-        """Return what is known of the tool that a call names, aliases followed.
+        """Return the facts about the tool that a call names, with aliases resolved.
 
         `subagent`: a subagent calls it, which has a tool to end its work with.
         """
@@ -96,7 +96,7 @@ class Registry:
         return found
 
     def _in_core(self, name: str) -> bool:
-        """Whether tools.core lets it be registered; skills are registered a second time."""
+        """Return whether tools.core lets the tool be registered; skills always are."""
         if self._core is None or name == "activate_skill":
             return True
         own = (name, CLASSES.get(name) or TRACKER[name])
@@ -124,7 +124,10 @@ class Registry:
         return _absent(found, self._why_not(server, short))
 
     def _split(self, name: str) -> tuple[str | None, str]:
-        """Server and tool in a full name: by the servers known, else at the first `_`."""
+        """Return the server and tool in a full name.
+
+        It is split by the known servers, or else at the first `_`.
+        """
         for server in self._servers:
             prefix = valid_name(f"{server}_")
             if name.startswith(prefix):
@@ -169,6 +172,6 @@ def qualified(tool: McpTool) -> str:
 
 
 def valid_name(name: str) -> str:
-    """Return a name as MCP tools have it: prefixed, odd characters as `_`, cut in the middle."""
+    """Return a valid MCP tool name: prefixed, odd characters as `_`, middle cut out."""
     name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
     return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

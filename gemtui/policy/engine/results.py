@@ -1,4 +1,4 @@
-"""What the policy engine is given beside the rules, and what it answers."""
+"""The policy engine's input apart from the rules, and its answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool of an MCP server, as `tools/list` returns it; `name` is the server's, short one."""
+    """A tool of an MCP server, as returned by `tools/list`; `name` is the short one."""
 
     server: str
     name: str
@@ -22,13 +22,15 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What takes part in a decision beside the policy files.
+    """Everything except the policy files that a decision depends on.
 
-    `settings`: the merged settings. `allowed_tools`: as `--allowed-tools`. `mcp_tools`: the
-    servers' tools, as far as known; a name `mcp_<server>_<tool>` that is not among them is split by
-    the servers that the settings name. `workspace`: the run's folder; None = paths in commands are
-    not resolved. `include_directories`: as `--include-directories`. `stopped`: why the CLI does not
-    start on this machine; None = it does.
+    * `settings`: the merged settings.
+    * `allowed_tools`: the values of `--allowed-tools`.
+    * `mcp_tools`: the servers' known tools. A name `mcp_<server>_<tool>` that is not among them is
+      split by the servers that the settings name.
+    * `workspace`: the run's folder; None = paths in commands are not resolved.
+    * `include_directories`: the values of `--include-directories`.
+    * `stopped`: why the CLI does not start on this machine; None = it does.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -41,12 +43,13 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A decision. `ready`: the rule that decided; None = no rule, or not the rule alone.
+    """A decision.
 
-    `matched`: the rule that matched first, if the engine then decided otherwise. `note`: why it
-    did, a clause in plain words. `message`: what the CLI tells the model about a refusal, if that
-    does not come from the rule. `stuck`: a pattern did not end, so that the CLI would not either;
-    the note says which.
+    * `ready`: the rule that decided; None = no rule, or not the rule alone.
+    * `matched`: the rule that matched first, if the engine then decided otherwise.
+    * `note`: why the engine did, as a clause in plain words.
+    * `message`: the CLI's message to the model about a denial, unless it is the rule's.
+    * `stuck`: a pattern did not finish, so the CLI would hang; the note names it.
     """
 
     decision: Decision
@@ -59,10 +62,11 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A decision without reasons. `rule`: None = no rule, the mode's default decided.
+    """A decision without reasons.
 
-    `found`: False = the call fails as not found, whatever the rules say, and the decision is deny.
-    A tool that is called by an old name is found though it is not offered.
+    `rule`: None = no rule; the mode's default decided. `found`: False = the call fails as not
+    found, whatever the rules say, and the decision is deny. A tool that is called by an old name is
+    found although it is not offered.
     """
 
     decision: Decision
@@ -73,7 +77,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Considered:
-    """A rule that was looked at: whether it matched, and why or why not."""
+    """A rule that was tried: whether it matched, and the reason."""
 
     rule: Rule
     matches: bool
@@ -84,13 +88,16 @@ class Considered:
 class Explanation:
     """A decision on a call, with its reasons.
 
-    `decision`: as asked for, headless or interactive; headless, `ask_user` acts as a refusal.
-    `headless`: allow or deny. `interactive`: allow, deny or ask_user. `offered`: whether the model
-    is told of the tool in the situation that was asked for; a call of a tool that is not offered
-    fails as not found, unless `found` is true, as for an old name. `because`: one sentence.
-    `message`: what the model is told about a refusal, mostly a rule's denyMessage.
-    `tool_refuses`: why the tool itself refuses the call whatever the policy says; None = it does
-    not.
+    * `decision`: for the situation asked about, headless or interactive; in headless runs,
+      `ask_user` acts as a denial.
+    * `offered`: whether the model sees the tool in that situation. A call of a tool that is not
+      offered fails as not found, unless `found` is true, as for an old name.
+    * `headless`: allow or deny.
+    * `interactive`: allow, deny or ask_user.
+    * `because`: the reason as a sentence.
+    * `message`: the message to the model about a denial, mostly a rule's denyMessage.
+    * `tool_refuses`: why the tool itself refuses the call whatever the policy says; None = it does
+      not.
     """
 
     call: Call

@@ -1,4 +1,4 @@
-"""Safety checkers: what looks at a call that the rules do not deny.
+"""Safety checkers, which examine the calls that the rules don't deny.
 
 See assets/gemini-cli.md#safety-checkers.
 """
@@ -45,7 +45,7 @@ def checked(
     checkers: Sequence[CompiledChecker],
     roots: Sequence[Path],
 ) -> Evaluation:
-    """Return the decision after the checkers for this tool; one that refuses has the last word."""
+    """Return the decision after the checkers for this tool; a refusing one is final."""
     for checker, condition in checkers:
         if evaluation.decision is Decision.DENY:
             break
@@ -62,7 +62,10 @@ def checked(
 
 
 def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Iterator[str]:
-    """What a condition is looked for in: the arguments, and those of each part of a command."""
+    """Yield the texts to search for a condition.
+
+    These are the arguments, and those of each part of a command.
+    """
     yield arguments_text(args) if condition.pattern else ""
     command = args.get("command")
     if condition.pattern and tool == SHELL and isinstance(command, str):
@@ -73,9 +76,10 @@ def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Itera
 def _answer(
     checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]
 ) -> tuple[Decision, str]:
-    """What a checker says. One that is switched on by a setting alone counts as switched off.
+    """Return the checker's decision with a clause that explains it.
 
-    Of paths outside it is not told where the tool refuses them before.
+    A checker that only a setting enables counts as disabled. Paths outside are not reported if the
+    tool itself refuses them earlier.
     """
     if checker.external:
         return Decision.DENY, "does not exist, so that all that it should look at is refused"
@@ -105,7 +109,10 @@ def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
 
 
 def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
-    """The path as seen from each folder that it is in; as it is where no folder is known."""
+    """Yield the path relative to each folder that contains it.
+
+    If no folder is known, yield the path itself.
+    """
     if not roots:
         plain = os.path.normpath(path)
         if not plain.startswith(".."):
@@ -119,12 +126,12 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _vscode_names(path: str) -> Iterator[str]:
-    """Of a full path, the names that are asked for wherever the workspace is."""
+    """Yield the names in a full path that are asked about in any workspace."""
     return (name for name in path_names(path) if _VSCODE.fullmatch(name))
 
 
 def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """The texts that the CLI takes for paths, by the names of the arguments."""
+    """Yield the texts that the CLI treats as paths, by the names of the arguments."""
     included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, each in items:

@@ -1,4 +1,7 @@
-"""Settings and flags of the CLI that act as rules (assets/gemini-cli.md#settings-as-rules)."""
+"""Settings and flags of the CLI that act as rules.
+
+See assets/gemini-cli.md#settings-as-rules.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
 
 
 def always_allow_off(settings: Mapping[str, Any]) -> bool:
-    """Whether all rules of priority 950 are dropped, denies as well."""
+    """Return whether all rules of priority 950 are dropped, including denies."""
     return bool(
         table(settings, "security").get("disableAlwaysAllow")
         or table(settings, "admin").get("secureModeEnabled")
@@ -51,7 +54,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
 
 
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
-    """Return the rules that settings and flags stand for, in the CLI's load order.
+    """Return the rules equivalent to settings and flags, in the CLI's load order.
 
     They are loaded after all files, so that a file's rule of equal priority wins.
     """
@@ -102,14 +105,14 @@ def _shell(tool: str) -> str:
 
 
 def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
-    """Allow rules; one for a single shell command brings a deny of all other commands along."""
+    """Yield allow rules; one for a single shell command adds a deny of all others."""
     yield from _listed(tools, 300, source, ())
     if any(_narrowed(tool) is not None for tool in tools):
         yield _rule(SHELL, Decision.DENY, 290, source)
 
 
 def _narrowed(tool: str) -> str | None:
-    """The prefix in `run_shell_command(PREFIX)`; None = another form."""
+    """Return the prefix in `run_shell_command(PREFIX)`; None = another form."""
     found = _WITH_ARGUMENTS.fullmatch(tool)
     return found[2] if found and found[1] in SHELL_NAMES else None
 

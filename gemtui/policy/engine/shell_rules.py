@@ -1,6 +1,6 @@
 """Decide on a shell command: as a whole, then each of its parts.
 
-See assets/gemini-cli.md#shell-rules. Under a rule without a pattern the engine also judges whether
+See assets/gemini-cli.md#shell-rules. Under a rule without a pattern, the engine also judges whether
 the command as a whole is safe or dangerous (`gemtui.calls.shell.command_safety`).
 """
 
@@ -19,11 +19,11 @@ from gemtui.policy.model.rules import ApprovalMode, Decision
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 TOO_DEEP = 60
-"""Depth to which commands inside commands are followed; deeper ones count as unparsable."""
+"""Most levels of nested commands that are followed; deeper ones can't be parsed."""
 
 
 class ShellRules:
-    """Decides on shell commands in one mode; `default` where no rule matches."""
+    """Decides on shell commands in one mode; `default` if no rule matches."""
 
     def __init__(self, *, mode: ApprovalMode, default: Decision, workspace: Path | None) -> None:
         self.mode, self.default, self.workspace = mode, default, workspace
@@ -60,21 +60,21 @@ class ShellRules:
         return Evaluation(decision=decision)
 
     def redirects(self, redirected: bool, allowed: bool) -> bool:
-        """Whether a redirection turns an allow into an ask."""
+        """Return whether a redirection turns an allow into an ask."""
         free = self.mode in (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
         return redirected and not allowed and not free
 
 
 @dataclass(slots=True)
 class _State:
-    """The decision so far while the parts are gone through, and the rule that answers for it."""
+    """The decision so far, after some of the parts, and the rule responsible for it."""
 
     decision: Decision
     ready: CompiledRule | None
     note: str
 
     def ask(self, ready: CompiledRule | None, note: str) -> None:
-        """An ask of a part: it answers where nothing asked before."""
+        """Record an ask of a part, whose rule counts unless another part asked before."""
         if self.decision is ALLOW:
             self.ready, self.note = ready, note
         elif self.ready is None:
@@ -83,14 +83,14 @@ class _State:
 
 
 class _Command:
-    """One call's command; what was found of its parts is kept, for they hold one another."""
+    """One call's command; decisions on its parts are cached, since parts are nested."""
 
     def __init__(self, shell: ShellRules, rules: RuleSequence, dir_path: str | None) -> None:
         self._shell, self._rules, self._dir_path = shell, rules, dir_path
         self._seen: dict[str, Evaluation] = {}
 
     def decided(self, command: str, args: Mapping[str, Any]) -> Evaluation:
-        """The whole command: by its own arguments, with the engine's judgement."""
+        """Decide on the whole command, with its own arguments and the engine's judgement."""
         ready = self._rules.first_match(args)
         if ready is None and self._shell.yolo:
             return Evaluation(decision=ALLOW)
@@ -102,7 +102,7 @@ class _Command:
         return self._parts(command, ready, decision, note, depth=0)
 
     def _inner(self, command: str, depth: int) -> Evaluation:
-        """A part by itself: no description, no judgement of safe and dangerous."""
+        """Decide on a part, without a description or a judgement of safe and dangerous."""
         found = self._seen.get(command)
         if found is None:
             found = self._seen[command] = self._part_decided(command, depth)
@@ -162,7 +162,7 @@ class _Command:
     def _part(
         self, part: CommandPart, state: _State, allowed: bool, depth: int
     ) -> Evaluation | None:
-        """One part's say: a refusal ends it all, an ask stays."""
+        """Return the denial of a part, or record its ask in `state`."""
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
             evaluation = self._inner(text, depth + 1)

@@ -1,7 +1,7 @@
-"""The portable permission levels, and the policy rules that they stand for.
+"""Portable permission levels, and the policy rules that they translate to.
 
 An allow and an ask become rules of priority 997, a deny one of 999. All of them apply headless only
-(`interactive = false`): they are written for one run in which nobody can be asked.
+(`interactive = false`), because they are written for one run in which nobody can be asked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gemtui.policy.model.tool_catalog import nearest, problem_with
 
 
 class Level(StrEnum):
-    """How freely a capability may be used."""
+    """The levels of freedom in using a capability."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -36,7 +36,10 @@ _MODE_NAMES = {
 
 
 def approval_mode(name: str) -> ApprovalMode:
-    """Return the mode of this name, also by other agents' names for it. Raises OptionError."""
+    """Return the mode with this name, or another agent's name for it.
+
+    Raises OptionError for an unknown name.
+    """
     if name in _MODE_NAMES:
         return _MODE_NAMES[name]
     try:
@@ -50,9 +53,8 @@ def approval_mode(name: str) -> ApprovalMode:
 class PermissionPolicy:
     """Levels for three capabilities that every agent has in some form.
 
-    None leaves one out: the approval mode decides, and where no mode is named either, it asks.
-    Levels may be given as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for
-    any other.
+    None leaves the decision to the approval mode; without a mode, it means ask. Levels may be given
+    as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for any other value.
     """
 
     file_write: Level | str | None = None
@@ -60,12 +62,12 @@ class PermissionPolicy:
     network_access: Level | str | None = None
 
     def __post_init__(self) -> None:
-        """Make words levels: a deny that is none would be no deny."""
+        """Convert strings to levels; a misspelt deny would deny nothing."""
         for name in CAPABILITIES:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
     def policy(self, mode: ApprovalMode | str | None = None) -> Policy:
-        """Return the rules that these levels stand for in a headless run in this mode."""
+        """Return the rules for these levels in a headless run in this mode."""
         chosen = None if mode is None else approval_mode(mode)
         return Policy(rules=rules(Permissions(mode=chosen, levels=self)))
 
@@ -90,10 +92,10 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """Everything that a run's options say about tools.
+    """The options of a run that concern tools.
 
-    `levels`: None = nothing was said. `only_tools`: the only ones that exist; None = no such list,
-    () = no tool at all. `approved_tools`: need no confirmation. `disallowed_tools`: are denied.
+    `levels`: None = not given. `only_tools`: the only ones that exist; None = no such list, () = no
+    tool at all. `approved_tools`: need no confirmation. `disallowed_tools`: are denied.
     """
 
     mode: ApprovalMode | None = None
@@ -104,7 +106,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether a capability is left out that no mode decides, so that it asks."""
+        """Whether a capability is left out and no mode decides about it, so that it asks."""
         return (
             self.mode is None
             and self.levels is not None
@@ -126,8 +128,8 @@ def check_names(permissions: Permissions) -> None:
 def check_tools(permissions: Permissions) -> None:
     """Raise OptionError, naming the position, for a name that no tool has.
 
-    A deny of it would deny nothing. Rules take any name: there may be tools that gemtui does not
-    know.
+    A deny of it would deny nothing. Rules accept any name, since there may be tools that gemtui
+    does not know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):
@@ -135,9 +137,10 @@ def check_tools(permissions: Permissions) -> None:
 
 
 def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError, naming the right tool, for a name that is known not to be a tool's.
+    """Raise OptionError, suggesting the right tool, for a name known to be wrong.
 
-    Those are class names, older names and misspelt ones; any other name may be a tool of a program.
+    Such names are class names, older names and misspelt ones; any other name may be a tool of a
+    program.
     """
     for option, place, name in _named(permissions):
         if (meant := nearest(name)) and problem_with(name):
@@ -146,7 +149,7 @@ def check_near_misses(permissions: Permissions) -> None:
 
 
 def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
-    """The names of tools, each with its option and the position that it stands at."""
+    """Yield the names of tools, each with its option and its position there."""
     for option, field in (
         ("only_tools", "allowedTools"),
         ("approved_tools", "approvedTools"),
@@ -167,11 +170,11 @@ def _problem(name: str) -> str | None:
 
 
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
-    """Return the rules for these permissions, in file order, in which ties go to the first.
+    """Return the rules for these permissions, in file order; ties go to the first.
 
-    In a named mode a level that is left out writes no rule: the mode decides. Where no mode is
-    named, it asks. In plan mode no allow is written, since it would open writes and shell there;
-    under yolo an allow needs no rule, while denies and asks are written all the same.
+    In a named mode, a level that is left out writes no rule: the mode decides. Without a mode, it
+    asks. In plan mode no allow is written, since it would open writes and shell there; in yolo mode
+    an allow needs no rule, while denies and asks are written all the same.
     """
     check_names(permissions)
     denied = _denied(permissions)

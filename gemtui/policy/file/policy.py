@@ -1,8 +1,8 @@
-"""A policy: the rules of files, loaded as the CLI does, and what is dropped.
+"""A policy: the rules of files as the CLI loads them, and the parts it drops.
 
-A file whose TOML or schema is wrong is dropped whole, a rule whose pattern can't be used alone. A
-rule with an empty name, which keeps the CLI from starting, is kept, so that the engine says so. See
-assets/gemini-cli.md#policy-files.
+A file with invalid TOML or an invalid schema is dropped whole; a rule whose pattern is unusable is
+dropped alone. A rule with an empty name, which keeps the CLI from starting, is kept, so that the
+engine reports it. See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gemtui.policy.match.matching import dropped, kills, pattern_sources
 from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Severity, Tier
 
 LARGEST = 4 * 1024 * 1024
-"""Bytes of a policy file; a larger one is reported and not read."""
+"""Bytes of the largest policy file; a larger one is reported and not read."""
 TOO_LARGE = "it is over 4 MiB, which is no policy file"
 
 
@@ -32,7 +32,7 @@ TOO_LARGE = "it is over 4 MiB, which is no policy file"
 class Policy:
     """Rules as the CLI would load them.
 
-    `rules`: in load order, which settles ties. `findings`: what was dropped or is doubtful.
+    `rules`: in load order, which decides ties. `findings`: what was dropped or is doubtful.
     `checkers`: the safety checkers, in load order.
     """
 
@@ -47,11 +47,11 @@ class Policy:
         tier: Tier = Tier.USER,
         folder: Path | None = None,
     ) -> Policy:
-        """Return the rules of one path or several, files or folders, as `--policy` takes them.
+        """Return the rules of one or more files or folders, given as for `--policy`.
 
-        A path may be several with commas between. `tier`: whose rules they are. `folder`: the
-        folder of relative paths, None = the current one. Never raises: a path that does not exist,
-        or a file that the CLI would drop, gives a finding.
+        A path may be several, separated by commas. `tier`: the tier of the rules. `folder`: the
+        base of relative paths; None = the current folder. Never raises: a path that does not exist,
+        or a file that the CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         every = (each if folder is None else folder / each for each in _split(several))
@@ -89,9 +89,9 @@ class Policy:
         source: str,
         tier: Tier = Tier.USER,
     ) -> Policy:
-        """Return what a file that the schema accepts holds, without what is dropped alone.
+        """Return the contents of a file with a valid schema, without unusable rules.
 
-        `document`: its tables; safety checkers are read from it, `rules` have been.
+        `rules`: the file's rules. `document`: its tables, which safety checkers are read from.
         """
         every = tuple(rules)
         checkers = map(read_checker, document.get("safety_checker", ()))
@@ -105,7 +105,7 @@ class Policy:
         )
 
     def to_toml(self) -> str:
-        """Return one policy file with these rules, which the CLI reads back as they are."""
+        """Return a policy file with these rules, which the CLI reads back unchanged."""
         return text_of(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
@@ -123,7 +123,7 @@ def of(rules: Iterable[Rule]) -> Policy:
 
 
 def _kept(rule: Rule) -> bool:
-    """Whether anything of a rule is left; extensions may neither allow nor speak for yolo."""
+    """Return whether the CLI keeps the rule; extensions may not allow or name yolo."""
     if rule.tier is Tier.EXTENSION and (rule.decision is Decision.ALLOW or "yolo" in rule.modes):
         return False
     sources = pattern_sources(rule)
@@ -131,17 +131,17 @@ def _kept(rule: Rule) -> bool:
 
 
 def _asked(checker: SafetyChecker) -> bool:
-    """Whether a checker takes part; one of an extension does not where it names yolo."""
+    """Return whether the CLI keeps the checker; extensions may not name yolo."""
     return checker.rule.tier is not Tier.EXTENSION or "yolo" not in checker.rule.modes
 
 
 def _rule_findings(rule: Rule) -> Iterator[Finding]:
     if field := kills(rule):
-        said = f"{field} is empty: Gemini CLI ends at once with such a rule"
-        yield _finding(rule.source, rule.index, field, said)
+        message = f"{field} is empty: Gemini CLI ends at once with such a rule"
+        yield _finding(rule.source, rule.index, field, message)
     if rule.tier is Tier.EXTENSION and not _kept(replace(rule, args_pattern=None)):
-        said = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
-        yield _finding(rule.source, rule.index, "", said)
+        message = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
+        yield _finding(rule.source, rule.index, "", message)
     for pattern in pattern_sources(rule):
         why = dropped(pattern) if pattern else None
         if why:
@@ -149,7 +149,7 @@ def _rule_findings(rule: Rule) -> Iterator[Finding]:
 
 
 def _field(rule: Rule) -> str:
-    """Where the patterns of `pattern_sources` come from."""
+    """Return the field that the patterns of `pattern_sources` come from."""
     if rule.prefix_list or any(rule.command_prefixes):
         return "commandPrefix"
     return "commandRegex" if rule.command_regex else "argsPattern"
@@ -190,7 +190,7 @@ def _path(text: str) -> Path:
 
 
 def files_at(path: Path) -> Sequence[Path]:
-    """Return the files that the CLI reads at a path; none where there are none."""
+    """Return the files that the CLI reads at a path; () if there are none."""
     return _files(path)[0]
 
 
@@ -203,10 +203,10 @@ def text_at(file: Path) -> Iterator[str]:
 
 
 def _files(path: Path) -> tuple[Sequence[Path], str]:
-    """The files that the CLI reads at a path, and why there can be none; "" = there can.
+    """Return the files that the CLI reads at a path, and why there can't be any.
 
-    In a folder they come by the bytes of their names. A symbolic link counts when it is named
-    itself, not in a folder.
+    "" = there can. In a folder, files are sorted by the bytes of their names. A symbolic link
+    counts if it is named itself, but not in a folder.
     """
     try:
         if path.is_dir():

@@ -1,7 +1,7 @@
-"""Split the text of a policy file into rules and the text between them, losing nothing.
+"""Split the text of a policy file into rules and the text between them.
 
-Only `[[rule]]` lines are searched for, outside of multi-line strings and arrays, so that a file
-with errors in it can be split as well.
+Nothing is lost. Only `[[rule]]` lines are searched for, outside of multi-line strings and arrays,
+so that a file with errors can be split as well.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.file.toml_spans import Scanner, lines_of
 
 OFF = "#off"
-"""Marks each line of a rule that is switched off; a blank follows unless the line is empty."""
+"""Marks each line of a disabled rule; a blank follows unless the line is empty."""
 
 
 _OFF = re.compile(rf"{OFF}(?:\s|$)")
 
 
 class BlockKind(StrEnum):
-    """What a block is.
+    """The kinds of blocks.
 
-    RULE: a rule. OFF: a rule that is switched off. GAP: anything else, such as blank lines, loose
-    comments, other tables and top-level keys.
+    RULE: a rule. OFF: a disabled rule. GAP: anything else, such as blank lines, loose comments,
+    other tables and top-level keys.
     """
 
     RULE = "rule"
@@ -48,7 +48,7 @@ class Block:
 
     @property
     def toml(self) -> str:
-        """The lines as TOML; those of a rule that is switched off without their marks."""
+        """The lines as TOML; those of a disabled rule without their marks."""
         return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
 
 
@@ -70,7 +70,7 @@ def blocks_of(text: str) -> tuple[Block, ...]:
 
 
 def commented(text: str) -> str:
-    """Switch a rule off: mark its lines, except for the comments above its first line."""
+    """Disable a rule: mark its lines, except for the comments above its first line."""
     lines = lines_of(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
@@ -79,12 +79,12 @@ def commented(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
-    """Switch a rule on again: remove the marks from its lines."""
+    """Enable a rule: remove the marks from its lines."""
     return "".join(_without_mark(line) for line in lines_of(text))
 
 
 class _Body(NamedTuple):
-    """The first line of a rule without the comments around it, and the line after its last."""
+    """The first line of a rule without the comments around it, and the line after it."""
 
     kind: BlockKind
     start: int
@@ -120,12 +120,12 @@ def _is_off(line: str) -> bool:
 
 
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
-    """Where a rule ends that has its last field before line `end`.
+    """Return the end of a rule whose last field is before line `end`.
 
     Comments directly below the last field belong to the rule, unless something other than a blank
     line follows them: then they are comments on that. `off`: the marked lines that belong to rules.
-    Other marked lines are always part of the rule above, so that switching it off and on leaves
-    them as they are.
+    Other marked lines always belong to the rule above, so that disabling and enabling it leaves
+    them unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -137,11 +137,11 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
     return below if below == len(lines) or not lines[below].strip() else kept
 
 
-# --- where rules begin and end -------------------------------------------------------------------
+# --- boundaries of rules -------------------------------------------------------------------------
 
 
 class _Line(StrEnum):
-    """What a line is, as seen from a rule. EMPTY includes comments."""
+    """The kinds of lines, as seen from a rule. EMPTY includes comments."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"
@@ -151,7 +151,7 @@ class _Line(StrEnum):
 
 
 def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
-    """The rules without the comments around them."""
+    """Yield the rules without the comments around them."""
     current: _Body | None = None
     for at, (kind, what) in enumerate(_kinds(lines)):
         if current is not None and _ends(current.kind, kind, what):
@@ -166,7 +166,7 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
 
 
 def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
-    """Whether a line ends a rule of kind `rule`; marked lines that belong to no rule never do."""
+    """Return whether a line ends a rule of kind `rule`; stray marked lines never do."""
     return (
         what is _Line.RULE
         or (kind is rule and what is _Line.OTHER)
@@ -175,9 +175,9 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
-    """For each line, whether it is switched off (OFF or RULE), and what it is.
+    """Yield whether each line is disabled (OFF or RULE), and its kind.
 
-    Consecutive lines that are switched off are scanned separately from the other lines.
+    Consecutive disabled lines are scanned separately from the other lines.
     """
     on, off = Scanner(), Scanner()
     for line in lines:
@@ -191,7 +191,7 @@ def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
 def _kind(line: str, scanner: Scanner) -> _Line:
     header = _header(line)
     if header is _Line.RULE and not scanner.in_string:
-        scanner.reset()  # no value holds such a line: an array was left open above
+        scanner.reset()  # no value contains such a line: an array was left open above
     if scanner.inside:
         scanner.feed(line)
         return _Line.FIELD
@@ -204,7 +204,7 @@ def _kind(line: str, scanner: Scanner) -> _Line:
 
 
 def _header(line: str) -> _Line | None:
-    """What kind of header a line is; None if it does not begin with a bracket."""
+    """Return the kind of a header line; None if it does not begin with a bracket."""
     if line.rstrip() == "[[rule]]":
         return _Line.RULE
     if not line.lstrip().startswith("["):

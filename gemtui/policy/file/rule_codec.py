@@ -1,7 +1,7 @@
-"""Read and write the fields of a rule by the names that the file uses.
+"""Read and write the fields of a rule by their names in the file.
 
-Whether the CLI accepts them is for `schema` to say; here a rule with mistakes is still a rule that
-can be shown and mended.
+`schema` decides whether the CLI accepts them; here, a rule with mistakes is still a rule that can
+be shown and corrected.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ KEYS = (
     "allowRedirection",
     "denyMessage",
 )
-"""Every key that the CLI knows in a rule, in the order in which we write them."""
+"""The keys that the CLI knows in a rule, in the order in which gemtui writes them."""
 
 OLD_KEYS = {"allow_redirection": "allowRedirection", "deny_message": "denyMessage"}
-"""Spellings that the CLI still reads where the newer one is not there."""
+"""Old spellings, which the CLI still reads in the absence of the new ones."""
 
 _TEXTS = {
     "mcpName": "mcp_name",
@@ -53,7 +53,7 @@ _LISTS = {
 
 
 def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
-    """Return the arguments for `Rule` from a `[[rule]]` table, and the keys that can't be read."""
+    """Return the arguments for `Rule` from a `[[rule]]` table, and unreadable keys."""
     table = {OLD_KEYS.get(key, key): value for key, value in table.items() if key in OLD_KEYS} | {
         key: value for key, value in table.items() if key not in OLD_KEYS
     }
@@ -69,7 +69,7 @@ def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
 
 
 def read_rule(table: Mapping[str, Any]) -> Rule | None:
-    """Return the rule of a `[[rule]]` table, as far as it can be read, without its place.
+    """Return the readable parts of a `[[rule]]` table as a rule, without its place.
 
     None if its decision or priority can't be read.
     """
@@ -78,7 +78,7 @@ def read_rule(table: Mapping[str, Any]) -> Rule | None:
 
 
 def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
-    """Return the checker of a `[[safety_checker]]` table that the schema accepts."""
+    """Return the checker of a `[[safety_checker]]` table with a valid schema."""
     arguments, _unread = readable({"priority": 0, **table, "decision": Decision.DENY.value})
     said = table["checker"]
     context = said.get("required_context")
@@ -92,7 +92,7 @@ def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
 
 
 def _argument(key: str, value: Any) -> dict[str, Any]:
-    """What one field says; nothing where it has the wrong form."""
+    """Return one field as arguments for `Rule`; {} if it has the wrong form."""
     match key, value:
         case (("toolName" | "commandPrefix"), str()):
             return {_LISTS[key][0]: (value,), _LISTS[key][1]: False}
@@ -118,9 +118,9 @@ def _all_text(values: Iterable[Any]) -> bool:
 
 
 def said(rule: Rule) -> dict[str, Any]:
-    """Return the fields of a rule that differ from the defaults, by the file's names, in order.
+    """Return the fields of a rule that differ from the defaults, named as in files.
 
-    A rule for any tool has toolName, too, since the CLI drops a file in which that is missing.
+    A rule for any tool includes toolName, since the CLI drops a file in which it is missing.
     """
     values: dict[str, Any] = {
         "toolName": _one_or_list(rule.tools, rule.tool_list, "*"),
@@ -154,9 +154,9 @@ _HIDDEN = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2
 
 
 def value_text(value: Any) -> str:
-    """Return a value as TOML on one line, with everything that can't be seen escaped.
+    """Return a value as TOML on one line, with all invisible characters escaped.
 
-    Raises PolicyError for what TOML can't hold: lone surrogates, lists of mixed types.
+    Raises PolicyError for values that TOML can't hold: lone surrogates, lists of mixed types.
     """
     match value:
         case bool():
@@ -166,7 +166,7 @@ def value_text(value: Any) -> str:
         case int() | float():
             return repr(value)
         case TomlDate():
-            return f"{value.text}  "  # its reader takes what is behind it, or minds it
+            return f"{value.text}  "  # its reader consumes the next character, or rejects it
         case Mapping():
             inner = ", ".join(
                 f"{key_text(key)} = {value_text(each)}" for key, each in value.items()
@@ -182,7 +182,7 @@ def value_text(value: Any) -> str:
 
 
 def key_text(key: str) -> str:
-    """Return a key, in quotes where it needs them."""
+    """Return a key, quoted if necessary."""
     return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _quoted(key)
 
 
@@ -194,7 +194,7 @@ def _quoted(text: str) -> str:
     if not _HIDDEN.search(text):
         return f'"{text}"'
     if "'" not in text and not _HIDDEN.search(text.replace('"', "").replace("\\", "")):
-        return f"'{text}'"  # patterns stay readable
+        return f"'{text}'"  # keeps patterns readable
     return f'"{_HIDDEN.sub(_escaped, text)}"'
 
 
@@ -203,15 +203,15 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """Return the rules as a policy file that the CLI reads back as they are.
+    """Return the rules as a policy file that the CLI reads back unchanged.
 
-    Raises PolicyError for what a file can't hold: lone surrogates, a priority with a fraction.
+    Raises PolicyError for values that a file can't hold: lone surrogates, a fractional priority.
     """
     return "\n".join(rule_text(rule) for rule in rules)
 
 
 def rule_text(rule: Rule) -> str:
-    """Return one rule as a `[[rule]]` table, with a newline at the end. Raises PolicyError."""
+    """Return one rule as a `[[rule]]` table with a final newline. Raises PolicyError."""
     if rule.priority != int(rule.priority):
         raise PolicyError(
             f"a priority of {rule.priority:g} can't be written: Gemini CLI drops a file with one"
@@ -221,7 +221,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def list_text(old: str, values: Sequence[str]) -> str:
-    """Return a list's TOML with other items; those that remain keep lines and comments."""
+    """Return a list's TOML with other items; remaining ones keep lines and comments."""
     try:
         array = tomlkit.parse(f"list = {old}\n")["list"]
         assert isinstance(array, Array)

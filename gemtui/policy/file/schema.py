@@ -1,4 +1,4 @@
-"""What the CLI's schema refuses in a policy file; one wrong field drops the whole file."""
+"""Find violations of the CLI's schema; a wrong field drops the whole policy file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKERS = ("allowed-path", "conseca")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaProblem:
-    """A field that the schema refuses. `rule`: from 1, 0 = none in particular."""
+    """A field that violates the schema. `rule`: from 1; 0 = none in particular."""
 
     rule: int
     field: str
@@ -22,7 +22,10 @@ class SchemaProblem:
 
 
 def schema_problems(document: Mapping[str, Any]) -> tuple[SchemaProblem, ...]:
-    """Return everything that the schema refuses; () = the file is loaded. Unknown keys pass."""
+    """Return all violations of the schema; () = the file is loaded.
+
+    Unknown keys are accepted.
+    """
     return (
         *_tables(document, "rule", _RULE, ("toolName", "decision", "priority")),
         *_tables(document, "safety_checker", _CHECKER, ("toolName", "checker")),
@@ -77,7 +80,10 @@ def _decision(value: Any) -> bool:
 
 
 def _whole_number(value: Any) -> bool:
-    """JavaScript's integers: 1.0 is one, 2**53 and more is none to the CLI's TOML reader."""
+    """Return whether JavaScript considers this an integer.
+
+    1.0 is one; 2**53 and more is not one to the CLI's TOML reader.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return value.is_integer() if isinstance(value, float) else abs(value) < 2**53

@@ -15,9 +15,10 @@ from gemtui.errors import GemtuiError
 
 
 class TomlError(GemtuiError):
-    """The CLI can't read the text; `line` and `column` from 1, 0 where the place is not known.
+    """The CLI can't read the text.
 
-    `key`: the key whose value it is; "" = it is outside of values.
+    `line`, `column`: from 1; 0 = unknown. `key`: the key whose value is wrong; "" = the error is
+    outside of values.
     """
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, key: str = "") -> None:
@@ -36,19 +37,19 @@ class TomlDate:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the document as the CLI reads it; raise TomlError where the CLI drops the file."""
+    """Return the document as the CLI reads it; raise TomlError if the CLI drops it."""
     if text.startswith("\ufeff"):
         raise TomlError("the file begins with a byte order mark", line=1, column=1)
     try:
         return _Reader(text).document()
     except RecursionError:
         raise TomlError("it is nested too deeply") from None
-    except ValueError:  # Python reads no whole number of more than some 4,000 digits
+    except ValueError:  # Python refuses integers of more than some 4,000 digits
         raise TomlError("a number in it has too many digits") from None
 
 
 class _Table(dict[str, Any]):
-    """A table that lines may add to; `declared`: its own header has come."""
+    """A table that lines may add to; `declared`: its own header was read."""
 
     declared = False
 
@@ -58,7 +59,7 @@ class _Tables(list[_Table]):
 
 
 class _Value(NamedTuple):
-    """A value with its type, as lists mind it."""
+    """A value with its type, which must be the same for all items of a list."""
 
     type: str
     value: Any
@@ -76,7 +77,10 @@ _CONTENT = {
     '"""': re.compile(r'(?:[^"\\\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|"(?!""))*'),
     "'''": re.compile(r"(?:[^'\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|'(?!''))*"),
 }
-"""What may stand in a string, by its quotes. The first three quotes end one over several lines."""
+"""The content allowed in a string, by its quotes.
+
+The first three quotes end a multi-line string.
+"""
 _FIRST_LINE_END = re.compile(r"\r*\n?")
 _JOINED_LINES = re.compile(r"\\[ \t]*[\r\n][ \t\r\n]*")
 _ESCAPE = re.compile(r'\\(?:([btnfr"\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))')
@@ -84,7 +88,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\
 
 _END_OF_WORD = r"(?=[ \t\r\n#]|\Z)"
 _MORE = r"(?=[^_.eE# \t\r\n])"
-"""What must follow an underscore, a point and the sign of an exponent: a digit was meant."""
+"""A lookahead after an underscore, a point or an exponent's sign: a digit is due."""
 _DIGITS = rf"(?:[0-9]|_{_MORE})*"
 _EXPONENT = rf"[eE](?:(?=[0-9])|[+-]{_MORE}){_DIGITS}"
 _NUMBER = re.compile(
@@ -108,11 +112,14 @@ _TIME = re.compile(
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
     rf"(?:\.(?P<part>[0-9]+){_END_OF_WORD}|[^.\U00010000-\U0010ffff]|\Z)"
 )
-"""A time of the day takes the character behind it, be it the end of the line."""
+"""A time of day, which consumes the next character, even the end of the line."""
 
 
 class _Reader:
-    """One text, and how far it has been read. Every method raises TomlError."""
+    """A text, and the position up to which it was read.
+
+    Every method raises TomlError.
+    """
 
     def __init__(self, text: str) -> None:
         self._text, self._at = text, 0
@@ -120,11 +127,11 @@ class _Reader:
         self._key = ""
 
     def document(self) -> dict[str, Any]:
-        """Read all of it."""
+        """Read the whole document."""
         table = self._root
         while self._skip(_BETWEEN_LINES):
             self._key = ""
-            if self._took("["):
+            if self._accepts("["):
                 table = self._header()
             else:
                 self._assign(table)
@@ -135,20 +142,20 @@ class _Reader:
         return self._root
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        """Go on behind what may stand here; the character after that, "" at the end."""
+        """Skip a match at the current position; return the next character, "" at the end."""
         found = pattern.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._text[self._at : self._at + 1]
 
-    def _took(self, text: str) -> bool:
-        """Go on behind this text, if it stands here."""
+    def _accepts(self, text: str) -> bool:
+        """Skip this text if it comes next; return whether it did."""
         here = self._text.startswith(text, self._at)
         self._at += len(text) if here else 0
         return here
 
-    def _expect(self, text: str, said: str) -> None:
-        if not self._took(text):
-            raise self._error(f"{said} is expected")
+    def _expect(self, text: str, what: str) -> None:
+        if not self._accepts(text):
+            raise self._error(f"{what} is expected")
 
     def _error(self, message: str) -> TomlError:
         line = self._text.count("\n", 0, self._at) + 1
@@ -159,8 +166,8 @@ class _Reader:
     # --- tables ------------------------------------------------------------------------------
 
     def _header(self) -> _Table:
-        """Read a header from behind its first bracket: the table that the next lines are of."""
-        many = self._took("[")
+        """Read a header after its first bracket; return the table of the next lines."""
+        many = self._accepts("[")
         *above, last = self._keys()
         self._expect("]]" if many else "]", "]] at the end" if many else "] at the end")
         table = self._root
@@ -183,7 +190,7 @@ class _Reader:
         return value
 
     def _undeclared(self, value: Any, key: str) -> _Table:
-        """A table that may be opened by its name; dotted keys do not declare one."""
+        """Return a table that a header may still open; dotted keys don't declare one."""
         table = self._table(value, key)
         if table.declared:
             raise self._there_already(key)
@@ -206,7 +213,7 @@ class _Reader:
         table[last] = value
 
     def _keys(self) -> list[str]:
-        """Read a key, and more of them with dots between."""
+        """Read a key, which may have several parts with dots between."""
         self._skip(_BLANKS)
         found = [self._one_key()]
         while self._skip(_BLANKS) == ".":
@@ -217,7 +224,7 @@ class _Reader:
 
     def _one_key(self) -> str:
         for quote in ('"', "'"):
-            if self._took(quote):
+            if self._accepts(quote):
                 return self._string(quote)
         start = self._at
         self._skip(_BARE_KEY)
@@ -229,14 +236,14 @@ class _Reader:
 
     def _value(self) -> _Value:
         for quote in ('"', "'"):
-            if self._took(3 * quote):
+            if self._accepts(3 * quote):
                 self._skip(_FIRST_LINE_END)
                 return _Value("string", self._string(3 * quote))
-            if self._took(quote):
+            if self._accepts(quote):
                 return _Value("string", self._string(quote))
-        if self._took("["):
+        if self._accepts("["):
             return _Value("list", self._list())
-        if self._took("{"):
+        if self._accepts("{"):
             return _Value("table", self._inline_table())
         return self._word()
 
@@ -257,7 +264,7 @@ class _Reader:
         raise self._error("a value is expected")
 
     def _list(self) -> list[Any]:
-        """Read a list, whose items have one type, from behind its bracket."""
+        """Read a list, whose items have one type, from after its bracket."""
         found: list[Any] = []
         type = ""
         while self._skip(_BETWEEN_ITEMS) != "]":
@@ -272,7 +279,7 @@ class _Reader:
         return found
 
     def _inline_table(self) -> dict[str, Any]:
-        """Read an inline table, in which a comma may come last, from behind its brace."""
+        """Read an inline table, which may end with a comma, from after its brace."""
         found: dict[str, Any] = {}
         while self._skip(_BLANKS) != "}":
             self._assign(found)
@@ -282,13 +289,13 @@ class _Reader:
         return found
 
     def _string(self, end: str) -> str:
-        """Read a string up to the quotes that end it, from behind those that begin it."""
+        """Read a string from after its opening quotes up to the closing ones, `end`."""
         found: list[str] = []
         while True:
             start = self._at
             self._skip(_CONTENT[end])
             found.append(self._text[start : self._at])
-            if self._took(end):
+            if self._accepts(end):
                 return "".join(found)
             if not self._text.startswith("\\", self._at):
                 raise self._error("the string has no end, or holds a control character")
@@ -317,15 +324,15 @@ def _number(found: re.Match[str]) -> _Value:
 
 
 def _exists(found: re.Match[str]) -> bool:
-    """Whether there is such a date or time; every month has 31 days here, and a day hour 24."""
-    said = found.groupdict()
-    day = said.get("day") or said.get("only_day") or said.get("any_day")
-    if day is not None and not (1 <= int(said["month"]) <= 12 and 1 <= int(day or 1) <= 31):
+    """Return whether the date or time is valid: months have 31 days, hours go to 24."""
+    parts = found.groupdict()
+    day = parts.get("day") or parts.get("only_day") or parts.get("any_day")
+    if day is not None and not (1 <= int(parts["month"]) <= 12 and 1 <= int(day or 1) <= 31):
         return False
-    if said.get("day") and len(said["month"]) > 2:
+    if parts.get("day") and len(parts["month"]) > 2:
         return False
-    clock = [int(said[name] or 0) for name in ("hour", "minute", "second") if said.get(name)]
-    return not clock or _on_a_clock(clock, said["part"] or "")
+    clock = [int(parts[name] or 0) for name in ("hour", "minute", "second") if parts.get(name)]
+    return not clock or _on_a_clock(clock, parts["part"] or "")
 
 
 def _on_a_clock(clock: Sequence[int], part: str) -> bool:

@@ -1,7 +1,7 @@
-"""Locate values and fields in the text of a TOML rule, so that one can be replaced in place.
+"""Locate values and fields in the text of a TOML rule, to replace them in place.
 
-tomlkit would refuse a text with an error in it, which has to be editable, and can't put a new field
-behind a given one.
+tomlkit would refuse a text with an error in it, which has to be editable, and can't insert a field
+after a given one.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ENDS = {
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines with their ends; as in TOML, only LF and CRLF end a line."""
+    """Split a text into lines with their ends: LF and CRLF only, as in TOML."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 class Scanner:
-    """Scans TOML line by line and knows whether a value continues on the next line."""
+    """Scans TOML line by line, to find out whether a value continues on the next line."""
 
     def __init__(self) -> None:
         self._string = ""
@@ -55,7 +55,7 @@ class Scanner:
         self._string, self._depth = "", 0
 
     def feed(self, line: str) -> int:
-        """Scan the next line; return where it ends without comment and trailing blanks."""
+        """Scan the next line; return its length without comment and trailing blanks."""
         at = end = 0
         while at < len(line):
             if self._string:
@@ -125,12 +125,12 @@ def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
 
 
 def _name(text: str) -> str:
-    """The name that a key as written in TOML stands for."""
+    """Return the name of a key that is written as TOML."""
     return next(iter(parse_toml(f"{text} = 0")))
 
 
 def value_of(text: str, key: str) -> str | None:
-    """Return the value of a field as written; None if the field can't be changed as one value."""
+    """Return the value of a field as written; None if it can't be replaced alone."""
     values = [field.value for field in fields_of(text) if field.key == key]
     if len(values) != 1 or values[0] is None:
         return None
@@ -139,10 +139,11 @@ def value_of(text: str, key: str) -> str | None:
 
 
 def with_value(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
-    """Set a field of a rule to a value, given as TOML, or remove it with None; return the new text.
+    """Set a field of a rule to a value, given as TOML, or remove it (None).
 
-    A comment behind a field that is removed stays, on a line of its own. A new field is placed
-    after the last of the fields in `before` that the rule has, else after the `[[rule]]` line.
+    Returns the new text. A comment after a removed field stays, on a line of its own. A new field
+    is placed after the last of the fields in `before` that the rule has, or else after the
+    `[[rule]]` line.
     """
     old = [field for field in fields_of(text) if field.key == key]
     if value is not None and len(old) == 1 and old[0].value is not None:
@@ -159,13 +160,13 @@ def with_value(text: str, key: str, value: str | None, before: Container[str] = 
 
 
 def _comment_of(text: str, field: TomlField) -> str:
-    """The comment behind a field's value, as a whole line; "" = there is none."""
+    """Return the comment after a field's value, as a whole line; "" = there is none."""
     rest = "" if field.value is None else text[field.value[1] : field.end].lstrip()
     return rest if rest.startswith("#") else ""
 
 
 def _place(text: str, before: Container[str]) -> int:
-    """The offset at which a new field is inserted."""
+    """Return the offset at which to insert a new field."""
     above = [each.end for each in fields_of(text) if each.value and each.key in before]
     if above:
         return max(above)

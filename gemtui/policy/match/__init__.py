@@ -1,1 +1,1 @@
-"""Whether a rule is about a call: its patterns, and the text they are matched against."""
+"""Decide whether a rule matches a call: its patterns, and the text they search."""

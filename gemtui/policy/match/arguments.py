@@ -1,7 +1,7 @@
-"""A call's arguments as the text that rules with patterns are matched against.
+"""Write a call's arguments as the text that the patterns of rules search.
 
-It is JSON in JavaScript's spelling with sorted keys and no blanks, and a NUL stands before and
-behind every pair of the outermost object (assets/gemini-cli.md#args-text).
+It is JSON in JavaScript's spelling with sorted keys and no blanks, with a NUL before and after
+every pair of the outermost object (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def arguments_text(args: Mapping[str, Any]) -> str:
-    """The text of raw arguments, as the model sent them; nothing is filled in or normalised."""
+    """Return the text of raw arguments, as the model sent them, without normalisation."""
     pairs = [f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
     return "{" + ",".join(pairs) + "}"
 
@@ -27,13 +27,13 @@ def _text(value: Any) -> str:
 
 
 class _Written(str):
-    """A piece of the text, as against a value that is still to be written."""
+    """A finished piece of the text, unlike a value that is still to be written."""
 
     __slots__ = ()
 
 
 def value_text(value: Any) -> str:
-    """A JSON value as JavaScript writes it, keys sorted, no marks; nested however deep."""
+    """Return a JSON value as JavaScript writes it: sorted keys, no NULs, at any depth."""
     pieces: list[str] = []
     todo = [value]
     while todo:
@@ -56,7 +56,7 @@ def value_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A value that holds no others."""
+    """Return the text of a value that holds no others."""
     if isinstance(value, str):
         return string(value)
     if isinstance(value, bool):
@@ -65,9 +65,9 @@ def _plain(value: Any) -> str:
 
 
 def string(text: str) -> str:
-    """A JSON string: everything but quotes, backslashes and control characters as it is.
+    """Return a JSON string with quotes, backslashes and control characters escaped.
 
-    Half characters (lone surrogates) are escaped, as JavaScript does.
+    Lone surrogates are escaped, too, as JavaScript does.
     """
     encoded = encode_basestring(text)
     if encoded.isascii():
@@ -76,7 +76,7 @@ def string(text: str) -> str:
 
 
 def _sorted(table: Mapping[str, Any]) -> list[str]:
-    """The keys in the order of their UTF-16 units, in which JavaScript sorts."""
+    """Return the keys in the order of their UTF-16 units, as JavaScript sorts them."""
     keys = list(table)
     if all(map(str.isascii, keys)):
         return sorted(keys)
@@ -84,7 +84,7 @@ def _sorted(table: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """A number as JavaScript prints it: every one is a double, and 1.0 is `1`."""
+    """Return a number as JavaScript prints it: each is a double, and 1.0 is `1`."""
     try:
         number = float(value)
     except OverflowError:
@@ -104,7 +104,7 @@ def _number(value: float) -> str:
 
 
 def _whole(number: float) -> str:
-    """A whole number below 1e21: the shortest digits that name it, then zeros."""
+    """Return an integer below 1e21: its shortest identifying digits, then zeros."""
     digits, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = digits.removesuffix(".0").partition(".")
     zeros = "0" * (int(exponent or 0) - len(fraction))

@@ -1,10 +1,10 @@
-r"""Patterns that allow one shell command in the forms in which agents run it.
+r"""Build patterns that allow one shell command in the forms that agents use.
 
 The pattern is a `commandRegex`: it begins at the command's first letter, and `"` is the command's
 end (assets/gemini-cli.md#shell-rules). Only plain words may follow the command: no quotes, `$`,
-`;`, backquotes and files after `>`, so that nothing can be hidden in an argument. The engine checks
-a chain as a whole and each of its parts, so the pattern matches all of these. A group with `?`
-behind it would make the CLI drop the rule, hence `(?:x|)`.
+`;`, backquotes or files after `>`, so that nothing can be hidden in an argument. The engine checks
+a chain as a whole and each of its parts, so the pattern matches all of these. A group followed by
+`?` would make the CLI drop the rule, hence `(?:x|)`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from gemtui.policy.match.pattern_forms import WITHIN, anywhere
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _PLAIN = re.compile(r"[\w./:@^~=+,-]+")
 _FOLDER = r"\w[\w/-]{0,40}"
-"""Bounded, so that the pattern stays quick on long texts."""
+"""A folder, limited in length to keep the pattern fast on long texts."""
 _VARIABLE = "(?:CI=1 |CI=true |)"
 _ARGUMENTS = r'(?= |")[ \w./:@^~=+,-]*'
 _NO_OUTPUT = r'(?![^"]*--o(?!neline))'
-"""`git log --output=.git/config` could write an alias or a hook."""
+"""Excludes `git log --output=.git/config`, which could write an alias or a hook."""
 _MESSAGE = r' -a?m \\"[^"\\$`]{0,300}\\"'
-"""For `git commit -m "TEXT"`."""
+"""The message in `git commit -m "TEXT"`."""
 _PIPED = r'(?: 2>&1|)(?: \| |(?="))'
 _SHORTENED = r"(?:(?:tail|head)(?: -n|)(?: -?\d\d?\d?|)|)"
 FORMS = "`CI=1` before it, `cd FOLDER &&`, `2>&1`, and `| tail` or `| head`"
-"""The forms in words."""
+"""A description of the forms."""
 
 
 def command_words(text: str) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def command_words(text: str) -> tuple[str, ...]:
 def allowed(words: tuple[str, ...], root: str = "") -> str:
     """Return a commandRegex for a command with plain arguments.
 
-    `root`: the project's folder, into which `cd` may go by its absolute path as well; "" = none.
+    `root`: the project's folder, which `cd` may then enter by its absolute path, too; "" = none.
     """
     folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
@@ -59,12 +59,12 @@ def _arguments(words: tuple[str, ...]) -> str:
 
 
 def allowed_words(pattern: str) -> str:
-    """Return the command of a pattern that `allowed` made; "" for any other."""
+    """Return the command of a pattern made by `allowed`; "" for any other pattern."""
     return _made(pattern)[0]
 
 
 def allowed_root(pattern: str) -> str:
-    """Return the project's folder in a pattern that `allowed` made; "" = none."""
+    """Return the project's folder in a pattern made by `allowed`; "" = none."""
     return _made(pattern)[1]
 
 
@@ -83,7 +83,10 @@ _MADE = re.compile(
 
 
 def mentioned_words(pattern: str) -> str:
-    """Return the words that an argsPattern finds anywhere in a command; "" for other patterns."""
+    """Return the words that an argsPattern finds anywhere in a command.
+
+    "" for other patterns.
+    """
     words = " ".join(re.findall(r"(?:\\b)?((?:\\[^bx]|[^\\\[\]()|])+)(?:\\b)?", _mentions(pattern)))
     words = _unescaped(words)
     return words if words and anywhere((words,)) == pattern else ""

@@ -1,11 +1,11 @@
-r"""Parse JavaScript regular expressions without flags, and rewrite them for `regress`.
+r"""Parse JavaScript regular expressions, and rewrite them for `regress`.
 
-Without the `u` flag, JavaScript matches UTF-16 code units: a character beyond U+FFFF is two
-surrogates, which may also occur alone. `regress` matches whole characters. So in patterns and texts
-each surrogate is replaced by a character from the range that begins at `HALVES`, which is free
-because characters beyond U+FFFF are replaced as well. What Node 20 refuses, on which the CLI was
-observed, is an error here even if `regress` takes it: `(?i:x)`, `\b+`, duplicate group names. And
-`\u{61}` means the letter u, 61 times.
+Flags are not supported. Without the `u` flag, JavaScript matches UTF-16 code units: a character
+beyond U+FFFF is two surrogates, which may also occur alone. `regress` matches whole characters. So
+in patterns and texts each surrogate is replaced by a character from the range that begins at
+`HALVES`, which is free because characters beyond U+FFFF are replaced as well. Anything that Node 20
+rejects, on which the CLI was observed, is an error here even if `regress` accepts it: `(?i:x)`,
+`\b+`, duplicate group names. And `\u{61}` means the letter u, 61 times.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Quantifier:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    r"""`^`, `$`, `\b` or `\B`; `start`: it is `^`."""
+    r"""One of `^`, `$`, `\b` and `\B`; `start`: it is `^`."""
 
     start: bool
 
@@ -77,7 +77,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """Matches again what a group has matched."""
+    """Matches a group's text again."""
 
 
 Node = (
@@ -131,7 +131,7 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """Replace surrogates, and split and replace characters beyond U+FFFF, as for `regress`."""
+    """Replace surrogates, and characters beyond U+FFFF by two halves, for `regress`."""
     if text.isascii() or not _BEYOND.search(text):
         return text
     return _BEYOND.sub(_halves_of, text)
@@ -159,7 +159,7 @@ def _written(unit: int) -> str:
 
 
 class RegexParser:
-    """Parses one pattern; after `read`, `rewritten` is the equivalent pattern for `regress`."""
+    """Parses one pattern; after `read`, `rewritten` is the equivalent for `regress`."""
 
     def __init__(self, source: str) -> None:
         self._text = in_halves(source)
@@ -177,13 +177,13 @@ class RegexParser:
         return "".join(self._out)
 
     def read(self) -> Node:
-        """Parse the whole pattern and return its tree. Raises PatternError if it is not valid."""
+        """Parse the whole pattern and return its tree. Raises PatternError if invalid."""
         tree = self._choice()
         if self._at < len(self._text):
             _fail("a `)` has no `(`")
         return tree
 
-    def _take(self, length: int = 1) -> str:
+    def _consume(self, length: int = 1) -> str:
         piece = self._text[self._at : self._at + length]
         self._at += length
         self._out.append(piece)
@@ -195,7 +195,7 @@ class RegexParser:
     def _choice(self) -> Node:
         options = [self._row()]
         while self._next() == "|":
-            self._take()
+            self._consume()
             options.append(self._row())
         return options[0] if len(options) == 1 else Alternation(tuple(options))
 
@@ -216,7 +216,7 @@ class RegexParser:
             return CharacterClass(self._class())
         if char == "\\":
             return self._escaped()
-        self._take()
+        self._consume()
         if char in "^$":
             return Assertion(char == "^")
         return CharacterClass(
@@ -238,9 +238,9 @@ class RegexParser:
             most = (int(braces[3]) if braces[3] else None) if braces[2] else least
             if most is not None and most < least:
                 _fail(f"the numbers of `{braces[0]}` are in the wrong order")
-        self._take(len(braces[0]) if braces else 1)
+        self._consume(len(braces[0]) if braces else 1)
         if self._next() == "?":
-            self._take()
+            self._consume()
         return Quantifier(item, least, most)
 
     def _group(self) -> Node:
@@ -262,11 +262,11 @@ class RegexParser:
         self._depth += 1
         if self._depth > 100:
             _fail("the groups are too deep")
-        self._take(len(opening))
+        self._consume(len(opening))
         body = self._choice()
         if self._next() != ")":
             _fail("a `(` has no `)`")
-        self._take()
+        self._consume()
         self._depth -= 1
         return Lookaround(body, "<" in opening) if opening[-1] in "=!" else body
 
@@ -275,36 +275,36 @@ class RegexParser:
         if not after:
             _fail("the pattern ends with a `\\`")
         if after in "bB":
-            self._take(2)
+            self._consume(2)
             return Assertion(False)
         if after in _CLASSES:
-            self._take(2)
+            self._consume(2)
             return CharacterClass(_CLASSES[after])
         if after == "k" and self._named:
             name = re.compile(r"\\k<[^>]*>").match(self._text, self._at)
             if not name:
                 _fail("`\\k` names no group")
-            self._take(len(name[0]))
+            self._consume(len(name[0]))
             return BackReference()
         number = re.compile(r"[1-9][0-9]*").match(self._text, self._at + 1)
         if number and int(number[0]) <= self._groups:
-            self._take(1 + len(number[0]))
+            self._consume(1 + len(number[0]))
             return BackReference()
         unit = self._code()
         return CharacterClass(((unit, unit),))
 
     def _code(self) -> int:
-        """Consume an escape that stands for a single code unit, and return that."""
+        """Consume an escape for a single code unit, and return that."""
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
-            self._take()
+            self._consume()
             return 0x5C
         if not code:
             if after == "u":
                 self._at += 1
-                return ord(self._take())
-            self._take(2)
+                return ord(self._consume())
+            self._consume(2)
             return _CONTROLS.get(after, _unit(after))
         unit = _value(code)
         self._at += 1 + len(code[0])
@@ -312,16 +312,16 @@ class RegexParser:
         return unit
 
     def _class(self) -> Ranges:
-        self._take()
+        self._consume()
         negated = self._next() == "^"
         if negated:
-            self._take()
+            self._consume()
         found: list[tuple[int, int]] = []
         while self._next() != "]":
             if not self._next():
                 _fail("a `[` has no `]`")
             found.extend(self._class_item())
-        self._take()
+        self._consume()
         return inverted(tuple(found)) if negated else tuple(found)
 
     def _class_item(self) -> Ranges:
@@ -329,7 +329,7 @@ class RegexParser:
         low, mark = self._member(), len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
             return low
-        self._take()
+        self._consume()
         high = self._member()
         if len(low) != 1 or len(high) != 1 or low[0][0] != low[0][1] or high[0][0] != high[0][1]:
             return (*low, (0x2D, 0x2D), *high)
@@ -343,20 +343,20 @@ class RegexParser:
 
     def _member(self) -> Ranges:
         if self._next() != "\\":
-            unit = _unit(self._take())
+            unit = _unit(self._consume())
             return ((unit, unit),)
         after = self._next(1)
         if not after:
             _fail("a `[` has no `]`")
         if after in _CLASSES:
-            self._take(2)
+            self._consume(2)
             return _CLASSES[after]
         if after == "k" and self._named:
             _fail("`\\k` can't stand within `[]`")
         if after == "c" and re.compile("[0-9_]").match(self._text, self._at + 2):
-            unit = ord(self._take(3)[2]) % 32
+            unit = ord(self._consume(3)[2]) % 32
         elif after == "b":
-            self._take(2)
+            self._consume(2)
             unit = 8
         else:
             unit = self._code()
@@ -374,14 +374,14 @@ def _value(code: re.Match[str]) -> int:
 
 
 def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The parts of a range below, within and above the surrogates."""
+    """Yield the parts of a range below, within and above the surrogates."""
     for low, high in ((0, _FIRST_HALF - 1), (_FIRST_HALF, _LAST_HALF), (_LAST_HALF + 1, _LAST)):
         if first <= high and last >= low:
             yield max(first, low), min(last, high)
 
 
 def char_of(node: CharacterClass) -> str:
-    """Return the only character that a class matches, as `in_halves` writes it; else ""."""
+    """Return the only character that a class matches, as in `in_halves`; else ""."""
     if len(node.ranges) != 1 or node.ranges[0][0] != node.ranges[0][1]:
         return ""
     unit = node.ranges[0][0]

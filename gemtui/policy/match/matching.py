@@ -1,6 +1,6 @@
-"""Rules prepared for matching: each table of a file is one rule per tool and per prefix.
+"""Compile rules for matching: one per tool and prefix of each table in a file.
 
-The engine sorts these by effective priority; of equal ones the first loaded comes first
+The engine sorts them by effective priority; of equal ones, the first loaded wins
 (assets/gemini-cli.md#priorities).
 """
 
@@ -25,7 +25,7 @@ AGENT_TOOL: Final = "invoke_agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """A rule for one tool name and at most one pattern; `key` is its effective priority."""
+    """A rule for one tool name and at most one pattern; `key`: effective priority."""
 
     rule: Rule
     tool: str
@@ -34,24 +34,24 @@ class CompiledRule:
 
     @property
     def decision(self) -> Decision:
-        """What the rule decides."""
+        """The rule's decision."""
         return self.rule.decision
 
     @property
     def may_hang(self) -> bool:
-        """Whether the CLI may try the pattern for ever on some arguments; a prefix ends soon."""
+        """Whether the CLI's search may never finish; prefixes can't cause that."""
         return not _has_prefix(self.rule) and any(
             source and slow(source) for source in pattern_sources(self.rule)
         )
 
     def finds(self, text: str) -> bool:
-        """Whether the rule's pattern is found in the arguments' text; one without always is."""
+        """Return whether the arguments' text contains the pattern; True without a pattern."""
         return self.pattern is None or self.pattern.matches(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What of a call is looked at before its arguments.
+    """The facts about a call that rules check before its arguments.
 
     `names`: every name by which rules know the tool. `server`: its MCP server; None = it has none.
     """
@@ -92,7 +92,7 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """Return the empty field because of which the CLI would not start; None = it starts."""
+    """Return the empty field that keeps the CLI from starting; None = it starts."""
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -104,7 +104,7 @@ def kills(rule: Rule) -> str | None:
 
 
 def tool_names(rule: Rule) -> tuple[str, ...]:
-    """Return the names that are compared with a call's; () = an empty list, which is no rule."""
+    """Return the names to compare with a call's; () = an empty list, so no rule."""
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
     if not rule.mcp_name:
         return tools
@@ -116,9 +116,10 @@ def _of_server(server: str, tool: str) -> str:
 
 
 def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
-    """The patterns on the arguments' text, one rule each; (None,) = no condition, () = no rule.
+    """Return the patterns on the arguments' text, one rule each.
 
-    A prefix wins over a commandRegex, and that over an argsPattern.
+    (None,) = no condition; () = no rule. A prefix overrides a commandRegex, which overrides an
+    argsPattern.
     """
     if _has_prefix(rule):
         return tuple(_prefix_pattern(prefix) for prefix in rule.command_prefixes)
@@ -142,7 +143,10 @@ def _prefix_pattern(prefix: str) -> str:
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
-    """Why a rule does not apply, whatever the arguments; None = it does. In plain words."""
+    """Return why a rule does not apply, whatever the arguments; None = it does.
+
+    The reason is a clause in plain words.
+    """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
         return f"it counts only in {listed(rule.modes)} mode"
@@ -151,7 +155,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
     if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
         return f"it is for the MCP server {rule.mcp_name}"
     if not is_about(ready, subject):
-        return f"it is for {_said(rule)}"
+        return f"it is for {_tools_text(rule)}"
     if rule.annotations is not None and not _annotated(rule.annotations, subject.annotations):
         return "the tool does not carry its toolAnnotations"
     if rule.interactive is not None and rule.interactive != interactive:
@@ -162,7 +166,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
 
 
 def is_about(ready: CompiledRule, subject: Subject) -> bool:
-    """Whether a rule's tool name is one of the call's."""
+    """Return whether a rule's tool name is one of the call's."""
     return any(_names(ready, name, subject.server) for name in subject.names)
 
 
@@ -190,7 +194,7 @@ def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bo
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """JavaScript's `===` on what TOML and JSON can hold: tables and lists equal nothing."""
+    """Compare like JavaScript's `===`: tables and lists equal nothing."""
     if isinstance(wanted, bool) or isinstance(found, bool):
         return wanted is found
     if isinstance(wanted, int | float) and isinstance(found, int | float):
@@ -198,16 +202,16 @@ def _same(wanted: Any, found: Any) -> bool:
     return isinstance(wanted, str) and wanted == found
 
 
-def _said(rule: Rule) -> str:
+def _tools_text(rule: Rule) -> str:
     tools = listed(rule.tools) if rule.tools else "no tool"
     return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
 
 
 class RuleSequence:
-    """The rules that apply to calls of one tool, in the engine's order: looked through for many.
+    """The rules that apply to calls of one tool, in the engine's order.
 
-    Few rules match a call. What every match of a pattern begins with is looked for first, for all
-    rules at once.
+    Made for many look-ups. Few rules match a call, so all the texts that matches begin with are
+    searched for first, in one go.
     """
 
     def __init__(self, rules: Sequence[CompiledRule]) -> None:
@@ -217,7 +221,7 @@ class RuleSequence:
         self._others = tuple(one for one in rules if not (one.pattern and one.pattern.prefix))
 
     def first_match(self, args: Mapping[str, Any]) -> CompiledRule | None:
-        """Return the first rule without a pattern, or whose pattern is found in the arguments.
+        """Return the first rule without a pattern, or with a matching one.
 
         Raises PatternTimeout.
         """

@@ -1,6 +1,6 @@
-"""Say in words what a pattern on arguments means for files.
+"""Describe a pattern on arguments in terms of files.
 
-It knows the patterns that `path_patterns` makes, and the simplest that people write.
+It knows the patterns made by `path_patterns`, and the simplest that people write.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from gemtui.policy.match.path_patterns import READ_KEYS, below, named_anywhere
 
 _FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
 _STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
-"""Before the file: as it is, behind `./` or behind the folder of a project."""
+"""A group before the file's name: nothing, `./` or the folder of a project."""
 _TAIL = below("", ()).partition("/(?!")[2]
 _PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
-"""Text that stands for itself alone."""
+"""Literal text in a pattern."""
 _END = re.compile(r'"(?:\\x00|\\0)?')
 
 
@@ -31,9 +31,9 @@ def projects_of(pattern: str) -> tuple[str, ...]:
 
 
 def files_of(pattern: str) -> str | None:
-    """Return what a pattern says of files, such as "files below src/"; None = something else.
+    """Describe the files of a pattern, as in "files below src/"; None = it has none.
 
-    Only patterns that mean exactly that are put in words.
+    Only patterns that mean exactly that are described.
     """
     if (named := _named_anywhere(pattern)) is not None:
         return named
@@ -59,7 +59,7 @@ def _named_anywhere(pattern: str) -> str | None:
 
 
 def _beginnings(rest: str) -> list[str]:
-    """`src/` or `(src|tests)/` as what paths begin with; nothing for all else."""
+    """Return the paths in a pattern such as `src/` or `(src|tests)/`; otherwise []."""
     names, end = [rest], ""
     if rest.startswith("(") and ")" in rest:
         inside, _, end = rest[1:].rpartition(")")

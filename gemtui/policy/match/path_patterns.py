@@ -1,4 +1,4 @@
-"""Patterns that allow writing below a folder of a project, and nothing else.
+"""Build patterns that allow writing below a folder of a project, and nothing else.
 
 The engine's text of arguments contains paths as the model sent them, and a NUL around each pair of
 the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair, and
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LENGTH = 2000
-"""Characters of the longest pattern that is built; the CLI drops a rule with more than 2,048."""
+"""Characters of the longest pattern to build; the CLI drops those over 2,048."""
 
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 _ODD = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -28,7 +28,7 @@ class WrittenFile:
     """A file in a project.
 
     `path`: relative to the project, normalised. `root`: the project's folder with a trailing slash
-    if the call gave an absolute path, else "".
+    if the call gave an absolute path, otherwise "".
     """
 
     path: str
@@ -41,10 +41,10 @@ class WrittenFile:
 
 
 def place_of(path: str, project: Path | None) -> WrittenFile | str:
-    """Locate a file in its project, or say why no rule is proposed for it.
+    """Locate a file in its project, or return why no rule is proposed for it.
 
-    `path`: as given in the call; `project`: the folder that the session worked in, None if unknown.
-    Returns the reason as a clause.
+    `path`: as given in the call. `project`: the folder that the session worked in; None = unknown.
+    The reason is a clause.
     """
     if _ODD.search(path):
         return "its path holds quotes, backslashes or control characters"
@@ -66,7 +66,7 @@ def place_of(path: str, project: Path | None) -> WrittenFile | str:
 
 
 def common_folder(files: Sequence[WrittenFile]) -> str:
-    """Return the deepest folder that contains all these files, which share the first one."""
+    """Return the deepest folder that contains all files, which share the first one."""
     return posixpath.commonpath([each.folder for each in files])
 
 
@@ -90,7 +90,7 @@ def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
     """Return a pattern for every way to name a file, or the files of a folder.
 
     It also finds `./`, `..`, absolute paths, and the same names below another folder. `keys`: the
-    arguments that it looks at, as a pattern.
+    arguments to search, as a pattern.
     """
     parts = '/(?:[^"]*/|)'.join(map(_escaped, path.split("/")))
     end = "/" if folder else '[/"]'
@@ -98,11 +98,14 @@ def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
 
 
 READ_KEYS = "(?:file_path|dir_path|pattern|include)"
-"""The arguments by which tools that read are told where."""
+"""The arguments that name the paths of reading tools."""
 
 
 def _starts(roots: Sequence[str]) -> str:
-    """A group of the possible beginnings; the CLI refuses a group followed by a quantifier."""
+    """Return a group of the possible beginnings, without a quantifier after it.
+
+    The CLI refuses a group followed by one.
+    """
     starts = "|".join(("\\./", *(_escaped(root) for root in roots), ""))
     return f"({starts})"
 

@@ -1,4 +1,4 @@
-"""Recognise patterns that do not fit the engine's text of arguments, and rewrite them.
+"""Rewrite patterns that don't fit the engine's text of arguments.
 
 That text is JSON with a NUL before and after each pair of the outermost object
 (assets/gemini-cli.md#args-text).
@@ -25,7 +25,7 @@ def _tokens(pattern: str) -> Iterator[str]:
 
 
 def alternatives(pattern: str) -> bool:
-    """Whether the pattern has a `|` outside of all groups."""
+    """Return whether the pattern has a `|` outside of all groups."""
     depth = 0
     for token in _tokens(pattern):
         depth += {"(": 1, ")": -1}.get(token, 0)
@@ -35,17 +35,17 @@ def alternatives(pattern: str) -> bool:
 
 
 def anchored(pattern: str) -> bool:
-    """Whether the pattern has a `^` or `$` outside of character classes."""
+    """Return whether the pattern has a `^` or `$` outside of character classes."""
     return any(token in ("^", "$") for token in _tokens(pattern))
 
 
 def without_anchors(pattern: str) -> str:
-    """Remove each `^`, and replace each `$` by `"`, which ends a command in the engine's text."""
+    """Remove each `^`, and replace each `$` by `"`, which ends a command in the text."""
     return "".join({"^": "", "$": '"'}.get(token, token) for token in _tokens(pattern))
 
 
 def never_anchored(pattern: str) -> bool:
-    """Whether a `^` is followed, or a `$` preceded, by a quote, so that neither can match.
+    """Return whether `^` precedes a quote or `$` follows one, so that it can't match.
 
     The engine's text begins with `{` and ends with `}`.
     """
@@ -53,7 +53,7 @@ def never_anchored(pattern: str) -> bool:
 
 
 def without_outer_anchors(pattern: str) -> str:
-    """Remove a `^` before a quote at the beginning, and a `$` after a quote at the end."""
+    """Remove `^` before a quote at the beginning, and `$` after a quote at the end."""
     return re.sub(r'"\$$', '"', re.sub(r'^\^"', '"', pattern))
 
 
@@ -65,14 +65,14 @@ def with_marks(pattern: str) -> str:
 
 
 def anywhere(prefixes: Sequence[str]) -> str:
-    """Return an argsPattern that finds the words of any of these prefixes anywhere in a command."""
+    """Return an argsPattern for the words of any of these prefixes in a command."""
     found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
     return f'"command":"{WITHIN}{inside}'
 
 
 def within(pattern: str) -> str:
-    """Return a commandRegex that finds what `pattern` matches anywhere in a command."""
+    """Return a commandRegex that finds matches of `pattern` anywhere in a command."""
     return f"{WITHIN}(?:{pattern})" if alternatives(pattern) else f"{WITHIN}{pattern}"
 
 
@@ -88,25 +88,25 @@ _FOLDER = re.compile(r'((?:[\w /-]|\\[./-])+)/(?:\.\*|\[\^"\]\*)?"?')
 
 
 def path_in(pattern: str) -> tuple[str, str] | None:
-    """Return the argument that holds a path, and the part of the pattern that its value must match.
+    """Return the path argument in a pattern, and the part that its value must match.
 
-    None if the pattern is not about a path.
+    None if the pattern does not concern a path.
     """
     found = _PATH.search(pattern)
     return (found[1], found[2]) if found and found[2] else None
 
 
 def exact_path(pattern: str) -> bool:
-    """Whether the pattern matches complete paths only, without wildcards."""
+    """Return whether the pattern matches complete paths only, without wildcards."""
     found = path_in(pattern)
     if found is None:
         return False
-    said = found[1].partition('"')
-    return bool(said[1]) and not re.search(r"(?<!\\)[.*+\[{]", said[0])
+    parts = found[1].partition('"')
+    return bool(parts[1]) and not re.search(r"(?<!\\)[.*+\[{]", parts[0])
 
 
 def inside_folder(pattern: str) -> str | None:
-    """For `"file_path":"docs/`, return a pattern that no path leading out of that folder matches.
+    """Return a pattern for `"file_path":"docs/` without a way out of the folder.
 
     None if the pattern has another form.
     """
@@ -115,5 +115,8 @@ def inside_folder(pattern: str) -> str | None:
 
 
 def however_named(pattern: str) -> str:
-    """For `"file_path":"docs/`, return a pattern that also matches `./docs/` and absolute paths."""
+    """Return a pattern for `"file_path":"docs/` that matches other spellings, too.
+
+    These are `./docs/` and absolute paths.
+    """
     return _PATH.sub(r'"\1":"[^"]*(?<![^/"])\2', pattern, count=1)

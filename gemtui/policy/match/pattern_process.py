@@ -1,7 +1,8 @@
-"""Patterns that may run for ever, run in a process that can be ended.
+"""Run patterns that may never finish in a process that can be killed.
 
-One process serves all; it is started when it is first needed, anew after it had to be ended, and
-ended with the program. It is a program of its own, no fork: the same on Linux and macOS.
+One process serves all of them. It is started on first use, restarted after it had to be killed, and
+ended with the program. It is a program of its own instead of a fork, so it is the same on Linux and
+macOS.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class _Worker:
         self._owner = 0
 
     def found(self, pattern: str, text: str, seconds: float) -> bool | None:
-        """Whether the pattern is found; None = it did not end within these seconds of work.
+        """Return whether the pattern is found; None = not finished in `seconds` of CPU.
 
-        On a busy machine it may take longer by the clock, up to `_PATIENCE` times as long.
+        On a busy machine it may take up to `_PATIENCE` times as long by the clock.
         """
         with self._lock:
             process = self._running()
@@ -48,7 +49,7 @@ class _Worker:
             return answer == b"1"
 
     def _running(self) -> subprocess.Popen[bytes] | None:
-        """The process, started when there is none; None = it can't be started."""
+        """Return the process, started if necessary; None = it can't be started."""
         process = self._process
         if process is not None and self._owner == os.getpid() and process.poll() is None:
             return process
@@ -65,7 +66,7 @@ class _Worker:
         return None
 
     def end(self) -> None:
-        """End the process, if it runs."""
+        """End the process, if it is running."""
         with self._lock:
             if self._owner == os.getpid():
                 self._end()
@@ -86,7 +87,7 @@ def _send(process: subprocess.Popen[bytes], pattern: bytes, text: bytes, seconds
 
 
 def _answer(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-    """One byte of the process; empty = it ended or took too long."""
+    """Return one byte of the process's output; empty if it ended or took too long."""
     assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)

@@ -1,8 +1,8 @@
-"""A program that runs patterns which may run for ever: it is ended from outside, or by its clock.
+"""A program that runs patterns which may never finish, until it is killed.
 
-Started by its path, so that it needs no more than `regress`. A request on its input is three
-numbers (seconds of processor time as a double, lengths of pattern and text) and both in UTF-8; the
-answer is one byte, `1` for found. Without an answer in time the operating system ends it.
+Started by its path, so that it needs nothing but `regress`. A request on its input is three numbers
+(seconds of processor time as a double, lengths of pattern and text) and both texts in UTF-8; the
+answer is one byte, `1` for found. If it is late, the operating system ends it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ READY = b"r"
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until the input ends."""
+    """Answer requests until the input ends."""
     answers.write(READY)
     answers.flush()
     while header := requests.read(HEADER.size):

@@ -1,7 +1,8 @@
-"""JavaScript's regular expressions, as the CLI's rules use them (assets/gemini-cli.md#args-text).
+"""JavaScript's regular expressions, as used by the CLI's rules.
 
-The package `regress` reads and runs them. It backtracks and can't be interrupted, so a pattern
-that may take long on a text is run in a process of its own, which is ended after `LIMIT` seconds.
+See assets/gemini-cli.md#args-text. The package `regress` parses and runs them. It backtracks and
+can't be interrupted, so a pattern that may take long on a text is run in a process of its own,
+which is killed after `LIMIT` seconds.
 """
 
 from __future__ import annotations
@@ -45,18 +46,21 @@ __all__ = [
 ]
 
 LIMIT: Final = 2.0
-"""Seconds of work that one match of a pattern that may be slow gets; fewer after some failures."""
+"""CPU seconds for one match of a possibly slow pattern; fewer after some failures."""
 
 _LEAST: Final = 0.05
 HARMLESS_STEPS: Final = 5e6
 _LONGEST: Final = 2048
 _LONG: Final = 1000
 _LONG_STEPS: Final = 1e8
-"""Steps from one place of a text of `_LONG` characters on that two repetitions stay below."""
+"""Limit of steps from one position in a text of `_LONG` characters.
+
+Two repetitions in a row stay below it.
+"""
 
 
 class PatternTimeout(GemtuiError):
-    """A pattern did not end on a text within `seconds`."""
+    """A pattern did not finish on a text within `seconds`."""
 
     def __init__(self, source: str, seconds: float) -> None:
         super().__init__(f"the pattern {source!r} did not end within {seconds:g} s")
@@ -64,9 +68,9 @@ class PatternTimeout(GemtuiError):
 
 
 class Pattern:
-    """A pattern made ready; `source` is its text, `prefix` what every match begins with.
+    """A compiled pattern; `source`: its text, `prefix`: the beginning of every match.
 
-    The prefix is to be looked for in the text as `in_halves` gives it.
+    Search for the prefix in a text as returned by `in_halves`.
     """
 
     def __init__(self, source: str) -> None:
@@ -84,7 +88,7 @@ class Pattern:
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
-        """Whether the pattern is found anywhere in the text. Raises PatternTimeout."""
+        """Return whether the text contains a match. Raises PatternTimeout."""
         if not text.isascii():
             text = _in_halves(text)
         if self.prefix not in text:
@@ -98,7 +102,7 @@ class Pattern:
         return self._watched(text)
 
     def steps(self, text: str) -> float:
-        """Comparisons with a character that a search of this text takes, at most."""
+        """Return the maximum number of character comparisons for a search of this text."""
         size = len(text).bit_length()
         if size not in self._steps:
             self._steps[size] = most_steps(self._tree, 1 << size)
@@ -116,15 +120,15 @@ class Pattern:
 _in_halves = lru_cache(maxsize=2)(in_halves)
 
 
-# --- how long a search may take ------------------------------------------------------------------
+# --- cost of a search ----------------------------------------------------------------------------
 
 
 class _Effort(NamedTuple):
-    """What an engine that backtracks may do with a part of a pattern, from one place of a text on.
+    """The possible work of a backtracking engine on a part of a pattern.
 
-    `ways`: in which the part can match there; what follows it is tried after each. `steps`: that
-    trying all of them takes. Both are never too low; infinite, or no number, where they double
-    with every character.
+    It starts at one position of a text. `ways`: the number of ways to match there, after each of
+    which the rest is tried. `steps`: the number of steps to try all of them. Neither is ever too
+    low; they are infinite, or not a number, if they double with every character.
     """
 
     ways: float
@@ -132,12 +136,12 @@ class _Effort(NamedTuple):
 
 
 def most_steps(tree: Node, length: int) -> float:
-    """Steps of a pattern from one place on, at most, in a text of this length."""
+    """Return the maximum steps of a pattern at one position of a text of this length."""
     items = list(_row(tree))
     at_the_end = 0.0
     try:
         while items and isinstance(items[-1], Quantifier) and not items[-1].least:
-            at_the_end += _effort(items.pop(), length).steps  # where this begins, all has matched
+            at_the_end += _effort(items.pop(), length).steps  # all has matched before this
         return _effort(Concatenation(tuple(items)), length).steps + at_the_end
     except OverflowError:
         return inf
@@ -168,7 +172,7 @@ def _effort(node: Node, length: int) -> _Effort:
 
 
 def _apart(options: Sequence[Node]) -> bool:
-    """Whether no character can begin two of these."""
+    """Return whether no character can begin two of these options."""
     return not any(
         low <= other_high and other_low <= high
         for one, other in combinations(map(_first, options), 2)
@@ -178,7 +182,7 @@ def _apart(options: Sequence[Node]) -> bool:
 
 
 def _first(node: Node) -> Ranges:
-    """The characters with which a match begins; any, where it may begin with none."""
+    """Return the first characters of matches; any if a match may be empty."""
     match node:
         case CharacterClass(ranges):
             return ranges
@@ -189,14 +193,15 @@ def _first(node: Node) -> Ranges:
     return ANY
 
 
-# --- what every match holds ----------------------------------------------------------------------
+# --- literals in every match ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Literals:
-    """What every match begins with, and what it holds.
+    """The texts that every match contains.
 
-    `anchored`: it begins where a text does. `whole`: it is the prefix and nothing else.
+    `prefix`: its beginning. `needed`: the texts in it. `anchored`: it starts at the start of the
+    text. `whole`: it is the prefix and nothing else.
     """
 
     prefix: str
@@ -205,7 +210,7 @@ class _Literals:
     whole: bool
 
     def places(self, text: str) -> int:
-        """At how many places of a text a match may begin, at most."""
+        """Return the maximum number of positions in a text where a match may begin."""
         if self.anchored:
             return 1
         return text.count(self.prefix) * len(self.prefix) if self.prefix else len(text) + 1
@@ -226,7 +231,7 @@ def _literals(tree: Node) -> _Literals:
 
 
 def _row(node: Node) -> Iterator[Node]:
-    """What stands in a row, groups opened."""
+    """Yield the items of a sequence, with groups opened."""
     if isinstance(node, Concatenation):
         for item in node.items:
             yield from _row(item)
@@ -238,15 +243,15 @@ def _row(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(source: str) -> Pattern:
-    """Return the compiled pattern, cached. Raises PatternError if JavaScript can't read it."""
+    """Return the compiled pattern, cached. Raises PatternError if it is invalid."""
     return Pattern(source)
 
 
 @lru_cache(maxsize=4096)
 def unsafe(source: str) -> str | None:
-    """Why the CLI drops a rule with this pattern although it can be read; None = it keeps it.
+    """Return why the CLI drops a rule with this valid pattern; None = it keeps it.
 
-    Its test is on the text alone: a group, a repetition before any `)`, and a repetition behind a
+    The CLI only tests the text: a group, a repetition before any `)`, and a repetition after a
     later `)` of the same line. So `(?:a|b)*` counts, since `?` is a repetition to it.
     """
     if len(source) + sum(char > "\uffff" for char in source) > _LONGEST:
@@ -267,7 +272,7 @@ def unsafe(source: str) -> str | None:
 
 
 def slow(source: str) -> bool:
-    """Whether the pattern may be slow on a long text; False if it can't be read at all."""
+    """Return whether the pattern may be slow on a long text; False if it is invalid."""
     try:
         return most_steps(RegexParser(source).read(), _LONG) > _LONG_STEPS
     except PatternError:

@@ -1,1 +1,1 @@
-"""The words of the policy engine: rules, calls, decisions, and the tools there are."""
+"""The vocabulary of the policy engine: rules, calls, decisions and tools."""

@@ -1,4 +1,4 @@
-"""A tool call that was made, as a stored session tells of it."""
+"""Tool calls that were made, as recorded in a stored session."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from gemtui.policy.model.rules import Call
 
 ARGUMENT = 120
-"""Characters of the argument that a reference keeps."""
+"""Characters of the argument that a reference contains."""
 
 
 class CallStatus(StrEnum):
-    """How a recorded call ended."""
+    """The status of a finished recorded call."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -24,15 +24,16 @@ class CallStatus(StrEnum):
     REFUSED = "refused"
     """The tool itself refused it."""
     UNKNOWN = "unknown"
-    """Nothing says how."""
+    """The session does not contain its outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """One recorded call: tool name and arguments as they were recorded.
+    """One recorded call, with its tool name and arguments as they were recorded.
 
-    `session`: the id of the session that holds it. `project`: that session's folder, None = not
-    known. `id`: the call's own, which may be empty. The approval mode of its time is not stored.
+    `session`: the id of the session that contains it. `project`: that session's folder; None =
+    unknown. `id`: the call's own id, which may be empty. The approval mode of its time is not
+    stored.
     """
 
     call: Call
@@ -44,9 +45,9 @@ class RecordedCall:
 
 
 class Reference(NamedTuple):
-    """Where a recorded call stands, without its arguments.
+    """The location of a recorded call, without its arguments.
 
-    `argument`: the one that says what it was about, at most 120 characters of it, raw.
+    `argument`: the most telling one, raw, at most 120 characters of it.
     """
 
     session: str
@@ -57,7 +58,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def to(cls, recorded: RecordedCall) -> Reference:
-        """The reference to a call."""
+        """Return the reference to a call."""
         call = recorded.call
         return cls(recorded.session, recorded.id, call.tool, short(call), recorded.ended)
 
@@ -66,8 +67,10 @@ _TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "patter
 
 
 def short(call: Call) -> str:
-    """The argument that says what a call is about: its command, path, pattern…, else the first
-    text among its arguments; at most 120 characters without blanks around its lines, raw.
+    """Return the most telling argument of a call: its command, path, pattern…
+
+    Otherwise, the first text among its arguments. At most 120 characters, raw, without blanks
+    around its lines.
     """
     args = call.args
     for name in _TELLING:

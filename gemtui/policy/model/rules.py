@@ -1,4 +1,4 @@
-"""The vocabulary of the CLI's policy engine: rules, tiers, decisions, modes, calls, findings.
+"""The CLI's policy engine in types: rules, tiers, decisions, calls, findings.
 
 A `Rule` has every field of a `[[rule]]` table; `gemtui.policy.file.rule_codec` reads and writes
 them.
@@ -15,11 +15,11 @@ from typing import Any
 from gemtui.errors import OptionError
 
 CHECKED_AGAINST = "0.61.0"
-"""The version of Gemini CLI whose observed decisions our engine reproduces."""
+"""The version of Gemini CLI whose observed decisions this engine reproduces."""
 
 
 class Decision(StrEnum):
-    """What a rule of the CLI's policy engine decides; headless, `ask_user` refuses."""
+    """The decision of a rule; in headless runs, `ask_user` means deny."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -36,12 +36,12 @@ class ApprovalMode(StrEnum):
 
     @property
     def in_rules(self) -> str:
-        """The spelling of a rule's `modes`, where `auto_edit` is an error."""
+        """The spelling in a rule's `modes`, where `auto_edit` is an error."""
         return "autoEdit" if self is ApprovalMode.AUTO_EDIT else self.value
 
 
 class Tier(IntEnum):
-    """Where rules come from; a higher tier beats any priority of a lower one."""
+    """The origin of rules; a higher tier beats any priority of a lower one."""
 
     BUILTIN = 1
     EXTENSION = 2
@@ -52,14 +52,17 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule. The defaults are what the CLI takes for a field that is left out.
+    """One rule; the defaults are those of the CLI for missing fields.
 
-    `tools`: the names under toolName; () = none given, any tool; `tool_list`: it was written as an
-    array. `command_prefixes`: likewise for commandPrefix, with `prefix_list`. `modes`: spelled as
-    in rules (`autoEdit`); () = all. `interactive`: True counts interactive only,
-    False only headless. `priority`: 0 to 999 within the tier; a setting of the CLI that acts as
-    a rule may have a fraction. `source`: the file, or the words of what made it (`--allowed-tools`,
-    `built-in`); `index`: its place in that file from 1. `more`: keys that the CLI does not know.
+    * `tools`: the names under toolName; () = none given, so any tool. `tool_list`: it was written
+      as an array.
+    * `command_prefixes`: likewise for commandPrefix, with `prefix_list`.
+    * `modes`: spelled as in rules (`autoEdit`); () = all.
+    * `interactive`: True applies to interactive runs only, False to headless ones only.
+    * `priority`: 0 to 999 within the tier; a CLI setting that acts as a rule may have a fraction.
+    * `source`: the file, or the name of another origin (`--allowed-tools`, `built-in`). `index`:
+      its number in that file, from 1.
+    * `more`: keys that the CLI does not know.
     """
 
     decision: Decision
@@ -84,21 +87,22 @@ class Rule:
 
     @property
     def effective(self) -> float:
-        """Tier and priority in the one number by which the engine sorts: 4.1 for user, 100."""
+        """Tier and priority as the number that the engine sorts by: 4.1 for user, 100."""
         return round(self.tier + self.priority / 1000, 6)
 
     @property
     def conditional(self) -> bool:
-        """Whether it looks at a call's arguments."""
+        """Whether it has a condition on a call's arguments."""
         return bool(self.command_prefixes or self.command_regex or self.args_pattern)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafetyChecker:
-    """A `[[safety_checker]]` table: what looks at calls that the rules do not deny.
+    """A `[[safety_checker]]` table: a check of calls that the rules don't deny.
 
-    `rule`: which calls; its decision says nothing. `external`: a program, else part of the CLI.
-    `context`: what the checker is told of, as `required_context`; None = everything.
+    `rule`: selects the calls; its decision is meaningless. `external`: a separate program, not part
+    of the CLI. `context`: the data passed to the checker, from `required_context`; None =
+    everything.
     """
 
     rule: Rule
@@ -110,9 +114,11 @@ class SafetyChecker:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call to decide on: `Call("write_file", {"file_path": "a.txt", "content": ""})`.
+    """One tool call to decide on.
 
-    `args`: raw, as the model sent them. `subagent`: who makes it; None = the main agent.
+        Call("write_file", {"file_path": "a.txt", "content": ""})
+
+    `args`: raw, as the model sent them. `subagent`: the agent that makes it; None = the main agent.
     """
 
     tool: str
@@ -121,10 +127,10 @@ class Call:
 
     @classmethod
     def of(cls, value: Call | Mapping[str, Any]) -> Call:
-        """A call as it is, or from `{"tool": NAME, "args": {...}, "subagent": NAME}`.
+        """Return a call unchanged, or one from `{"tool": …, "args": {…}, "subagent": …}`.
 
-        Of a mapping only `tool` must be there, and what else is in it is passed over, so that a
-        line of a report or a log will do. Raises OptionError for what is none.
+        A mapping only needs `tool`, and other keys are ignored, so that a line of a report or a log
+        can be used. Raises OptionError for an invalid value.
         """
         if isinstance(value, Call):
             return value
@@ -140,7 +146,10 @@ class Call:
 
 
 class Severity(StrEnum):
-    """ERROR: the CLI drops it, ignores it or fails open on it. WARNING: hardly what was meant."""
+    """The severity of a finding.
+
+    ERROR: the CLI drops it, ignores it or fails open on it. WARNING: probably not intended.
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -150,9 +159,9 @@ class Severity(StrEnum):
 class Finding:
     """Something about a policy file that a person should know before a run.
 
-    `rule`: from 1, 0 = the file as a whole. `field`: the key as the file spells it, "" = the rule
-    as a whole. `way_out`: the form that does what was meant, when there is one. `mode`: the one
-    approval mode in which it matters, None = any.
+    `rule`: from 1; 0 = the file as a whole. `field`: the key as the file spells it; "" = the rule
+    as a whole. `way_out`: the form that does what was intended, if there is one. `mode`: the only
+    approval mode in which it matters; None = any.
     """
 
     file: Path | str

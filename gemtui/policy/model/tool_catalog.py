@@ -12,7 +12,7 @@ from gemtui.policy.model.rules import ApprovalMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool. `required` and `optional`: its arguments, in the order of the CLI's declaration."""
+    """A tool. `required`, `optional`: its arguments, in the CLI's order."""
 
     name: str
     required: tuple[str, ...] = ()
@@ -64,13 +64,16 @@ TOOLS: tuple[Tool, ...] = (
     _tool("tracker_add_dependency", "taskId dependencyId"),
     _tool("tracker_visualize"),
 )
-"""Those that a rule is most often about come first."""
+"""Known tools; those that rules name most often come first."""
 
 AGENTS = ("generalist", "codebase_investigator", "cli_help", "browser_agent")
-"""Agents that come with the CLI: in rules, tool names for the calls of `invoke_agent`."""
+"""The CLI's built-in agents; in rules, their names stand for `invoke_agent` calls."""
 
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
-"""Older names that rules match, in both directions (assets/gemini-cli.md#tool-names)."""
+"""Older names that rules match, in both directions.
+
+See assets/gemini-cli.md#tool-names.
+"""
 
 CLASSES: Mapping[str, str] = MappingProxyType(
     {
@@ -92,7 +95,7 @@ CLASSES: Mapping[str, str] = MappingProxyType(
         "invoke_agent": "AgentTool",
     }
 )
-"""The CLI's tools, and the names by which tools.core and tools.exclude know them as well.
+"""The CLI's tools, with the class names that tools.core and tools.exclude accept.
 
 The search is called RipGrepTool where the system has ripgrep.
 """
@@ -122,13 +125,16 @@ FORMER: Mapping[str, str] = MappingProxyType(
         "WriteTodos": "write_todos",
     }
 )
-"""Names on the screen, in settings, of older versions and of other agents: no rule matches them."""
+"""Names that no rule matches.
+
+They are from screens, settings, older versions and other agents.
+"""
 
 GONE = ("delegate_to_agent", "save_memory")
 """Tools that only older versions have."""
 
 _OF_OTHERS = ("mcp_", "discovered_tool_")
-"""How the names of tools begin that MCP servers and a command of the settings bring along."""
+"""Prefixes of tool names from MCP servers and from a command in the settings."""
 
 BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
@@ -140,23 +146,23 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
         ApprovalMode.YOLO: "everything is allowed; any rule of a policy file goes before that",
     }
 )
-"""What the CLI's own rules come to, below those of every policy file."""
+"""A summary of the CLI's own rules, which are below those of every policy file."""
 
 _BY_NAME = {each.name: each for each in TOOLS}
 
 
 def is_known(name: str) -> bool:
-    """Whether the CLI has a tool of this name, or of this older name."""
+    """Return whether the CLI has a tool of this name, or of this older name."""
     return tool(name) is not None
 
 
 def tool(name: str) -> Tool | None:
-    """Return the tool of this name, or of an alias that rules know; None = the CLI has none."""
+    """Return the tool with this name or alias; None = the CLI has none."""
     return _BY_NAME.get(ALIASES.get(name, name))
 
 
 def problem_with(name: str) -> str | None:
-    """Say what was probably meant by a name that no tool can have; None if one can.
+    """Return a hint for a name that no tool can have; None if a tool can.
 
     Older versions call the tools of MCP servers `server__tool`. Extensions bring theirs by MCP.
     """
@@ -169,7 +175,7 @@ def problem_with(name: str) -> str | None:
 
 
 def nearest(name: str) -> str | None:
-    """Return the tool or agent that was probably meant by a name that none has."""
+    """Return the tool or agent that was probably meant by an unknown name."""
     if name in FORMER:
         return FORMER[name]
     names = (*_BY_NAME, *AGENTS)

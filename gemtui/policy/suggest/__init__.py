@@ -1,1 +1,1 @@
-"""Policies and the past: calls replayed under a policy, and rules proposed from calls."""
+"""Policies and recorded calls: replays, and rules proposed from calls."""

@@ -27,7 +27,7 @@ from gemtui.policy.suggest.replay import is_known
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
 LONGEST = 20_000
-"""Characters of the longest command that is looked at; no rule is proposed for longer ones."""
+"""Characters of the longest command that is parsed; longer ones get no rule."""
 
 REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 """Approval modes in which an allow rule also allows redirections."""
@@ -36,9 +36,9 @@ REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 class CallGroup:
     """Calls that all rules decide alike.
 
-    `call`: one of them, reduced to the arguments that rules look at; `project`: the folder of its
-    session, None if unknown; `refused`: why the tool itself refuses them, None = it does not;
-    `calls`: their number; `sessions`: the sessions they were made in; `examples`: the first few.
+    `call`: one of them, reduced to the arguments that rules check. `project`: the folder of its
+    session; None = unknown. `refused`: why the tool itself refuses them; None = it does not.
+    `calls`: their number. `sessions`: the sessions they were made in. `examples`: the first few.
     """
 
     def __init__(self, call: Call, project: Path | None, *, refused: str | None = None) -> None:
@@ -57,7 +57,10 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedGroup:
-    """Why no rule is proposed. `what`: a command prefix, file or tool; `why`: a clause."""
+    """The reason for proposing no rule.
+
+    `what`: a command prefix, file or tool. `why`: a clause.
+    """
 
     what: str
     why: str
@@ -67,8 +70,8 @@ class RefusedGroup:
 class RulePlan:
     """A rule to propose, still without its final priority and modes.
 
-    `about`: what it is for, `opens`: what else it allows, both in words. `evidence`: the groups of
-    calls that it would allow. `again`: builds the plan for a part of the evidence.
+    `about`: what it is for, and `opens`: what else it allows, both as text. `evidence`: the groups
+    of calls that it would allow. `again`: builds the plan for a part of the evidence.
     """
 
     rule: Rule
@@ -78,7 +81,7 @@ class RulePlan:
     again: Callable[[Sequence[CallGroup]], RulePlan]
 
     def without(self, failed: set[int]) -> RulePlan | None:
-        """Return the plan without evidence whose `id` is in `failed`; None if nothing is left."""
+        """Return the plan without evidence whose `id` is in `failed`; None if all is."""
         kept = [done for done in self.evidence if id(done) not in failed]
         if not kept:
             return None
@@ -96,7 +99,7 @@ Left = tuple[CallGroup, RefusedGroup]
 
 
 def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
-    """Return a call's group key, and the call with only the arguments that rules look at.
+    """Return a call's group key, and the call with the arguments that rules check.
 
     Calls with the same key are decided alike by any proposed rule.
     """
@@ -119,8 +122,8 @@ def planned(
 ) -> tuple[list[RulePlan], list[Left]]:
     """Plan rules for groups of calls.
 
-    `engine`: tells what is allowed already. Returns the plans, and the groups for which there is
-    none, each with the reason.
+    `engine`: decides what is already allowed. Returns the plans, and the groups without one, each
+    with the reason.
     """
     shell: list[CallGroup] = []
     files: list[CallGroup] = []
@@ -149,7 +152,7 @@ def _allow(tools: Sequence[str]) -> Rule:
 def _commands(
     dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
 ) -> list[RulePlan]:
-    """One plan per program, with a prefix for each of its subcommands."""
+    """Return one plan per program, with a prefix for each of its subcommands."""
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
     for done in dones:
@@ -164,7 +167,7 @@ def _commands(
 
 
 def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
-    """The prefixes that a command needs, one per part, or why none are proposed."""
+    """Return the prefixes that a command needs, one per part, or why there are none."""
     command = done.call.args.get("command", "")
     reading = parse_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
@@ -192,9 +195,9 @@ def _start(command: str) -> str:
 
 
 def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
-    """Whether a rule allows this part of a command already.
+    """Return whether a rule already allows this part of a command.
 
-    The CLI's own classification of safe commands does not count, as it is about whole commands.
+    The CLI's own classification of safe commands does not count, as it concerns whole commands.
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule
@@ -241,7 +244,7 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """One plan per top-level folder of a project, and one for the files next to these folders."""
+    """Return a plan per top-level folder of a project, and one for files beside them."""
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
         path = str(done.call.args.get("file_path", ""))
@@ -262,7 +265,7 @@ _Found = Sequence[tuple[CallGroup, WrittenFile]]
 
 
 def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
-    """One plan, or several if the CLI would not take a pattern of that length."""
+    """Return one plan, or several if its pattern would be too long for the CLI."""
     plan = _folder_plan(top, found)
     if len(plan.rule.args_pattern or "") <= LENGTH:
         return [plan]
@@ -309,11 +312,11 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def _root(done: CallGroup, place: WrittenFile) -> str:
-    """The project's folder with a trailing slash; "" if it is not known."""
+    """Return the project's folder with a trailing slash; "" if it is unknown."""
     return place.root or (f"{str(done.project).rstrip('/')}/" if done.project else "")
 
 
-# --- all else ------------------------------------------------------------------------------------
+# --- other tools ---------------------------------------------------------------------------------
 
 _OPENS = {
     "web_fetch": "any address, with whatever the model sends along",
@@ -326,7 +329,7 @@ _NOT = {
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """One plan per tool, under its current name."""
+    """Return one plan per tool, under its current name."""
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:
         name = done.call.tool

@@ -1,4 +1,4 @@
-"""The command prefix to propose for a shell command, or the reason for proposing none.
+"""Choose the command prefix to propose for a shell command, or a reason for none.
 
 A rule with a prefix disables the CLI's own check for safe and dangerous commands
 (assets/gemini-cli.md#safe-commands): everything that begins with the prefix is allowed. So a prefix
@@ -18,26 +18,29 @@ _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
 _BLANKS = re.compile(r"[ \t\n]+")
-"""What separates words for bash; for the CLI, and `str.split()`, U+00A0 and others do as well."""
+"""Bash's separators of words; the CLI and `str.split()` have more, like U+00A0."""
 _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """A value for a rule's commandPrefix. `opens`: what else it allows, in words."""
+    """A value for a rule's commandPrefix. `opens`: what else it allows, as text."""
 
     text: str
     opens: str
 
     @property
     def program(self) -> str:
-        """The program, which is its first word."""
+        """The program, which is the first word."""
         return self.text.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrefix:
-    """The reason for proposing no prefix. `what`: the words it would have had; `why`: a clause."""
+    """The reason for proposing no prefix.
+
+    `what`: the words that it would have had. `why`: a clause.
+    """
 
     what: str
     why: str
@@ -52,8 +55,8 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
     """Return the prefix for one command.
 
     `text`: one part of a command line, without surrounding blanks, as the engine checks it. The
-    prefix is the program's name; with the subcommand for programs that have some, and with a third
-    word where two say too little (`npm run test`).
+    prefix is the program's name, with the subcommand for programs that have some, and with a third
+    word if two are too general (`npm run test`).
     """
     words = _words(text)
     if not words:
@@ -65,7 +68,7 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
 
 
 def _words(text: str) -> list[str]:
-    """The leading words that need no quoting and are separated by single blanks."""
+    """Return the leading words that need no quoting, separated by single blanks."""
     found: list[str] = []
     for word in text.split(" "):
         if not _PLAIN.fullmatch(word) or (not found and _ASSIGNED.match(word)):
@@ -75,7 +78,7 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """The prefix, where the program is `words[at]` and the words before it only start it."""
+    """Return the prefix for the program `words[at]`; the words before only start it."""
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
@@ -104,7 +107,7 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _name(word: str) -> str:
-    """The program's name without folder and version."""
+    """Return the program's name without folder and version."""
     name = word.rsplit("/", 1)[-1]
     if _PYTHON.fullmatch(name):
         return "python"
@@ -116,7 +119,7 @@ def _no(words: list[str], why: str) -> NoPrefix:
 
 
 def _started(words: list[str], at: int) -> Prefix | NoPrefix:
-    """The prefix of a program that is started by another: `npx eslint`, `uv run pytest`."""
+    """Return the prefix of a program started by another, such as `npx eslint`."""
     if at >= len(words) or words[at].startswith("-"):
         return _no(words[:at], RUNS)
     found = _prefix(words, at)
@@ -137,9 +140,9 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
-    """The prefix of an interpreter with the script that it runs.
+    """Return the prefix of an interpreter with the script that it runs.
 
-    There is none where an option comes first, since it could run anything.
+    There is none if an option comes first, since it could run anything.
     """
     if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
         return _no(words[: at + 2], "it runs any code that it is given")
@@ -148,32 +151,32 @@ def _file(words: list[str], at: int) -> Prefix | NoPrefix:
 
 def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     second = words[at + 1] if at + 1 < len(words) else ""
-    said = words[: at + 2]
+    named = words[: at + 2]
     if not second:
-        return _no(said, "without a subcommand its prefix would open all of them")
+        return _no(named, "without a subcommand its prefix would open all of them")
     if second.startswith(("-", "+")):
-        return _no(said, "with an option first its prefix would open every subcommand")
+        return _no(named, "with an option first its prefix would open every subcommand")
     if name in programs.ONLY and second != "compose":
         allowed, why = programs.ONLY[name]
         return (
-            Prefix(text=" ".join(said), opens=_git(name)) if second in allowed else _no(said, why)
+            Prefix(text=" ".join(named), opens=_git(name)) if second in allowed else _no(named, why)
         )
     if second in programs.BAD_SECOND:
-        return _no(said, BEYOND if second in ("publish", "push", "deploy") else RUNS)
+        return _no(named, BEYOND if second in ("publish", "push", "deploy") else RUNS)
     if second in programs.THIRD or name == "gh":
         return _third(words, at, name)
-    return Prefix(text=" ".join(said), opens=_installs(second))
+    return Prefix(text=" ".join(named), opens=_installs(second))
 
 
 def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     third = words[at + 2] if at + 2 < len(words) else ""
-    said = words[: at + 3]
+    named = words[: at + 3]
     if not third or third.startswith("-"):
-        return _no(said, "its prefix would open whatever follows")
+        return _no(named, "its prefix would open whatever follows")
     bad = third in programs.BAD_SECOND or third == "run"
     if bad or (name == "gh" and third not in programs.GH):
-        return _no(said, BEYOND if name == "gh" else RUNS)
-    return Prefix(text=" ".join(said), opens=_installs(third))
+        return _no(named, BEYOND if name == "gh" else RUNS)
+    return Prefix(text=" ".join(named), opens=_installs(third))
 
 
 def _git(name: str) -> str:

@@ -1,9 +1,9 @@
-"""A policy over recorded calls: how many it would allow, ask about, deny, and by which rule.
+"""Replay recorded calls under a policy: count its decisions, by rule.
 
-A call is decided as the CLI of today would decide it under the name and with the arguments that
-were recorded. Names are not translated, but for the one alias that the engine itself knows
-(assets/gemini-cli.md#tool-names): a tool that the CLI no longer has is not offered, and is counted
-apart.
+A call is decided as the CLI of today would decide it under the recorded name and arguments. Names
+are not translated, except for the one alias that the engine itself knows
+(assets/gemini-cli.md#tool-names). A tool that the CLI no longer has is not offered, and is counted
+separately.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000
-"""References that a replay keeps, about 300 bytes each; calls beyond them are only counted."""
+"""References that a replay keeps, about 300 bytes each; further calls are counted."""
 
 EXAMPLES = 3
 
 
 class ReplayDecision(StrEnum):
-    """What becomes of a recorded call. Each call has one, so that they add up."""
+    """The outcome of a replayed call; each call has exactly one, so they add up."""
 
     ALLOW = "allow"
     ASK_USER = "ask_user"
-    """Refused headless."""
+    """Denied in headless runs."""
     DENY = "deny"
     NOT_OFFERED = "not_offered"
-    """The CLI has no such tool in this situation, or a rule hides it: the call is not found."""
+    """The CLI has no such tool in this situation, or a rule hides it: not found."""
     TOOL_REFUSES = "tool_refuses"
     """The policy would not deny it, but the tool itself refuses it."""
 
@@ -44,10 +44,10 @@ _REPLAYED = {each: ReplayDecision(each) for each in Decision}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCount:
-    """The calls of one rule with one decision. `rule`: None = no rule, the mode decided.
+    """The calls of one rule with one decision.
 
-    `references`: in the order of the calls, up to a limit. `examples`: the first three calls,
-    whole.
+    `rule`: None = no rule; the mode decided. `references`: in the order of the calls, up to a
+    limit. `examples`: the first three calls, complete.
     """
 
     rule: Rule | None
@@ -59,10 +59,10 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCounts:
-    """The calls so far. `by_rule`: most calls first, then in the order of their first call.
+    """The counts of the calls so far.
 
-    `unknown`: tools that the CLI of today does not have -> how many calls; they are among the
-    counts, too.
+    `by_rule`: most calls first, then in the order of their first call. `unknown`: maps tools that
+    the CLI of today does not have to their number of calls, which the other counts include.
     """
 
     calls: int
@@ -76,7 +76,7 @@ class ReplayCounts:
 
 
 class _Share:
-    """A share that grows."""
+    """A `RuleCount` under construction."""
 
     def __init__(self, rule: Rule | None, decision: ReplayDecision) -> None:
         self.rule, self.decision = rule, decision
@@ -95,7 +95,7 @@ class _Share:
 
 
 class ReplayCounter:
-    """Replays calls as they come; `counts` returns the counts so far. Not thread-safe."""
+    """Replays calls one by one; `counts` returns the counts so far. Not thread-safe."""
 
     def __init__(self, engine: Engine, *, keep: int = KEPT) -> None:
         self._engine = engine
@@ -146,23 +146,26 @@ class ReplayCounter:
 
 
 def replay_decision(outcome: Outcome) -> ReplayDecision:
-    """Return what becomes of a call with this outcome."""
+    """Return the replay decision for this outcome."""
     return _REPLAYED[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
 
 
 def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
-    """Return why the tool itself would refuse a recorded call today; None = it would not."""
+    """Return why the tool itself would refuse a recorded call; None = it wouldn't."""
     roots = () if recorded.project is None else (recorded.project,)
     return tool_refuses(recorded.call, roots, mode=mode, on_disk=False)
 
 
 def is_known(tool: str) -> bool:
-    """Whether the CLI of today has this tool, or may have it from an MCP server."""
+    """Return whether the CLI of today has this tool, or may have it by an MCP server."""
     return tool.startswith("mcp_") or known_tool(tool) is not None
 
 
 def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
-    """Return what `engine` decides on all these calls; `keep`: number of references kept."""
+    """Return the counts of `engine`'s decisions on all calls.
+
+    `keep`: the number of references to keep.
+    """
     run = ReplayCounter(engine, keep=keep)
     run.feed(calls)
     return run.counts()

@@ -1,4 +1,4 @@
-"""Propose rules that would allow the recorded calls that succeeded, with the evidence for each.
+"""Propose rules that would allow the recorded calls that succeeded, with evidence.
 
 Nothing is changed: the user reads the proposals and picks some. A proposed rule is for one approval
 mode only, since in another it would allow more: writes in plan mode, redirections in autoEdit.
@@ -25,7 +25,7 @@ from gemtui.policy.suggest.call_groups import (
 from gemtui.policy.suggest.replay import refusal_of_tool
 
 PRIORITY = 100
-"""Priority of a proposed rule, unless it has to be above a rule that asks or denies now."""
+"""Priority of a proposed rule, unless it has to override another one."""
 _HIGHEST = 999
 
 
@@ -33,9 +33,9 @@ _HIGHEST = 999
 class Suggestion:
     """A proposed rule and the evidence for it.
 
-    `about`: what it allows, in words; `opens`: what else it allows, in words. `calls`: the number
-    of recorded calls, in `sessions` sessions, that would be allowed by it and are not allowed now;
-    some may need other proposed rules, too. `examples`: up to three of these calls.
+    `about`: what it allows, and `opens`: what else it allows, both as text. `calls`: the number of
+    recorded calls, in `sessions` sessions, that it would newly allow; some may need other proposed
+    rules, too. `examples`: up to three of these calls.
     """
 
     rule: Rule
@@ -50,7 +50,7 @@ class Suggestion:
 class LeftOut:
     """Calls for which no rule is proposed.
 
-    `what`: a command prefix, file or tool; `why`: the reason, as a clause; `calls`: their number.
+    `what`: a command prefix, file or tool. `why`: the reason, as a clause. `calls`: their number.
     """
 
     what: str
@@ -63,8 +63,8 @@ class LeftOut:
 class Suggestions:
     """The result of `suggest`.
 
-    `calls`: the number of calls read; `succeeded`: of these, the successful ones; `allowed`: of
-    these, the ones that need no new rule. `suggestions` and `left_out` begin with those that cover
+    `calls`: the number of calls read. `succeeded`: the successful ones among them. `allowed`: those
+    among the latter that need no new rule. `suggestions` and `left_out` begin with those that cover
     most calls.
     """
 
@@ -78,8 +78,8 @@ class Suggestions:
 class Evidence:
     """Collects recorded calls and proposes rules for them.
 
-    Memory grows with the number of different commands, files and tools, not with the number of
-    calls. An instance must not be used by two threads at once.
+    Memory use grows with the number of different commands, files and tools, not with the number of
+    calls. Two threads must not use an instance at once.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Evidence:
         )
 
     def _raised(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """The plans with mode and the priority that they need among the existing rules.
+        """Return the plans with mode and priority, adjusted to the existing rules.
 
         At priority 0, the engine shows which existing rules would win. A rule that denies this very
         tool is taken as intended and stays; one that asks, or denies all tools, is outranked.
@@ -162,7 +162,7 @@ class Evidence:
         return found
 
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
-        """Give a plan a priority above the rules in `over`, below those that guard other calls.
+        """Give a plan a priority above `over` and below rules that guard other calls.
 
         The list is empty if there is no such priority.
         """
@@ -183,7 +183,7 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """The plans, without evidence that the engine would not allow with all of them added."""
+        """Return the plans, less the evidence that they would not allow even together."""
         rules = [
             replace(plan.rule, source="the proposed rules", index=place)
             for place, plan in enumerate(plans, 1)
@@ -217,7 +217,7 @@ class Evidence:
 
 
 class _Refusals:
-    """Collects the calls that are left out, by what they are and why."""
+    """Collects the calls that are left out, by subject and reason."""
 
     def __init__(self) -> None:
         self._found: dict[RefusedGroup, list[CallGroup]] = {}
@@ -246,7 +246,7 @@ def _refused_by_tools(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, 
 
 
 def _different(references: Iterable[Reference]) -> list[Reference]:
-    """Up to three references, preferably with different arguments."""
+    """Return up to three references, preferably with different arguments."""
     found = list(references)
     by_argument = {(each.tool, each.argument): each for each in reversed(found)}
     return list(reversed(by_argument.values()))[:3]
@@ -257,7 +257,7 @@ def _is_allowed(outcome: Outcome) -> bool:
 
 
 def _blocking(outcome: Outcome) -> Rule | None:
-    """The user's, settings' or administrator's rule that keeps a call from being allowed."""
+    """Return the user's, settings' or administrator's rule that blocks a call."""
     rule = outcome.rule
     if _is_allowed(outcome) or rule is None or rule.tier < Tier.USER:
         return None
@@ -265,13 +265,13 @@ def _blocking(outcome: Outcome) -> Rule | None:
 
 
 def _meant(rule: Rule) -> bool:
-    """Whether a rule was evidently meant to deny this tool."""
+    """Return whether a rule was evidently meant to deny this tool."""
     named = bool(rule.tools) and "*" not in rule.tools
     return rule.tier is Tier.ADMIN or (named and rule.decision is Decision.DENY)
 
 
 def _guards(rule: Rule, proposed: Rule) -> bool:
-    """Whether a rule asks about, or denies, some calls of the tools that `proposed` allows."""
+    """Return whether a rule asks about or denies some calls that `proposed` allows."""
     named = not rule.tools or bool({"*", *proposed.tools}.intersection(rule.tools))
     return named and rule.conditional and rule.decision is not Decision.ALLOW
 
@@ -296,10 +296,10 @@ def suggest(
     interactive: bool = False,
     setup: Setup | None = None,
 ) -> Suggestions:
-    """Propose the smallest set of allow rules that, together with `policy`, allows these calls.
+    """Propose the smallest set of rules that, with `policy`, allows these calls.
 
     Only calls that succeeded count. `mode` and `interactive` describe the run that the rules are
-    for; `setup`: what else takes part in its decisions, such as settings.
+    for; `setup`: other input to its decisions, such as settings.
     """
     evidence = Evidence(policy, mode=mode, interactive=interactive, setup=setup)
     evidence.feed(calls)
