@@ -19,7 +19,7 @@ from gemtui.checkpoints.merge import MOST_LINES
 from gemtui.checkpoints.plan import Action, Step, same, with_mode, without_collisions
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, LINK, UNKNOWN, FileState
 from gemtui.checkpoints.store import Call, Keeper, Store, Tree, digest_of
-from gemtui.checkpoints.undo import REDO, REVIEW, UNDO, RecordedChange
+from gemtui.checkpoints.undo import RecordedChange, by_person
 from gemtui.checkpoints.weave import Piece, Weave
 from gemtui.transcript.tools import ToolKind, kind_of
 
@@ -187,7 +187,7 @@ def _recorded(contents: Contents, content: bytes | None) -> FileState:
 
 
 def _owner(call: Call) -> HunkOwner:
-    if call.tool in (UNDO, REDO, REVIEW) and not call.run:
+    if by_person(call):
         return HunkOwner(OwnerKind.PERSON, tool=call.tool)
     return HunkOwner(
         _kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use

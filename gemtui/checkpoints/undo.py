@@ -22,6 +22,11 @@ UNDO, REDO, REVIEW = "undo", "redo", "review"
 """The tools as whose calls undos, redos and reviews are kept, so that they can be undone too."""
 
 
+def by_person(call: Call) -> bool:
+    """Return whether a call is an undo, redo or review of a person, not one of Gemini CLI."""
+    return call.tool in (UNDO, REDO, REVIEW) and not call.run
+
+
 class RecordedChange(NamedTuple):
     """A change of a file tool that only the session's record tells of.
 

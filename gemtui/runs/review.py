@@ -30,10 +30,12 @@ from gemtui.checkpoints.review import (
 )
 from gemtui.checkpoints.states import UNKNOWN, FileState
 from gemtui.checkpoints.store import Call, Store, open_store
-from gemtui.checkpoints.undo import REVIEW, covered_calls, open_project
+from gemtui.checkpoints.undo import REVIEW, by_person, covered_calls, open_project
 from gemtui.errors import UndoError
+from gemtui.paths import hooked_dir
 from gemtui.runs.checkpointing import project_of
-from gemtui.runs.session_record import RecordedCalls, placed_calls
+from gemtui.runs.hooked_checkpoints import is_pending, take_hooked
+from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.runs.undo import NO_FILES, prompts_of, require_idle
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
@@ -57,7 +59,7 @@ class ReviewSubject:
     folder: Path | None
     session: str
     run: str = ""
-    calls: Callable[[], Sequence[ToolCall]]
+    calls: Callable[[], Sequence[PlacedCall]]
     prompts: Callable[[], Sequence[str]]
 
 
@@ -121,8 +123,18 @@ def subject_of(session: Summary) -> ReviewSubject:
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
-        calls=lambda: [each.call for each in placed_calls(session)],
+        calls=lambda: placed_calls(session),
         prompts=lambda: [each.text for each in prompts_of(session)],
+    )
+
+
+def subject_of_run(
+    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
+) -> ReviewSubject:
+    """Return the subject of a review of one run; `calls`: as far as it has made some."""
+    placed = [PlacedCall(each, 1, each.id) for each in calls]
+    return ReviewSubject(
+        folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
     )
 
 
@@ -136,10 +148,10 @@ def review(subject: ReviewSubject) -> Review:
     if folder is None or not folder.is_dir():
         return Review(session=subject.session, files=(), complete=False, notes=(NO_FILES,))
     place, root, _ = project_of(folder)
-    late = PERSON if is_idle(folder) else NOBODY_KNOWS
+    late = PERSON if is_idle(folder) and not is_pending(root, hooked_dir()) else NOBODY_KNOWS
     with _stored(place) as store, ProjectFiles(root) as files:
         contents = PassingContents(store)
-        calls = subject.calls()
+        calls = _calls(subject, store)
         record = _record(calls, root, store)
         changes = _changes(subject, calls, record, store, contents)
 
@@ -166,7 +178,8 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
         require_idle(folder)
     place, root, own = project_of(folder)
     with open_project(place, root, own) as project:
-        calls = subject.calls()
+        take_hooked(project, hooked_dir())
+        calls = _calls(subject, project.store)
         record = _record(calls, root, project.store)
         also = {each.path: UNKNOWN for each in record.changes}
         files = list[ReviewedFile]()
@@ -211,29 +224,34 @@ def _stored(place: Path) -> Iterator[Store | None]:
         yield None
 
 
-def _record(calls: Sequence[ToolCall], root: Path, store: Store | None) -> RecordedCalls:
+def _calls(subject: ReviewSubject, store: Store | None) -> Sequence[PlacedCall]:
+    calls = subject.calls()
+    return calls if store is None else with_uses(calls, store)
+
+
+def _record(calls: Sequence[PlacedCall], root: Path, store: Store | None) -> RecordedCalls:
     """What the record tells of calls of which there are no checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
-    for call in calls:
-        if call.id not in covered:
-            record.add(call)
+    for each in calls:
+        if each.use not in covered:
+            record.add(each.call)
     return record
 
 
 def _changes(
     subject: ReviewSubject,
-    calls: Sequence[ToolCall],
+    calls: Sequence[PlacedCall],
     record: RecordedCalls,
     store: Store | None,
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    uses = {call.id for call in calls if call.id}
+    uses = {each.use for each in calls if each.use}
 
     def mine(call: Call) -> bool:
         if subject.run:
             return call.run == subject.run
-        return bool(call.run) and (call.session == subject.session or call.use in uses)
+        return not by_person(call) and (call.session == subject.session or call.use in uses)
 
     return owned_changes(store, mine, record.changes, contents)
 

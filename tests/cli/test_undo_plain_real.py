@@ -40,6 +40,11 @@ def test_a_session_of_the_plain_cli_is_undone(
         results = [each for each in running.finish() if each["type"] == "tool_result"]
     assert [each["status"] for each in results] == ["success"] * 3
     assert len(files(project)) == 3
+    reviewed = gemtui("review", "--json").json
+    owners = [(f["path"], h["owner"]) for f in reviewed["files"] for h in f["hunks"]]
+    assert owners == [
+        ("keep.txt", "shell"), ("made", "shell"), ("new.txt", "tool"), ("src/main.py", "shell"),
+    ]  # fmt: skip
     done = gemtui("undo", "--files", "--yes", "--json")
     assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.err
     assert files(project) == before

@@ -28,6 +28,7 @@ from gemtui.runs.review import (
     revert,
     review,
     subject_of,
+    subject_of_run,
 )
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted
@@ -70,9 +71,7 @@ def review_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewScreen:
     """Return the screen that reviews one run; `calls`: as far as it has made some."""
-    subject = ReviewSubject(
-        folder=folder, session=session, run=run, calls=lambda: calls, prompts=lambda: [prompt]
-    )
+    subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
 
 
