@@ -165,6 +165,10 @@ class ProjectFiles:
         with suppress(FileNotFoundError), self.folder(name) as (place, last):
             os.unlink(last, dir_fd=place)
             _sync(place)
+        self.remove_empty(name)
+
+    def remove_empty(self, name: bytes) -> None:
+        """Remove the folders above a file that are empty, as `remove` does."""
         parts = name.split(b"/")[:-1]
         while parts:
             try:
