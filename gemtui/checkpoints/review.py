@@ -160,7 +160,8 @@ def owned_changes(
     `recorded`: changes of which there are no checkpoints.
     """
     found: dict[bytes, list[OwnedChange]] = {}
-    known = [] if store is None else [*store.changes()]  # before their calls, which may be added
+    # changes before their calls, which may be added meanwhile
+    known = [] if store is None else [*store.changes(by_calls=True)]
     calls = {} if store is None else store.calls()
     times = {} if store is None else {each.id: each.time for each in store.checkpoints()}
     for id, change in known:

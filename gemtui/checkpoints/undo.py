@@ -81,7 +81,7 @@ class FilesUndone:
 def covered_calls(store: Store) -> frozenset[str]:
     """Return the ids, as Gemini CLI gives them, of the calls whose changes are all known."""
     calls = store.calls()
-    unknown = {each.call for _, each in store.changes() if each.before == UNKNOWN}
+    unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
 
@@ -136,7 +136,11 @@ class Project:
     def _planned(
         self, changes: Callable[[], Histories], paths: Sequence[bytes] | None
     ) -> Callable[[], list[Step]]:
-        return lambda: plan(self.store, self.store.tree(), _chosen(changes(), paths))
+        def planned() -> list[Step]:
+            chosen = _chosen(changes(), paths)
+            return plan(self.store, self.store.around(chosen), chosen)
+
+        return planned
 
     def change(
         self,

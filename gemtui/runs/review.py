@@ -186,7 +186,8 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
 
         def planned() -> list[Step]:
             changes = _changes(subject, calls, record, project.store, project.store)
-            steps, files[:] = revert_steps(changes, project.store.tree(), project.store, ids)
+            tree = project.store.around(changes)
+            steps, files[:] = revert_steps(changes, tree, project.store, ids)
             return steps
 
         change = partial(project.change, REVIEW, subject.session, planned, also=also)

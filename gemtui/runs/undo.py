@@ -7,7 +7,7 @@ tools; what shell commands did without checkpoints stays, and the answer says so
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -263,7 +263,7 @@ class Checkpointed(NamedTuple):
 def checkpointed(session: Summary) -> Checkpointed:
     """Return where the checkpoints of a session are. Raises OSError, CheckpointsUnreadable."""
     with _store_of(session) as store:
-        found = [] if store is None else _numbered_of(session, store)
+        found = [] if store is None else _numbered_of(session, store, by_calls=True)
     before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
     newest = max((each.checkpoint.time for each in found), default=None)
     return Checkpointed(
@@ -296,10 +296,12 @@ def _store_of(session: Summary) -> Iterator[Store | None]:
         yield store
 
 
-def _numbered_of(session: Summary, store: Store) -> list[_Numbered]:
+def _numbered_of(session: Summary, store: Store, *, by_calls: bool = False) -> list[_Numbered]:
+    """The checkpoints of a session; `by_calls`: without files that no call changed."""
     placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
-    return _numbered(store, store.lineage(session.id), numbers, len(prompts_of(session)))
+    prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
+    return _numbered(store, changes, store.lineage(session.id), numbers, prompts)
 
 
 # --- the texts of one file -----------------------------------------------------------------------
@@ -354,11 +356,15 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(
-    store: Store, sessions: frozenset[str], numbers: Mapping[str, int], prompts: int
+    store: Store,
+    changed: Iterable[tuple[int, FileChange]],
+    sessions: frozenset[str],
+    numbers: Mapping[str, int],
+    prompts: int,
 ) -> list[_Numbered]:
     """The checkpoints of sessions, the oldest first."""
     changes: dict[int, list[FileChange]] = {}
-    for id, change in store.changes():
+    for id, change in changed:
         changes.setdefault(id, []).append(change)
     calls = store.calls()
     mine = [each for each in store.checkpoints() if each.session in sessions]
