@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -90,6 +91,7 @@ class Project:
 
     def __init__(self, root: Path, store: Store, taker: Taker) -> None:
         self.root, self.store, self.taker = root, store, taker
+        self._settled: list[str] = []
 
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
@@ -165,7 +167,7 @@ class Project:
         with self.store.transaction():
             steps = planned()
             tasks = tasks_of(steps)
-            notes = taken.notes if taken is not None else ()
+            notes = (*self._settled, *(() if taken is None else taken.notes))
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
             if dry_run or taken is None:
                 return told
@@ -209,12 +211,10 @@ class Project:
             self.store.end_undo(undo)
         return done
 
-    def settle(self) -> list[Undo]:
-        """Finish undos that were interrupted, and return them. Raises OSError."""
-        left = [undo for undo in self.store.undos() if undo.plan is not None]
-        for undo in left:
-            self._finish(undo)
-        return left
+    def settle(self) -> None:
+        """Finish undos that were interrupted, for the notes of the next one. Raises OSError."""
+        for undo in [each for each in self.store.undos() if each.plan is not None]:
+            self._settled += _settled_words(undo, self._finish(undo))
 
 
 @contextmanager
@@ -255,6 +255,14 @@ def _with_records(
 def _state(store: Store, content: bytes | None) -> FileState:
     """A record does not tell the mode."""
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
+
+
+def _settled_words(undo: Undo, done: Done) -> Iterator[str]:
+    """What a person should know of an undo, redo or review that was interrupted."""
+    what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
+    yield f"An interrupted {what} of this folder was finished first."
+    for path, why in done.failed.items():
+        yield f"It left {os.fsdecode(path)} alone: {why}"
 
 
 def _after(step: Step, done: Done) -> Step:
