@@ -33,9 +33,9 @@ class CheckpointPhase(StrEnum):
 class CheckpointState:
     """How the checkpoints of a run go.
 
-    `done`, `files`: how many files were looked at, of how many that are known. `late`: Gemini CLI
-    was started before the first checkpoint was complete. `problem`: why one could not be taken, ""
-    = none failed.
+    `done`, `files`: how many files were looked at, of how many; 0 = not known yet. `late`: Gemini
+    CLI was started before the first checkpoint was complete. `problem`: why one could not be taken,
+    "" = none failed.
     """
 
     phase: CheckpointPhase
@@ -47,7 +47,8 @@ class CheckpointState:
     @property
     def progress(self) -> str:
         """Words about a first checkpoint that is being taken."""
-        return f"taking the first checkpoint: {self.done:,} of {self.files:,} files"
+        words = "taking the first checkpoint"
+        return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
 
     def notes(self) -> list[str]:
         """Return what a person should know of it."""

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
+from tests.terminal import Terminal
 
 
 def write_call(id: str, path: Path, before: str | None, after: str) -> dict[str, Any]:
@@ -133,6 +135,16 @@ def test_a_slow_first_checkpoint_is_said_and_waited_for(project: Path, fake_cli:
     assert process.returncode == 0, rest
     assert "taking the first checkpoint" in said
     assert "checkpoint" not in rest + out
+
+
+def test_an_undo_that_takes_long_says_so_on_a_terminal(project: Path) -> None:
+    words = [sys.executable, "-m", "gemtui", "undo", uuid(1), "--files"]
+    with ExitStack() as held:
+        held.enter_context(only_one(project_of(project)[0]))
+        with Terminal(words, environ=os.environ, folder=project, columns=80, rows=24) as terminal:
+            terminal.shows("comparing files")
+            held.close()
+            terminal.shows("Undo files to before prompt 2?")
 
 
 def test_where_checkpoints_are_off_none_is_taken(project: Path, fake_cli: FakeCli) -> None:
