@@ -432,6 +432,22 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
     )
 
 
+def built_on(
+    files: Iterable[ReviewedFile], ids: Collection[str]
+) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
+    """Yield the hunks that a revert of others leaves although they changed lines of these.
+
+    `ids`: of what is reverted. A hunk tells of the owners alone whose lines it changed, so all of
+    an owner's chosen hunks in the file count.
+    """
+    for file in files:
+        chosen = chosen_hunks([file], ids)
+        owners = {hunk.owner for hunk in file.hunks if hunk.id in chosen}
+        for hunk in file.hunks:
+            if hunk.id not in chosen and not owners.isdisjoint(hunk.changed):
+                yield file, hunk
+
+
 def revert_steps(
     changes: Mapping[bytes, Sequence[OwnedChange]], tree: Tree, store: Store, ids: Collection[str]
 ) -> tuple[list[Step], list[ReviewedFile]]:

@@ -12,7 +12,15 @@ import click
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.jsonout import encode
-from gemtui.runs.review import Reverted, Review, hunk_text, owner_words, revert, subject_of
+from gemtui.runs.review import (
+    Reverted,
+    Review,
+    changed_words,
+    hunk_text,
+    owner_words,
+    revert,
+    subject_of,
+)
 from gemtui.runs.review import review as review_of
 from gemtui.text import Clean, clean_line, counted, visible
 
@@ -61,7 +69,8 @@ def _lines(found: Review) -> Iterator[Clean]:
         yield clean_line(f"{file.id}  {file.change}  {os.fsdecode(file.path)}")
         for hunk in file.hunks:
             why = f"  (can't be reverted: {hunk.fixed})" if hunk.fixed else ""
-            yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{why}")
+            over = f", {words}" if (words := changed_words(hunk)) else ""
+            yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{over}{why}")
             text = hunk_text(hunk).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
             yield from map(visible, text.removesuffix("\n").split("\n"))
         yield Clean("")
@@ -72,5 +81,7 @@ def _words(done: Reverted, would: str) -> Iterator[Clean]:
         yield clean_line(f"{would}changed: {path}")
     for what, why in done.left:
         yield clean_line(f"left alone: {what}: {why}")
+    for id, words in done.built_on:
+        yield clean_line(f"{words} ({id})")
     if not done.paths:
         yield Clean("No file has to change.")

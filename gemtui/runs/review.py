@@ -22,6 +22,7 @@ from gemtui.checkpoints.review import (
     PassingContents,
     ReviewedFile,
     ReviewHunk,
+    built_on,
     chosen_hunks,
     file_reviews,
     missing,
@@ -95,13 +96,15 @@ class Reverted:
     """What became of hunks that were to be reverted.
 
     `hunks`: the ids of those that are reverted. `steps`: what was done to each file. `left`: what
-    was left alone, by id or path, and why. `checkpoint`: the one taken before, None = nothing was
-    done.
+    was left alone, by id or path, and why. `built_on`: the hunks of others that changed lines of
+    these and stay, by id, and whose they are. `checkpoint`: the one taken before, None = nothing
+    was done.
     """
 
     hunks: tuple[str, ...]
     steps: tuple[Step, ...]
     left: tuple[tuple[str, str], ...]
+    built_on: tuple[tuple[str, str], ...] = ()
     checkpoint: int | None = None
 
     @property
@@ -114,6 +117,7 @@ class Reverted:
         return {
             "reverted": list(self.hunks),
             "left": [{"what": what, "why": why} for what, why in self.left],
+            "built_on": [id for id, _ in self.built_on],
             "checkpoint": self.checkpoint,
         }
 
@@ -195,13 +199,16 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
         if not dry_run and any(step.action is not Action.KEEP for step in done.steps):
             done = change()
     kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
-    hunks = chosen_hunks((each for each in files if each.path not in kept), ids)
+    done_files = [each for each in files if each.path not in kept]
+    hunks = chosen_hunks(done_files, ids)
+    stay = tuple((hunk.id, stay_words(file, hunk)) for file, hunk in built_on(done_files, ids))
     left = [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
     return Reverted(
         hunks=tuple(sorted(hunks)),
         steps=done.steps,
         left=tuple(left),
+        built_on=stay,
         checkpoint=done.checkpoint,
     )
 
@@ -286,6 +293,7 @@ def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
         "call": owner.id or None,
         "session": owner.session or None,
         "text": hunk_text(hunk),
+        "changed": [each.id for each in hunk.changed if each.id],
         "fixed": hunk.fixed or None,
     }
 
@@ -297,6 +305,17 @@ def owner_words(owner: HunkOwner) -> str:
     if owner.kind is OwnerKind.UNKNOWN:
         return "unknown"
     return f"{owner.tool}: {excerpt(owner.command)}" if owner.command else owner.tool or "a tool"
+
+
+def changed_words(hunk: ReviewHunk) -> str:
+    """Return whose lines a hunk changed, "" = nobody's."""
+    return f"changed what {', '.join(map(owner_words, hunk.changed))} wrote" if hunk.changed else ""
+
+
+def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
+    """Return that a hunk stays which changed lines of others that are reverted."""
+    place = f"{os.fsdecode(file.path)}:{hunk.now}"
+    return f"stays: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 
 
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
-from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
+from gemtui.checkpoints.review import ReviewedFile, ReviewHunk, built_on
 from gemtui.errors import GemtuiError
 from gemtui.runs.review import (
     Comment,
@@ -27,6 +27,7 @@ from gemtui.runs.review import (
     owner_words,
     revert,
     review,
+    stay_words,
     subject_of,
     subject_of_run,
 )
@@ -304,6 +305,7 @@ class ReviewScreen(DialogGuardScreen[str]):
                 path = clean_line(os.fsdecode(file.path))
                 line = f":{hunk.now}" if hunk.now else ""
                 words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
+            words += [clean_line(stay_words(*each)) for each in built_on([file], self._marked)]
         rest = len(words) - _MOST_LISTED
         return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
 
