@@ -347,16 +347,17 @@ def test_a_kill_at_any_step_leaves_each_file_old_or_new_and_the_next_start_ends_
     assert begun > 3
 
 
+@pytest.mark.parametrize(("number", "left"), [(1, "f/in"), (2, "f")])
 def test_a_kill_before_a_folder_is_removed_leaves_it_in_no_files_way(
-    session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch, number: int, left: str
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     put(session.root, b"f", b"one")
     session.prompt()
     session.call(lambda root: put(root, b"f/in/it", b"two"))
     session.call(lambda root: put(root, b"g", b"two"))
-    assert dies_at(1, session, {"rmdir"})
-    assert (session.root / "f/in").is_dir()
+    assert dies_at(number, session, {"rmdir"})
+    assert [str(each.relative_to(session.root)) for each in session.root.glob("f/**")][-1] == left
     (session.root / "g").write_bytes(b"mine")
     with session.opened() as project:
         done = project.redo(dry_run=True)
