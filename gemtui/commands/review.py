@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, slow_note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.commands.undo import COMPARING
 from gemtui.jsonout import encode
 from gemtui.runs.review import (
     Reverted,
@@ -40,11 +41,13 @@ def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) ->
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
             raise click.UsageError("no terminal to ask in: --yes does it without a question")
-        planned = revert(subject, ids, dry_run=True)
+        with slow_note(COMPARING):
+            planned = revert(subject, ids, dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
         click.confirm(f"Revert {counted(len(planned.hunks), 'hunk')}?", abort=True, err=True)
-    done = revert(subject, ids)
+    with slow_note(COMPARING):
+        done = revert(subject, ids)
     if as_json:
         _print(review_of(subject), done, as_json=True)
     else:

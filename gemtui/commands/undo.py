@@ -21,7 +21,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 
 _COMMAND = 60
-_SLOW = "comparing files; the first time, this takes some seconds in a large folder"
+COMPARING = "comparing files; the first time, this takes some seconds in a large folder"
 
 
 def undo(
@@ -94,13 +94,13 @@ def _act(
     if not dry_run and not yes:
         if sys.stdin is None or not sys.stdin.isatty():
             raise click.UsageError("no terminal to ask in: --yes does it without a question")
-        with slow_note(_SLOW):
+        with slow_note(COMPARING):
             planned = act(dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
         where = f" to before prompt {planned.to}" if planned.to else " of a review"
         click.confirm(clean_line(f"{question}{where}?"), abort=True, err=True)
-    with slow_note(_SLOW):
+    with slow_note(COMPARING):
         done = act(dry_run=dry_run)
     if as_json:
         _answer(done.to_dict())

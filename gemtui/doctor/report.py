@@ -179,7 +179,10 @@ class DoctorReport:
 
 
 def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
-    """Examine this machine. Runs the CLI for its version and, inside tmux, tmux for an option."""
+    """Examine this machine.
+
+    Runs the CLI for its version, inside tmux tmux for an option, and the Python of the hooks.
+    """
     home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
         found = index.load(publish=lambda _: None, cancelled=lambda: False)

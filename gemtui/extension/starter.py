@@ -55,7 +55,7 @@ def starter_problem(folder: Path) -> str | None:
         return f"its hooks read the settings in {config}, not in {config_file()}"
     if data == starter():
         return None
-    if not (Path(program).is_absolute() and os.access(program, os.X_OK)):
+    if "\0" in program or not (Path(program).is_absolute() and os.access(program, os.X_OK)):
         return f"{program}, the Python that its hooks start, is gone"
     if not _has_gemtui(program):
         return f"{program}, the Python that its hooks start, can't load gemtui"
