@@ -214,7 +214,7 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
 
 
 def is_idle(folder: Path) -> bool:
-    """Return whether no run works in a folder."""
+    """Return whether no agent works in a folder."""
     try:
         require_idle(folder)
     except UndoError:

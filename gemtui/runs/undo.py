@@ -33,11 +33,13 @@ from gemtui.runs.fork import Fork, fork_session
 from gemtui.runs.hooked_checkpoints import take_hooked
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
+from gemtui.sessions.live import LiveFolder, LiveState
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
 
+_AT_WORK = (LiveState.WORKING, LiveState.WAITING)
 NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
 
 
@@ -203,11 +205,19 @@ def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
 
 
 def require_idle(folder: Path) -> None:
-    """Raise UndoError while a run works in a folder: it would build on what vanishes."""
+    """Raise UndoError while an agent works in a folder: it would build on what vanishes.
+
+    That is a run, or a session of Gemini CLI itself as far as hooks of the extension tell.
+    """
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
             raise UndoError(f"a run works in {folder}: wait, or gemtui runs stop {run.id[:8]}")
+    for live in LiveFolder().look():
+        if live.state in _AT_WORK and live.project and resolved(Path(live.project)) == place:
+            raise UndoError(
+                f"Gemini CLI works in {folder}, as process {live.pid}: wait until it is idle"
+            )
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:

@@ -17,7 +17,7 @@ from gemtui.checkpoints.prune import prune, usage
 from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.errors import UndoError
-from gemtui.paths import checkpoints_dir, config_file, gemini_home
+from gemtui.paths import checkpoints_dir, config_file, gemini_home, live_dir
 from gemtui.runs.checkpointing import project_of
 from gemtui.runs.undo import Undone, checkpoint_list, undo_session
 from gemtui.sessions.index import Index
@@ -26,6 +26,7 @@ from tests.cli.conftest import start
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.patience import PATIENCE
 from tests.sessions import logs
+from tests.sessions.live_files import hook_input, process, write_live
 from tests.sessions.stores import marker, session, uuid
 from tests.terminal import Terminal
 
@@ -97,6 +98,17 @@ def test_what_was_edited_since_stays_without_checkpoints_too(project: Path) -> N
 def test_a_prompt_that_is_not_there_is_said(project: Path, number: int, what: str) -> None:
     with pytest.raises(UndoError, match=what):
         undo(number)
+
+
+def test_while_gemini_cli_itself_works_in_the_folder_nothing_is_undone(project: Path) -> None:
+    with process() as cli:
+        for event, works in (("BeforeTool", True), ("Notification", True), ("AfterAgent", False)):
+            write_live(live_dir(), cli.pid, hook_input(event, cwd=str(project)))
+            if works:
+                with pytest.raises(UndoError, match=f"as process {cli.pid}: wait until"):
+                    undo(2)
+                assert undo(2, dry_run=True).paths(Action.REMOVE) == ["new.txt"]
+        assert undo(2).paths(Action.REMOVE) == ["new.txt"]
 
 
 def run(project: Path, fake_cli: FakeCli, *steps: str) -> None:

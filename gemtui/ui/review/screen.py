@@ -298,7 +298,7 @@ class ReviewScreen(DialogGuardScreen[str]):
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
         """What is marked, file by file; and when it is reverted."""
         words = (
-            [] if idle else [Clean("A run works here: this waits until it has ended."), Clean("")]
+            [] if idle else [Clean("An agent works here: this waits until it is done."), Clean("")]
         )
         for file in () if self._review is None else self._review.files:
             for hunk in (each for each in file.hunks if each.id in self._marked):
@@ -311,7 +311,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
-        """Revert once no run works in the folder."""
+        """Revert once no agent works in the folder."""
         assert self._subject.folder is not None
         self._waiting = True
         self._say_state()
