@@ -186,7 +186,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             return
         words = [counted(len(self._review.files), "file")]
         if self._marked:
-            waits = " once the run has ended" if self._waiting else ""
+            waits = " once the agent is done" if self._waiting else ""
             words.append(f"{counted(len(self._marked), 'hunk')} to revert{waits}")
         if self._comments:
             words.append(counted(len(self._comments), "comment"))

@@ -85,9 +85,9 @@ async def test_while_its_run_works_reverts_wait_for_the_end(
             if "write_file" not in me.text:
                 await me.press("f5")
         await me.press("space", "r")
-        await me.sees("waits until it has ended")
+        await me.sees("waits until it is done")
         await me.press("y")
-        await me.sees("once the run has ended")
+        await me.sees("once the agent is done")
         assert (project / "a.txt").exists()
         last.touch()
         await me.until(lambda: not (project / "a.txt").exists())
