@@ -89,6 +89,8 @@ class _ChangedMeanwhile(Exception):
 def _do(store: Store, files: ProjectFiles, task: Task, spare: bytes) -> None:
     state, _ = files.state(task.path)
     if state == task.result:
+        if state.kind == ABSENT:  # an interrupted undo may have left the folder in another's way
+            files.remove_empty(task.path)
         return
     if state != task.now:
         raise _ChangedMeanwhile

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gemtui.checkpoints.merge import merge
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, UNKEPT, FileState
-from gemtui.checkpoints.store import Call, Store, Tree, digest_of
+from gemtui.checkpoints.store import Call, Store, Tree, digest_of, folders_of
 
 _EDITED = "edited since, in the same lines"
 _DELETED = "deleted since"
@@ -74,7 +74,7 @@ def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[
     chosen = {id for id, call in calls.items() if wanted(call)}
     times = {each.id: each.time for each in store.checkpoints()}
     found: dict[bytes, list[Delta]] = {}
-    for id, change in store.changes():
+    for id, change in store.changes(by_calls=True):
         undo = change.call in chosen
         if undo or change.path in found:
             delta = Delta(times.get(id, 0.0), change.before, change.after, undo)
@@ -187,11 +187,11 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
     there = {path for path in tree if path not in removed}
-    folders = {folder for path in there for folder in _folders(path)}
+    folders = {folder for path in there for folder in folders_of(path)}
     for at, step in enumerate(done):
         if step.action not in (Action.RESTORE, Action.MERGE):
             continue
-        above = next((each for each in _folders(step.path) if each in there), None)
+        above = next((each for each in folders_of(step.path) if each in there), None)
         why = ""
         if step.path in folders:
             why = "a folder that holds other files is in its place"
@@ -232,8 +232,3 @@ def _unless_needed(
         return step
     why = f"it may hold what was in {os.fsdecode(source)}, which is left alone"
     return replace(step, action=Action.KEEP, why=why, result=step.now)
-
-
-def _folders(path: bytes) -> list[bytes]:
-    parts = path.split(b"/")
-    return [b"/".join(parts[:end]) for end in range(1, len(parts))]

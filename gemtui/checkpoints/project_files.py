@@ -168,10 +168,14 @@ class ProjectFiles:
         with suppress(FileNotFoundError), self.folder(name) as (place, last):
             os.unlink(last, dir_fd=place)
             _sync(place)
+        self.remove_empty(name)
+
+    def remove_empty(self, name: bytes) -> None:
+        """Remove the folders above a file that are empty, as `remove` does; some may be gone."""
         parts = name.split(b"/")[:-1]
         while parts:
             try:
-                with self.folder(b"/".join(parts)) as (place, last):
+                with suppress(FileNotFoundError), self.folder(b"/".join(parts)) as (place, last):
                     os.rmdir(last, dir_fd=place)
             except OSError:
                 return

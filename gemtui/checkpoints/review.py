@@ -19,7 +19,7 @@ from gemtui.checkpoints.merge import MOST_LINES
 from gemtui.checkpoints.plan import Action, Step, same, with_mode, without_collisions
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, LINK, UNKNOWN, FileState
 from gemtui.checkpoints.store import Call, Keeper, Store, Tree, digest_of
-from gemtui.checkpoints.undo import REDO, REVIEW, UNDO, RecordedChange
+from gemtui.checkpoints.undo import RecordedChange, by_person
 from gemtui.checkpoints.weave import Piece, Weave
 from gemtui.transcript.tools import ToolKind, kind_of
 
@@ -166,7 +166,8 @@ def owned_changes(
     `recorded`: changes without checkpoints.
     """
     found: dict[bytes, list[OwnedChange]] = {}
-    known = [] if store is None else [*store.changes()]  # before their calls, which may be added
+    # changes before their calls, which may be added meanwhile
+    known = [] if store is None else [*store.changes(by_calls=True)]
     calls = {} if store is None else store.calls()
     times = {} if store is None else {each.id: each.time for each in store.checkpoints()}
     for id, change in known:
@@ -193,7 +194,7 @@ def _recorded(contents: Contents, content: bytes | None) -> FileState:
 
 
 def _owner(call: Call) -> HunkOwner:
-    if call.tool in (UNDO, REDO, REVIEW) and not call.run:
+    if by_person(call):
         return HunkOwner(OwnerKind.PERSON, tool=call.tool)
     return HunkOwner(
         _kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use
@@ -436,6 +437,22 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
         for hunk in file.hunks
         if not {hunk.id, file.id, hunk.owner.id}.isdisjoint(ids)
     )
+
+
+def built_on(
+    files: Iterable[ReviewedFile], ids: Collection[str]
+) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
+    """Yield the hunks that a revert of others leaves although they changed lines of these.
+
+    `ids`: of what is reverted. A hunk tells of the owners alone whose lines it changed, so all of
+    an owner's chosen hunks in the file count.
+    """
+    for file in files:
+        chosen = chosen_hunks([file], ids)
+        owners = {hunk.owner for hunk in file.hunks if hunk.id in chosen}
+        for hunk in file.hunks:
+            if hunk.id not in chosen and not owners.isdisjoint(hunk.changed):
+                yield file, hunk
 
 
 def revert_steps(

@@ -272,6 +272,19 @@ class Store:
             "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
         )
 
+    def around(self, names: Iterable[bytes]) -> Tree:
+        """Return the states of files, of what has the name of a folder of theirs, and of all below.
+
+        So for each of `names` one sees whether its place is free.
+        """
+        wanted = set(names)
+        if len(wanted) > _MANY:
+            return self.tree()
+        found = self.states(wanted | {above for name in wanted for above in folders_of(name)})
+        for name in wanted:
+            found |= self.below(name)
+        return found
+
     def _rows(self, condition: str, values: tuple[object, ...]) -> Tree:
         rows = self._database.execute(
             f"select path, state, size, mtime, ctime, inode, user, gid from tree where {condition}",
@@ -391,11 +404,18 @@ class Store:
             for row in rows
         ]  # fmt: skip
 
-    def changes(self, *, after: int = 0) -> Iterator[tuple[int, FileChange]]:
-        """Yield the changes after the checkpoint `after`, in order, with checkpoint ids."""
+    def changes(
+        self, *, after: int = 0, by_calls: bool = False
+    ) -> Iterator[tuple[int, FileChange]]:
+        """Yield the changes of checkpoints with greater ids, in order, each with that id.
+
+        `by_calls`: only those of files that some call changed, which spares the first checkpoint
+        of a large project.
+        """
+        only = "and path in (select path from change where call is not null)" if by_calls else ""
         rows = self._database.execute(
             "select checkpoint, path, before, after, call, sure from change where checkpoint > ?"
-            " order by checkpoint, path",
+            f" {only} order by checkpoint, path",
             (after,),
         )
         for id, path, before, state, call, sure in rows:
@@ -535,6 +555,12 @@ class Store:
 def digest_of(data: bytes) -> str:
     """Return the digest that identifies a content."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
+def folders_of(path: bytes) -> list[bytes]:
+    """Return the folders above a file of a project, the topmost first."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def folder_of(place: Path, root: Path) -> Path:

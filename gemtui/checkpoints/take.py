@@ -254,7 +254,7 @@ def _owner(
     if not able:
         return None, True
     named = [each for each in able if each.path is not None]
-    owner = (named or able)[-1]
+    owner = sorted(named or able, key=lambda call: call.began)[-1]  # a subagent's, not its caller
     sure = owner.sure and len(able) == 1 and not (vague and len(calls) > 1)
     return owner.id, sure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,11 @@ from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW = "undo", "redo", "review"
 """The tools that undos, redos and reviews are recorded as, to be undone, too."""
+
+
+def by_person(call: Call) -> bool:
+    """Return whether a call is an undo, redo or review of a person, not one of Gemini CLI."""
+    return call.tool in (UNDO, REDO, REVIEW) and not call.run
 
 
 class RecordedChange(NamedTuple):
@@ -76,7 +82,7 @@ class FilesUndone:
 def covered_calls(store: Store) -> frozenset[str]:
     """Return Gemini CLI's ids of the calls whose changes are all known."""
     calls = store.calls()
-    unknown = {each.call for _, each in store.changes() if each.before == UNKNOWN}
+    unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
 
 
@@ -88,6 +94,7 @@ class Project:
 
     def __init__(self, root: Path, store: Store, taker: Taker) -> None:
         self.root, self.store, self.taker = root, store, taker
+        self._settled: list[str] = []
 
     def undo(
         self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
@@ -138,7 +145,11 @@ class Project:
     def _planned(
         self, changes: Callable[[], Histories], paths: Sequence[bytes] | None
     ) -> Callable[[], list[Step]]:
-        return lambda: plan(self.store, self.store.tree(), _chosen(changes(), paths))
+        def planned() -> list[Step]:
+            chosen = _chosen(changes(), paths)
+            return plan(self.store, self.store.around(chosen), chosen)
+
+        return planned
 
     def change(
         self,
@@ -167,7 +178,7 @@ class Project:
         with self.store.transaction():
             steps = planned()
             tasks = tasks_of(steps)
-            notes = taken.notes if taken is not None else ()
+            notes = (*self._settled, *(() if taken is None else taken.notes))
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
             if dry_run or taken is None:
                 return told
@@ -211,12 +222,10 @@ class Project:
             self.store.end_undo(undo)
         return done
 
-    def settle(self) -> list[Undo]:
-        """Finish interrupted undos, and return them. Raises OSError."""
-        left = [undo for undo in self.store.undos() if undo.plan is not None]
-        for undo in left:
-            self._finish(undo)
-        return left
+    def settle(self) -> None:
+        """Finish undos that were interrupted, for the notes of the next one. Raises OSError."""
+        for undo in [each for each in self.store.undos() if each.plan is not None]:
+            self._settled += _settled_words(undo, self._finish(undo))
 
 
 @contextmanager
@@ -257,6 +266,14 @@ def _with_records(
 def _state(store: Store, content: bytes | None) -> FileState:
     """Return the state of a recorded content; records don't contain the mode."""
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
+
+
+def _settled_words(undo: Undo, done: Done) -> Iterator[str]:
+    """What a person should know of an undo, redo or review that was interrupted."""
+    what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
+    yield f"An interrupted {what} of this folder was finished first."
+    for path, why in done.failed.items():
+        yield f"It left {os.fsdecode(path)} alone: {why}"
 
 
 def _after(step: Step, done: Done) -> Step:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 
 import click
 
 from gemtui.files import is_file, is_folder, is_there, resolved, write_whole
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
+
+_SLOW = 1.0
+"""Seconds after which a person is told why nothing happens."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
@@ -41,6 +46,21 @@ def let_stdout_go() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, handle)
     os.close(nowhere)
+
+
+@contextmanager
+def slow_note(words: str) -> Iterator[None]:
+    """Print a note on a terminal if what is done inside takes longer than a second."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    timer = Timer(_SLOW, note, (words,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def lines_to_stdout(lines: Iterable[Clean]) -> None:

@@ -9,10 +9,19 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, slow_note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.commands.undo import COMPARING
 from gemtui.jsonout import encode
-from gemtui.runs.review import Reverted, Review, hunk_text, owner_words, revert, subject_of
+from gemtui.runs.review import (
+    Reverted,
+    Review,
+    changed_words,
+    hunk_text,
+    owner_words,
+    revert,
+    subject_of,
+)
 from gemtui.runs.review import review as review_of
 from gemtui.text import Clean, clean_line, counted, visible
 
@@ -32,11 +41,13 @@ def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) ->
     if not yes:
         if sys.stdin is None or not sys.stdin.isatty():
             raise click.UsageError("no terminal to ask in: --yes does it without a question")
-        planned = revert(subject, ids, dry_run=True)
+        with slow_note(COMPARING):
+            planned = revert(subject, ids, dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
         click.confirm(f"Revert {counted(len(planned.hunks), 'hunk')}?", abort=True, err=True)
-    done = revert(subject, ids)
+    with slow_note(COMPARING):
+        done = revert(subject, ids)
     if as_json:
         _print(review_of(subject), done, as_json=True)
     else:
@@ -61,7 +72,8 @@ def _lines(found: Review) -> Iterator[Clean]:
         yield clean_line(f"{file.id}  {file.change}  {os.fsdecode(file.path)}")
         for hunk in file.hunks:
             why = f"  (can't be reverted: {hunk.fixed})" if hunk.fixed else ""
-            yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{why}")
+            over = f", {words}" if (words := changed_words(hunk)) else ""
+            yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{over}{why}")
             text = hunk_text(hunk).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
             yield from map(visible, text.removesuffix("\n").split("\n"))
         yield Clean("")
@@ -72,5 +84,7 @@ def _words(done: Reverted, would: str) -> Iterator[Clean]:
         yield clean_line(f"{would}changed: {path}")
     for what, why in done.left:
         yield clean_line(f"left alone: {what}: {why}")
+    for id, words in done.built_on:
+        yield clean_line(f"{words} ({id})")
     if not done.paths:
         yield Clean("No file has to change.")

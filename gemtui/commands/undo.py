@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import lines_to_stdout, note, slow_note, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.jsonout import encode
 from gemtui.paths import checkpoints_dir, current_folder
@@ -21,6 +21,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 
 _COMMAND = 60
+COMPARING = "comparing files; the first time, this takes some seconds in a large folder"
 
 
 def undo(
@@ -93,12 +94,14 @@ def _act(
     if not dry_run and not yes:
         if sys.stdin is None or not sys.stdin.isatty():
             raise click.UsageError("no terminal to ask in: --yes does it without a question")
-        planned = act(dry_run=True)
+        with slow_note(COMPARING):
+            planned = act(dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
         where = f" to before prompt {planned.to}" if planned.to else " of a review"
         click.confirm(clean_line(f"{question}{where}?"), abort=True, err=True)
-    done = act(dry_run=dry_run)
+    with slow_note(COMPARING):
+        done = act(dry_run=dry_run)
     if as_json:
         _answer(done.to_dict())
     else:

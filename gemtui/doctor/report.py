@@ -24,11 +24,12 @@ from gemtui.api import problem_dict
 from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS
 from gemtui.checkpoints.prune import CheckpointsUsage
 from gemtui.checkpoints.prune import usage as usage_of_checkpoints
-from gemtui.config import Config, load_config
+from gemtui.config import Checkpoints, Config, load_config
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.search import SearchReport, look_at_search, search_rows
 from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
+from gemtui.extension.starter import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, is_there
 from gemtui.kept.contents import PRUNE, VaultUsage, contents
@@ -125,7 +126,7 @@ class DoctorReport:
     """All that was found.
 
     `settings`: what is wrong with settings files of the CLI; `registry`: what is wrong with its
-    list of projects, None = nothing.
+    list of projects, None = nothing; `unhooked`: see `checkpoints_problem`.
     """
 
     gemtui: str
@@ -134,6 +135,7 @@ class DoctorReport:
     store: StoreReport
     cli: Detected
     extension: ExtensionState
+    unhooked: str | None
     policies: PolicyReport
     terminal: Terminal
     files: GemtuiFiles
@@ -177,17 +179,22 @@ class DoctorReport:
 
 
 def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
-    """Examine this machine. Runs the CLI for its version and, inside tmux, tmux for an option."""
+    """Examine this machine.
+
+    Runs the CLI for its version, inside tmux tmux for an option, and the Python of the hooks.
+    """
     home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
         found = index.load(publish=lambda _: None, cancelled=lambda: False)
+    extension = extension_state(environ)
     return DoctorReport(
         gemtui=version_of_package("gemtui"),
         python=platform.python_version(),
         platform=_system(),
         store=_store(environ, home, found),
         cli=detect_cli(environ),
-        extension=extension_state(environ),
+        extension=extension,
+        unhooked=checkpoints_problem(extension, environ),
         policies=look_at_policies(environ),
         terminal=look_at_terminal(environ),
         files=_own_files(environ, cache, found),
@@ -295,7 +302,7 @@ def _problems(report: DoctorReport) -> Iterator[str]:
     if report.registry is not None:
         yield report.registry
     yield from report.settings
-    yield from extension_problems(report.extension)
+    yield from extension_problems(report.extension, report.unhooked)
     yield from policy_problems(report.policies)
     yield from (f"{folder} {BROKEN}" for folder in report.runs.broken)
     if files.config_problem is not None:
@@ -461,12 +468,33 @@ def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
 
 _BROKEN = (HookState.GONE, HookState.OLDER)
 """What is not by choice."""
+_ALWAYS = f'checkpoints = "{Checkpoints.ALWAYS}" has no effect'
 
 
-def extension_problems(extension: ExtensionState) -> Iterator[str]:
+def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -> str | None:
+    """Return why sessions of Gemini CLI itself get no checkpoints although the settings want some.
+
+    None = they get some, are not wanted, or the folder has the extension disabled. May start the
+    Python that the hooks name.
+    """
+    try:
+        wanted = load_config(config_file(environ)).checkpoints is Checkpoints.ALWAYS
+    except ConfigError:
+        return None
+    if not wanted or extension.state in (*_BROKEN, HookState.DISABLED):
+        return None
+    if extension.problem is not None:
+        return f"{_ALWAYS}: {extension.problem}"
+    problem = None if extension.source is None else starter_problem(extension.source)
+    return None if problem is None else f"{_ALWAYS}: {problem}: {INSTALL}"
+
+
+def extension_problems(extension: ExtensionState, unhooked: str | None) -> Iterator[str]:
     """Yield what is broken, with what to do about it."""
     if extension.problem is not None and extension.state in _BROKEN:
         yield extension.problem
+    if unhooked is not None:
+        yield unhooked
 
 
 def extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:

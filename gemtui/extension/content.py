@@ -9,13 +9,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from gemtui.extension.starter import STARTER, starter
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.own_folders import make_own_folder
-from gemtui.paths import config_file, extension_dir, live_dir
-from gemtui.processes import FOLDER, python
-from gemtui.transcript.tools import tools_that_read
+from gemtui.paths import extension_dir, live_dir
+from gemtui.processes import python
 
 NAME = "gemtui"
 """Of the extension, and of its hooks: what settings would name to disable them."""
@@ -30,7 +30,6 @@ EVENTS = (
 )
 MARK = "gemtui: which Gemini sessions work or wait, kept sessions, runs that ask you"
 """Its description, by which an extension is known as ours."""
-_STARTER = "checkpoint.sh"
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
 """Milliseconds that a hook may take, 24 days: a person may answer tomorrow. More would be none."""
@@ -85,23 +84,6 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path)).replace("$", "$''")
 
 
-def starter() -> bytes:
-    """Return what lets hooks take checkpoints: gemtui's settings file, and how it is started.
-
-    It is no part of the extension by which its version is known: another gemtui of this user may
-    have another one.
-    """
-    command = shlex.join(python("-m", "gemtui.runs.hooked_checkpoints"))
-    return "\n".join(
-        (
-            f"config={shlex.quote(str(config_file()))}",
-            f"reads={shlex.quote(' '.join(['', *tools_that_read(), '']))}",
-            f'take() {{ cd {shlex.quote(FOLDER)} && {command} "$1" "$config" "$2"; }}',
-            "",
-        )
-    ).encode()
-
-
 def offers_mcp(folder: Path) -> bool:
     """Return whether the extension in `folder` offers the server that reads sessions."""
     with suppress(OSError):
@@ -124,7 +106,7 @@ def write_to(folder: Path, *, mcp: bool = False) -> None:
         path = folder / name
         make_own_folder(path.parent)
         write_whole(path, [data])
-    write_whole(folder / _STARTER, [starter()])
+    write_whole(folder / STARTER, [starter()])
 
 
 def is_current(folder: Path) -> bool:

@@ -33,9 +33,9 @@ class CheckpointPhase(StrEnum):
 class CheckpointState:
     """The state of a run's checkpoints.
 
-    `done`, `files`: the number of files checked, and of all known ones. `late`: Gemini CLI was
-    started before the first checkpoint was complete. `problem`: why one could not be taken; "" =
-    none failed.
+    `done`, `files`: how many files were looked at, of how many; 0 = not known yet. `late`: Gemini
+    CLI was started before the first checkpoint was complete. `problem`: why one could not be taken,
+    "" = none failed.
     """
 
     phase: CheckpointPhase
@@ -46,8 +46,9 @@ class CheckpointState:
 
     @property
     def progress(self) -> str:
-        """A description of the first checkpoint's progress."""
-        return f"taking the first checkpoint: {self.done:,} of {self.files:,} files"
+        """Words about a first checkpoint that is being taken."""
+        words = "taking the first checkpoint"
+        return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
 
     def notes(self) -> list[str]:
         """Return what a person should know about the checkpoints."""

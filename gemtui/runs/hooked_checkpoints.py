@@ -74,11 +74,23 @@ def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = No
     Only events of the project count. `files`: only these; None = all. Raises OSError,
     CheckpointsUnreadable.
     """
-    found = sorted(spool.glob("*.*.*") if files is None else files)
-    events = [each for each in map(_read, found) if each is not None]
-    mine = [each for each in events if project_of(Path(each.cwd))[1] == project.root]
+    mine = _events(project.root, _files(spool) if files is None else files)
     for session in dict.fromkeys(each.session for each in mine):
         _take(project, session, [each for each in mine if each.session == session])
+
+
+def is_pending(root: Path, spool: Path) -> bool:
+    """Return whether events of the project `root` wait for their checkpoint."""
+    return bool(_events(root, _files(spool)))
+
+
+def _files(spool: Path) -> Iterable[Path]:
+    return spool.glob("*.*.*")
+
+
+def _events(root: Path, files: Iterable[Path]) -> list[_Event]:
+    events = (each for each in map(_read, sorted(files)) if each is not None)
+    return [each for each in events if project_of(Path(each.cwd))[1] == root]
 
 
 def _take(project: Project, session: str, events: Sequence[_Event]) -> None:

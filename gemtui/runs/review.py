@@ -22,6 +22,7 @@ from gemtui.checkpoints.review import (
     PassingContents,
     ReviewedFile,
     ReviewHunk,
+    built_on,
     chosen_hunks,
     file_reviews,
     missing,
@@ -30,10 +31,12 @@ from gemtui.checkpoints.review import (
 )
 from gemtui.checkpoints.states import UNKNOWN, FileState
 from gemtui.checkpoints.store import Call, Store, open_store
-from gemtui.checkpoints.undo import REVIEW, covered_calls, open_project
+from gemtui.checkpoints.undo import REVIEW, by_person, covered_calls, open_project
 from gemtui.errors import UndoError
+from gemtui.paths import hooked_dir
 from gemtui.runs.checkpointing import project_of
-from gemtui.runs.session_record import RecordedCalls, placed_calls
+from gemtui.runs.hooked_checkpoints import is_pending, take_hooked
+from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.runs.undo import NO_FILES, prompts_of, require_idle
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
@@ -57,7 +60,7 @@ class ReviewSubject:
     folder: Path | None
     session: str
     run: str = ""
-    calls: Callable[[], Sequence[ToolCall]]
+    calls: Callable[[], Sequence[PlacedCall]]
     prompts: Callable[[], Sequence[str]]
 
 
@@ -95,14 +98,16 @@ class Review:
 class Reverted:
     """The result of reverting hunks.
 
-    `hunks`: the ids of the reverted ones. `steps`: the change of each file. `left`: ids or paths
-    that were left alone, each with the reason. `checkpoint`: the one taken before; None = nothing
+    `hunks`: the ids of those that are reverted. `steps`: what was done to each file. `left`: what
+    was left alone, by id or path, and why. `built_on`: the hunks of others that changed lines of
+    these and stay, by id, and whose they are. `checkpoint`: the one taken before, None = nothing
     was done.
     """
 
     hunks: tuple[str, ...]
     steps: tuple[Step, ...]
     left: tuple[tuple[str, str], ...]
+    built_on: tuple[tuple[str, str], ...] = ()
     checkpoint: int | None = None
 
     @property
@@ -115,6 +120,7 @@ class Reverted:
         return {
             "reverted": list(self.hunks),
             "left": [{"what": what, "why": why} for what, why in self.left],
+            "built_on": [id for id, _ in self.built_on],
             "checkpoint": self.checkpoint,
         }
 
@@ -124,8 +130,18 @@ def subject_of(session: Summary) -> ReviewSubject:
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
-        calls=lambda: [each.call for each in placed_calls(session)],
+        calls=lambda: placed_calls(session),
         prompts=lambda: [each.text for each in prompts_of(session)],
+    )
+
+
+def subject_of_run(
+    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
+) -> ReviewSubject:
+    """Return the subject of a review of one run; `calls`: as far as it has made some."""
+    placed = [PlacedCall(each, 1, each.id) for each in calls]
+    return ReviewSubject(
+        folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
     )
 
 
@@ -139,10 +155,10 @@ def review(subject: ReviewSubject) -> Review:
     if folder is None or not folder.is_dir():
         return Review(session=subject.session, files=(), complete=False, notes=(NO_FILES,))
     place, root, _ = project_of(folder)
-    late = PERSON if is_idle(folder) else NOBODY_KNOWS
+    late = PERSON if is_idle(folder) and not is_pending(root, hooked_dir()) else NOBODY_KNOWS
     with _stored(place) as store, ProjectFiles(root) as files:
         contents = PassingContents(store)
-        calls = subject.calls()
+        calls = _calls(subject, store)
         record = _record(calls, root, store)
         changes = _changes(subject, calls, record, store, contents)
 
@@ -170,14 +186,16 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
         require_idle(folder)
     place, root, own = project_of(folder)
     with open_project(place, root, own) as project:
-        calls = subject.calls()
+        take_hooked(project, hooked_dir())
+        calls = _calls(subject, project.store)
         record = _record(calls, root, project.store)
         also = {each.path: UNKNOWN for each in record.changes}
         files = list[ReviewedFile]()
 
         def planned() -> list[Step]:
             changes = _changes(subject, calls, record, project.store, project.store)
-            steps, files[:] = revert_steps(changes, project.store.tree(), project.store, ids)
+            tree = project.store.around(changes)
+            steps, files[:] = revert_steps(changes, tree, project.store, ids)
             return steps
 
         change = partial(project.change, REVIEW, subject.session, planned, also=also)
@@ -185,19 +203,22 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
         if not dry_run and any(step.action is not Action.KEEP for step in done.steps):
             done = change()
     kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
-    hunks = chosen_hunks((each for each in files if each.path not in kept), ids)
+    done_files = [each for each in files if each.path not in kept]
+    hunks = chosen_hunks(done_files, ids)
+    stay = tuple((hunk.id, stay_words(file, hunk)) for file, hunk in built_on(done_files, ids))
     left = [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
     return Reverted(
         hunks=tuple(sorted(hunks)),
         steps=done.steps,
         left=tuple(left),
+        built_on=stay,
         checkpoint=done.checkpoint,
     )
 
 
 def is_idle(folder: Path) -> bool:
-    """Return whether no run is working in a folder."""
+    """Return whether no agent works in a folder."""
     try:
         require_idle(folder)
     except UndoError:
@@ -215,29 +236,34 @@ def _stored(place: Path) -> Iterator[Store | None]:
         yield None
 
 
-def _record(calls: Sequence[ToolCall], root: Path, store: Store | None) -> RecordedCalls:
-    """Return the recorded changes of calls without checkpoints."""
+def _calls(subject: ReviewSubject, store: Store | None) -> Sequence[PlacedCall]:
+    calls = subject.calls()
+    return calls if store is None else with_uses(calls, store)
+
+
+def _record(calls: Sequence[PlacedCall], root: Path, store: Store | None) -> RecordedCalls:
+    """What the record tells of calls of which there are no checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
-    for call in calls:
-        if call.id not in covered:
-            record.add(call)
+    for each in calls:
+        if each.use not in covered:
+            record.add(each.call)
     return record
 
 
 def _changes(
     subject: ReviewSubject,
-    calls: Sequence[ToolCall],
+    calls: Sequence[PlacedCall],
     record: RecordedCalls,
     store: Store | None,
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    uses = {call.id for call in calls if call.id}
+    uses = {each.use for each in calls if each.use}
 
     def mine(call: Call) -> bool:
         if subject.run:
             return call.run == subject.run
-        return bool(call.run) and (call.session == subject.session or call.use in uses)
+        return not by_person(call) and (call.session == subject.session or call.use in uses)
 
     return owned_changes(store, mine, record.changes, contents)
 
@@ -271,6 +297,7 @@ def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
         "call": owner.id or None,
         "session": owner.session or None,
         "text": hunk_text(hunk),
+        "changed": [each.id for each in hunk.changed if each.id],
         "fixed": hunk.fixed or None,
     }
 
@@ -282,6 +309,17 @@ def owner_words(owner: HunkOwner) -> str:
     if owner.kind is OwnerKind.UNKNOWN:
         return "unknown"
     return f"{owner.tool}: {excerpt(owner.command)}" if owner.command else owner.tool or "a tool"
+
+
+def changed_words(hunk: ReviewHunk) -> str:
+    """Return whose lines a hunk changed, "" = nobody's."""
+    return f"changed what {', '.join(map(owner_words, hunk.changed))} wrote" if hunk.changed else ""
+
+
+def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
+    """Return that a hunk stays which changed lines of others that are reverted."""
+    place = f"{os.fsdecode(file.path)}:{hunk.now}"
+    return f"stays: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 
 
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:

@@ -12,7 +12,7 @@ from gemtui.checkpoints.undo import RecordedChange
 from gemtui.runs.checkpointing import name_in
 from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.records import FORKED_FROM, SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
@@ -25,11 +25,16 @@ _MOST_NAMED = 20
 
 
 class PlacedCall(NamedTuple):
-    """A call that may have changed files, its prompt's number, and its checkpoint id."""
+    """A call that may have changed files, the number of its prompt, and its id in checkpoints.
+
+    `sessions`: its session and the one from which that was forked; only hooks of these can have
+    told of the call.
+    """
 
     call: ToolCall
     prompt: int
     use: str
+    sessions: frozenset[str] = frozenset()
 
 
 def placed_calls(session: Summary) -> list[PlacedCall]:
@@ -44,12 +49,13 @@ def placed_calls(session: Summary) -> list[PlacedCall]:
     with SessionLog(session.path) as log:
         log.refresh()
         transcript = transcript_of(log, dropped=True, in_flight=False)
+        sessions = frozenset((session.id, string(log.metadata.get(FORKED_FROM)))) - {""}
         for at, outline in enumerate(transcript.outlines):
             prompt += outline.prompt and outline.dropped is None
             if outline.calls:
                 for block in transcript.read(at).blocks:
                     if isinstance(block, ToolCall) and may_write(block.name):
-                        found.append(PlacedCall(block, prompt, block.id))
+                        found.append(PlacedCall(block, prompt, block.id, sessions))
     return found
 
 
@@ -59,13 +65,16 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
     """Return the calls with their ids in checkpoints, which hooks don't report.
 
-    Of several calls with the same arguments, the first in the record is the first in the store.
+    Of several calls with the same arguments the first in the record is the first in the store.
+    Calls of other sessions don't count.
     """
+    sessions = frozenset[str]().union(*(each.sessions for each in placed))
+    own = frozenset[str]().union(*map(store.lineage, sessions))
     calls = sorted(store.calls().values(), key=lambda call: call.began)
     known = {call.use for call in calls}
     hooked: dict[str, list[str]] = {}
     for call in calls:
-        if call.use.startswith(HOOKED):
+        if call.use.startswith(HOOKED) and call.session in own:
             hooked.setdefault(call.use.rpartition(" ")[0], []).append(call.use)
     found = []
     for each in placed:

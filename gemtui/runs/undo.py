@@ -7,7 +7,7 @@ its file tools. Effects of shell commands without checkpoints stay, and are repo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,11 +33,13 @@ from gemtui.runs.fork import Fork, fork_session
 from gemtui.runs.hooked_checkpoints import take_hooked
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
+from gemtui.sessions.live import LiveFolder, LiveState
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
 
+_AT_WORK = (LiveState.WORKING, LiveState.WAITING)
 NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
 
 
@@ -211,11 +213,19 @@ def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
 
 
 def require_idle(folder: Path) -> None:
-    """Raise UndoError while a run is working in a folder, since it may need the files."""
+    """Raise UndoError while an agent works in a folder: it would build on what vanishes.
+
+    That is a run, or a session of Gemini CLI itself as far as hooks of the extension tell.
+    """
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
             raise UndoError(f"a run works in {folder}: wait, or gemtui runs stop {run.id[:8]}")
+    for live in LiveFolder().look():
+        if live.state in _AT_WORK and live.project and resolved(Path(live.project)) == place:
+            raise UndoError(
+                f"Gemini CLI works in {folder}, as process {live.pid}: wait until it is idle"
+            )
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
@@ -274,7 +284,7 @@ def checkpointed(session: Summary) -> Checkpointed:
     Raises OSError, CheckpointsUnreadable.
     """
     with _store_of(session) as store:
-        found = [] if store is None else _numbered_of(session, store)
+        found = [] if store is None else _numbered_of(session, store, by_calls=True)
     before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
     newest = max((each.checkpoint.time for each in found), default=None)
     return Checkpointed(
@@ -307,10 +317,12 @@ def _store_of(session: Summary) -> Iterator[Store | None]:
         yield store
 
 
-def _numbered_of(session: Summary, store: Store) -> list[_Numbered]:
+def _numbered_of(session: Summary, store: Store, *, by_calls: bool = False) -> list[_Numbered]:
+    """The checkpoints of a session; `by_calls`: without files that no call changed."""
     placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
-    return _numbered(store, store.lineage(session.id), numbers, len(prompts_of(session)))
+    prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
+    return _numbered(store, changes, store.lineage(session.id), numbers, prompts)
 
 
 # --- the texts of one file -----------------------------------------------------------------------
@@ -371,11 +383,15 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(
-    store: Store, sessions: frozenset[str], numbers: Mapping[str, int], prompts: int
+    store: Store,
+    changed: Iterable[tuple[int, FileChange]],
+    sessions: frozenset[str],
+    numbers: Mapping[str, int],
+    prompts: int,
 ) -> list[_Numbered]:
     """Return the checkpoints of sessions, the oldest first."""
     changes: dict[int, list[FileChange]] = {}
-    for id, change in store.changes():
+    for id, change in changed:
         changes.setdefault(id, []).append(change)
     calls = store.calls()
     mine = [each for each in store.checkpoints() if each.session in sessions]

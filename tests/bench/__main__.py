@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=PARTS,
         help="what to measure; all but `huge` (a log of 1 GB, written to the temporary folder), "
         "`run` (runs, which take some minutes), `hooks` (which needs Gemini CLI from npm) and "
-        "`checkpoints` (22,000 small files, written to the temporary folder)",
+        "`checkpoints` (122,000 small files, written to the temporary folder)",
     )
     parser.add_argument(
         "--sessions",

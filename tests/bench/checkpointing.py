@@ -16,7 +16,7 @@ from gemtui.checkpoints.store import Call, Reason, folder_of
 from gemtui.checkpoints.undo import UndoTarget, open_project
 from tests.bench.measure import Cost, Row, medians, resident
 
-FILES = (2_000, 20_000)
+FILES = (2_000, 20_000, 100_000)
 FOLDERS = 200
 CHANGED = 10
 FLOOR = "git status"

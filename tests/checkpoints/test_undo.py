@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Set
 from pathlib import Path
 from types import FrameType
 
@@ -286,14 +287,18 @@ KILLED_AT = {
 }  # fmt: skip
 
 
-def dies_at(number: int, session: Session) -> bool:
+KILLS_APART = int(os.environ.get("GEMTUI_TEST_KILLS_APART", "3"))
+"""Steps from one kill to the next; 1 takes minutes."""
+
+
+def dies_at(number: int, session: Session, steps: Set[str] = KILLED_AT) -> bool:
     """Undo in a process that is killed before its n-th step; whether it was."""
     pid = os.fork()
     if pid == 0:
         left = [number]
 
         def count(frame: FrameType, event: str, what: object) -> None:
-            if event == "c_call" and getattr(what, "__name__", "") in KILLED_AT:
+            if event == "c_call" and getattr(what, "__name__", "") in steps:
                 left[0] -= 1
                 if left[0] == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -316,9 +321,11 @@ def test_a_kill_at_any_step_leaves_each_file_old_or_new_and_the_next_start_ends_
         put(root, b"made/by/it", b"two")
         (root / "removed").unlink()
         (root / "link").symlink_to("removed")
+        put(root, b"folder", b"two")
+        put(root, b"file/in/it", b"two")
 
-    put(session.root, b"changed", b"one")
-    put(session.root, b"removed", b"one")
+    for name in (b"changed", b"removed", b"folder/x", b"file"):
+        put(session.root, name, b"one")
     session.prompt()
     session.call(work)
     old, new = tree_of(session.root), session.trees[0]
@@ -336,5 +343,26 @@ def test_a_kill_at_any_step_leaves_each_file_old_or_new_and_the_next_start_ends_
             if settled == new:
                 project.redo()
         assert tree_of(session.root) == old
-        number += 3
+        number += KILLS_APART
     assert begun > 3
+
+
+@pytest.mark.parametrize(("number", "left"), [(1, "f/in"), (2, "f")])
+def test_a_kill_before_a_folder_is_removed_leaves_it_in_no_files_way(
+    session: Session, monkeypatch: pytest.MonkeyPatch, number: int, left: str
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    put(session.root, b"f", b"one")
+    session.prompt()
+    session.call(lambda root: put(root, b"f/in/it", b"two"))
+    session.call(lambda root: put(root, b"g", b"two"))
+    assert dies_at(number, session, {"rmdir"})
+    assert [str(each.relative_to(session.root)) for each in session.root.glob("f/**")][-1] == left
+    (session.root / "g").write_bytes(b"mine")
+    with session.opened() as project:
+        done = project.redo(dry_run=True)
+        assert tree_of(session.root) == {**session.trees[0], b"g": ("file", 0o644, b"mine")}
+    assert done.notes == (
+        "An interrupted undo of this folder was finished first.",
+        "It left g alone: changed meanwhile",
+    )

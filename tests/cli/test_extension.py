@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
 from gemtui.extension import install as action
-from gemtui.paths import extension_dir, gemini_home
+from gemtui.paths import config_file, extension_dir, gemini_home
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import EXTENSION, fits
 from tests.extension.stand_in import stand_in
@@ -52,6 +53,37 @@ def test_installing_again_asks_nobody(cli: Path, gemtui: Gemtui) -> None:
     assert gemtui("extension", "install").code == 0
     assert gemtui("extension", "status").code == 0
     assert len((cli.parent / "words").read_text().splitlines()) == 1
+
+
+def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
+    cli: Path, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said() -> str:
+        (problem,) = gemtui("doctor", "--json").json["problems"] or [""]
+        return str(problem)
+
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text('checkpoints = "always"\n')
+    assert "has no effect: gemtui's extension is not installed" in said()
+    gemtui("extension", "install", "--yes")
+    assert said() == ""
+    starter = extension_dir() / "checkpoint.sh"
+    whole, moved = starter.read_text(), tmp_path / "it's moved"
+    starter.write_text(whole.replace(sys.executable, shlex.quote(str(moved))))
+    assert f"{moved}, the Python that its hooks start, is gone: gemtui extension i" in said()
+    moved.write_text("#!/bin/sh\nexit 1\n")
+    moved.chmod(0o755)
+    assert "can't load gemtui" in said()
+    moved.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    assert said() == ""
+    monkeypatch.setenv("GEMTUI_CONFIG", str(tmp_path / "other.toml"))
+    assert said() == ""
+    (tmp_path / "other.toml").write_text('checkpoints = "always"\n')
+    assert "its hooks read the settings in" in said()
+    assert gemtui("extension", "install").code == 0
+    assert said() == ""
+    starter.unlink()
+    assert "can't be read" in said()
 
 
 def test_the_server_for_agents_is_there_only_if_it_is_wanted(cli: Path, gemtui: Gemtui) -> None:

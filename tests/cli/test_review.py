@@ -10,7 +10,7 @@ import pytest
 from gemtui.errors import UndoError
 from gemtui.runs import review as reviews
 from tests.cli.conftest import Gemtui
-from tests.runs.reviewed import LINES, recorded, with_checkpoints
+from tests.runs.reviewed import LINES, recorded, shell, with_checkpoints
 from tests.sessions.stores import uuid
 
 ID = uuid(1)
@@ -66,6 +66,25 @@ def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
     assert not (project / "new.txt").exists()
     assert gemtui("redo", "--yes").code == gemtui("redo", "--yes").code == 0
     assert hunks(gemtui("review", ID, "--json").json) == found
+
+
+def test_later_lines_that_a_revert_leaves_are_named(
+    project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    shell(project, "k2", "tee b.txt", "later\n")
+    told = gemtui("review", ID, "--json").json
+    first, second = next(each["hunks"] for each in told["files"] if each["path"] == "b.txt")
+    assert (first["changed"], second["changed"]) == ([], [first["call"]])
+    assert "tee b.txt, changed what run_shell_command: sed" in gemtui("review", ID).out
+    done = gemtui("review", ID, "--revert", first["id"], "--yes")
+    assert "stays: b.txt:1: run_shell_command: tee b.txt changed what" in done.out
+    assert second["id"] in done.out
+    assert gemtui("redo", "--yes").code == 0
+    both = [word for each in (first, second) for word in ("--revert", each["id"])]
+    done = gemtui("review", ID, *both, "--yes", "--json")
+    assert (done.json["built_on"], len(done.json["reverted"])) == ([], 2)
+    assert (project / "b.txt").read_text() == "old\n"
 
 
 def test_a_hunk_that_is_gone_is_left_alone_and_named(project: Path, gemtui: Gemtui) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gemtui.paths import config_file, hooked_dir
 from tests.cli.conftest import Gemtui
-from tests.cli.test_undo_real import files, git
+from tests.cli.test_undo_real import OF_SUBAGENT, SUBAGENT, files, git
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
@@ -32,14 +32,24 @@ def test_a_session_of_the_plain_cli_is_undone(
         call("run_shell_command", command=COMMAND),
         call("read_file", file_path="keep.txt"),
         call("write_file", file_path=str(project / "new.txt"), content="x" * 100_000),
+        call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),
     ]
+    main = iter([*map(answer, turns), answer(text("Done."))])
+    end = call("complete_task", result={"response": "Written."})
+    inner = iter([answer(*OF_SUBAGENT), answer(end)])
     with (
-        ModelServer([*map(answer, turns), answer(text("Done."))]) as model,
+        ModelServer(lambda r: next(inner if "complete_task" in r.tools else main)) as model,
         on_loopback.start(model, "Go on.") as running,
     ):
         results = [each for each in running.finish() if each["type"] == "tool_result"]
-    assert [each["status"] for each in results] == ["success"] * 3
-    assert len(files(project)) == 3
+    assert [each["status"] for each in results] == ["success"] * 4
+    assert set(files(project)) == {"kept.txt", "made", "new.txt", "new/a.txt"}
+    reviewed = gemtui("review", "--json").json
+    owners = [(f["path"], h["owner"]) for f in reviewed["files"] for h in f["hunks"]]
+    assert owners == [
+        ("keep.txt", "shell"), ("kept.txt", "shell"), ("made", "shell"), ("new.txt", "tool"),
+        ("new/a.txt", "tool"), ("src/main.py", "shell"),
+    ]  # fmt: skip
     done = gemtui("undo", "--files", "--yes", "--json")
     assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.err
     assert files(project) == before

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
 SED = "sed -i s/two/TWO/ keep.txt && chmod +x keep.txt"
@@ -42,17 +45,22 @@ def git(root: Path, *words: str) -> None:
     subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
 
 
-def test_three_prompts_in_yolo_are_undone_each_and_redone(
-    on_loopback: GeminiCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = on_loopback.project
-    monkeypatch.chdir(project)
+def make_repository(project: Path) -> None:
+    """A repository with two files in one commit."""
     (project / "src").mkdir()
     (project / "src/main.py").write_text("print()\n")
     (project / "keep.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
     git(project, "init", "-q")
     git(project, "add", ".")
     git(project, "commit", "-qm", "First")
+
+
+def test_three_prompts_in_yolo_are_undone_each_and_redone(
+    on_loopback: GeminiCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = on_loopback.project
+    monkeypatch.chdir(project)
+    make_repository(project)
     before = repository(project)
     trees = []
     for prompt, tool in PROMPTS:
@@ -94,3 +102,104 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
     assert (project / "keep.txt").read_text() == "one\ntwo\nthree\nfour\nFIVE\n"
     assert both["session"] in {each["id"] for each in gemtui("sessions", "--json").json["sessions"]}
     assert repository(project) == before
+
+
+STASH = "git stash -u && git checkout -q other"
+GENERATE = "rm -rf src && mkdir -p gen/deep && for i in 1 2 3; do echo $i > gen/deep/$i; done"
+SUBAGENT = "generalist"
+AGENT_TURNS: tuple[tuple[Mapping[str, Any], ...], ...] = (
+    (call("write_file", file_path="new/a.txt", content="one\n"),),
+    (
+        call("replace", file_path="keep.txt", instruction="-", old_string="one", new_string="ONE"),
+        call("run_shell_command", command=SED),
+    ),
+    (call("run_shell_command", command=GENERATE),),
+    (call("run_shell_command", command=STASH),),
+    (call("invoke_agent", agent_name=SUBAGENT, prompt="Write two files."),),
+)
+OF_SUBAGENT = (
+    call("write_file", file_path="new/a.txt", content="by a subagent\n"),
+    call("run_shell_command", command="mv keep.txt kept.txt"),
+)
+
+
+def ask(
+    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str
+) -> ModelServer:
+    """Run a prompt in yolo whose answer is `turn`; the model's server knows what it was sent."""
+    main = iter([answer(*turn), answer(text("Done."))])
+    end = call("complete_task", result={"response": "Written."})
+    inner = iter([answer(*OF_SUBAGENT), answer(end)])
+    with ModelServer(lambda r: next(inner if "complete_task" in r.tools else main)) as model:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", model.url)
+        done = gemtui("run", "--approval-mode", "yolo", *words)
+    assert done.code == 0, done.err
+    return model
+
+
+def plain_list(gemini: GeminiCli) -> str:
+    """What a start of the plain CLI lists; its clean-up has ended then."""
+    with ModelServer([]) as model:
+        done = subprocess.run(
+            [gemini.program, "--list-sessions"], cwd=gemini.project, check=True,
+            env=gemini.environment(model.url), stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=PATIENCE,
+        )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+def stored_texts(gemini: GeminiCli, id: str) -> list[str]:
+    """What was said in the files of a session, as far as they are there."""
+    found = sorted(gemini.store.rglob(f"chats/session-*-{id[:8]}.json*"))
+    return [line for path in found for line in path.read_text().splitlines() if '"content"' in line]
+
+
+def test_prompts_with_git_commands_and_a_subagent_are_undone_and_forked(
+    on_loopback: GeminiCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = on_loopback.project
+    monkeypatch.chdir(project)
+    make_repository(project)
+    git(project, "checkout", "-qb", "other")
+    (project / "keep.txt").write_text("other\n")
+    git(project, "commit", "-qam", "Other")
+    git(project, "checkout", "-q", "-")
+    trees = []
+    for number, turn in enumerate(AGENT_TURNS, 1):
+        trees.append(files(project))
+        more = () if number == 1 else ("--resume", "latest")
+        ask(gemtui, monkeypatch, turn, *more, f"Prompt {number}.")
+    trees.append(files(project))
+    assert len({str(tree) for tree in trees}) == 6
+    repo = repository(project)
+    session = gemtui("sessions", "--json").json["sessions"][0]["id"]
+    for to in (5, 4, 3, 2, 1):
+        done = gemtui("undo", session, "--to", str(to), "--files", "--yes", "--json")
+        assert (done.code, done.json["kept"], done.json["complete"]) == (0, [], True), done.out
+        assert files(project) == trees[to - 1], to
+    for to in (1, 2, 3, 4, 5):
+        assert gemtui("redo", "--yes").code == 0
+        assert files(project) == trees[to]
+    assert repository(project) == repo
+    forks = [gemtui("fork", session, "--before", str(n), "--json").json for n in (2, 4, 5)]
+    undone = gemtui("undo", session, "--to", "3", "--yes", "--json").json
+    assert files(project) == trees[2]
+    assert repository(project) == repo
+    ids = [session, undone["session"], *(each["session"] for each in forks)]
+    before = plain_list(on_loopback)
+    assert [id for id in ids if id not in before] == []
+    another = (call("run_shell_command", command="rm keep.txt && git stash list > list"),)
+    model = ask(gemtui, monkeypatch, another, "--resume", undone["session"], "Elsewhere.")
+    sent = [part for each in model.asked[0].body["contents"] for part in each["parts"]]
+    called = [part["functionCall"]["name"] for part in sent if "functionCall" in part]
+    assert called == ["write_file", "replace", "run_shell_command"]
+    assert sum("functionResponse" in part for part in sent) == 3
+    stored = {id: stored_texts(on_loopback, id) for id in ids}
+    assert all(stored.values())
+    after = plain_list(on_loopback)
+    assert [id for id in ids if id not in after] == []
+    assert {id: stored_texts(on_loopback, id) for id in ids} == stored
+    for id, to in ((undone["session"], 3), (undone["session"], 2), (session, 1)):
+        done = gemtui("undo", id, "--to", str(to), "--files", "--yes", "--json")
+        assert (done.code, done.json["kept"]) == (0, []), done.out
+        assert files(project) == trees[to - 1], (id, to)

@@ -51,10 +51,17 @@ def with_checkpoints(root: Path) -> None:
     (root / "b.txt").write_text("old\n")
     with open_project(place, real, own) as project:
         project.taker.take(Reason.PROMPT, run=RUN, session=uuid(1))
-        (root / "b.txt").write_text("by\x1b[31m shell\n")
+    shell(root, "k1", "sed -i s/old/new/ b.txt", "by\x1b[31m shell\n")
+
+
+def shell(root: Path, use: str, command: str, text: str) -> None:
+    """Let a shell command of the session's run write `b.txt`."""
+    place, real, own = project_of(root)
+    with open_project(place, real, own) as project:
+        (root / "b.txt").write_text(text)
         call = Call(
-            run=RUN, session=uuid(1), use="k1", tool="run_shell_command", began=1.0, ended=2.0,
-            command="sed -i s/old/new/ b.txt",
+            run=RUN, session=uuid(1), use=use, tool="run_shell_command", began=1.0, ended=2.0,
+            command=command,
         )  # fmt: skip
         with project.store.transaction():
             owned = {b"b.txt": project.store.save_call(call)}

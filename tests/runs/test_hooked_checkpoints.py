@@ -13,13 +13,20 @@ from typing import Any
 
 import pytest
 
+from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.store import only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.extension.content import command, write
-from gemtui.paths import config_file, data_dir, extension_dir, hooked_dir
+from gemtui.paths import config_file, data_dir, extension_dir, gemini_home, hooked_dir
 from gemtui.runs import hooked_checkpoints
 from gemtui.runs.checkpointing import project_of
+from gemtui.runs.review import revert, review, subject_of
+from gemtui.runs.undo import redo_project, undo_session
+from gemtui.sessions.index import Index
+from gemtui.sessions.summary import Summary
 from tests.patience import PATIENCE
+from tests.sessions import logs
+from tests.sessions.stores import marker, session, uuid
 
 QUICKLY = """
 import sys
@@ -99,6 +106,62 @@ def test_edits_of_the_person_after_a_refused_command_are_not_the_commands(projec
     hook(project, "AfterTool", **shell, tool_response={})
     assert owners(project)[b"made"] == "run_shell_command"
     assert list(hooked_dir().iterdir()) == []
+
+
+def turn(project: Path, id: str, made: str) -> Summary:
+    """A session of the plain CLI, in which a shell command made a file, stored and hooked."""
+    command = {"command": "make"}
+    shell = {"tool_name": "run_shell_command", "tool_input": command, "session_id": id}
+    hook(project, "BeforeAgent", prompt="go", session_id=id)
+    owners(project)
+    hook(project, "BeforeTool", **shell)
+    (project / made).write_text("made\n")
+    hook(project, "AfterTool", **shell, tool_response={})
+    call = logs.call(f"call-{id}", name="run_shell_command", args=command)
+    records = [logs.header(id), logs.user("u", "Go.", 1), logs.gemini("g", "", 2, toolCalls=[call])]
+    marker(gemini_home(), "proj", str(project))
+    session(gemini_home(), id, records)
+    return Index(gemini_home(), cache=None).find(id)
+
+
+def shown(summary: Summary) -> dict[str, list[tuple[str, str | None]]]:
+    """Each file of a review with the owners of its hunks and their commands."""
+    return {
+        os.fsdecode(file.path): [(hunk.owner.kind, hunk.owner.command) for hunk in file.hunks]
+        for file in review(subject_of(summary)).files
+    }
+
+
+def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(
+    home: Path, project: Path
+) -> None:
+    del home
+    first, second = (turn(project, uuid(number), f"{number}.txt") for number in (1, 2))
+    assert shown(second) == {}
+    owners(project)
+    (project / "2.txt").write_text("made\nmine\n")
+    assert shown(first) == {"1.txt": [("shell", "make")]}
+    assert shown(second) == {"2.txt": [("shell", "make"), ("person", None)]}
+    assert review(subject_of(second)).complete
+    (call,) = {h.owner.id for f in review(subject_of(first)).files for h in f.hunks}
+    assert revert(subject_of(first), [call]).paths == ["1.txt"]
+    (project / "2.txt").write_text("made\n")
+    assert undo_session(second, chat=False).paths(Action.REMOVE) == ["2.txt"]
+    assert redo_project(project).paths(Action.RESTORE) == ["2.txt"]
+    assert undo_session(first, chat=False).paths(Action.REMOVE) == []
+
+
+def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(
+    home: Path, project: Path
+) -> None:
+    del home
+    summary = turn(project, uuid(1), "a.txt")
+    owners(project)
+    hook(project, "BeforeAgent", prompt="more", session_id=uuid(1))
+    (project / "a.txt").write_text("made\nmore\n")
+    assert shown(summary) == {"a.txt": [("shell", "make"), ("unknown", None)]}
+    owners(project)
+    assert shown(summary) == {"a.txt": [("shell", "make"), ("person", None)]}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gemtui.checkpoints.prune import prune, usage
 from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.errors import UndoError
-from gemtui.paths import checkpoints_dir, config_file, gemini_home
+from gemtui.paths import checkpoints_dir, config_file, gemini_home, live_dir
 from gemtui.runs.checkpointing import project_of
 from gemtui.runs.undo import Undone, checkpoint_list, undo_session
 from gemtui.sessions.index import Index
@@ -25,7 +26,9 @@ from tests.cli.conftest import start
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.patience import PATIENCE
 from tests.sessions import logs
+from tests.sessions.live_files import hook_input, process, write_live
 from tests.sessions.stores import marker, session, uuid
+from tests.terminal import Terminal
 
 
 def write_call(id: str, path: Path, before: str | None, after: str) -> dict[str, Any]:
@@ -97,6 +100,17 @@ def test_a_prompt_that_is_not_there_is_said(project: Path, number: int, what: st
         undo(number)
 
 
+def test_while_gemini_cli_itself_works_in_the_folder_nothing_is_undone(project: Path) -> None:
+    with process() as cli:
+        for event, works in (("BeforeTool", True), ("Notification", True), ("AfterAgent", False)):
+            write_live(live_dir(), cli.pid, hook_input(event, cwd=str(project)))
+            if works:
+                with pytest.raises(UndoError, match=f"as process {cli.pid}: wait until"):
+                    undo(2)
+                assert undo(2, dry_run=True).paths(Action.REMOVE) == ["new.txt"]
+        assert undo(2).paths(Action.REMOVE) == ["new.txt"]
+
+
 def run(project: Path, fake_cli: FakeCli, *steps: str) -> None:
     fake_cli(f"print:{INIT}", *steps, f"print:{OK}")
     done = start("run", "--quiet", "hi", cwd=project)
@@ -133,6 +147,16 @@ def test_a_slow_first_checkpoint_is_said_and_waited_for(project: Path, fake_cli:
     assert process.returncode == 0, rest
     assert "taking the first checkpoint" in said
     assert "checkpoint" not in rest + out
+
+
+def test_an_undo_that_takes_long_says_so_on_a_terminal(project: Path) -> None:
+    words = [sys.executable, "-m", "gemtui", "undo", uuid(1), "--files"]
+    with ExitStack() as held:
+        held.enter_context(only_one(project_of(project)[0]))
+        with Terminal(words, environ=os.environ, folder=project, columns=80, rows=24) as terminal:
+            terminal.shows("comparing files")
+            held.close()
+            terminal.shows("Undo files to before prompt 2?")
 
 
 def test_where_checkpoints_are_off_none_is_taken(project: Path, fake_cli: FakeCli) -> None:

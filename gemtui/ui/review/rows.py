@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
-from gemtui.runs.review import diff_lines, owner_words
+from gemtui.runs.review import changed_words, diff_lines, owner_words
 from gemtui.text import Clean, clean_line, counted, visible
 from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, tabless, width_of
 from gemtui.ui.draw.theme import Look, Role
@@ -114,14 +114,13 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: 
     if row.sign == "@":
         owner = clean_line(owner_words(row.hunk.owner))
         pieces: Pieces = (Piece(Clean(f"@@ {owner}"), look[Role.HEADING]),)
-        if row.hunk.changed:
-            others = ", ".join(map(owner_words, row.hunk.changed))
-            pieces += (Piece(clean_line(f"  changed what {others} wrote"), muted),)
+        if words := changed_words(row.hunk):
+            pieces += (Piece(clean_line(f"  {words}"), muted),)
         if row.hunk.id not in reverted:
             return pieces
-        words = (Piece(own(f"  {look.glyphs.warning} revert"), look[Role.WARNING]),)
-        left = fit(pieces, max(0, look.width - width_of(words)), own(look.glyphs.ellipsis))
-        return spread(left, words, look.width, Piece(own(" "), muted))
+        right = (Piece(own(f"  {look.glyphs.warning} revert"), look[Role.WARNING]),)
+        left = fit(pieces, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
+        return spread(left, right, look.width, Piece(own(" "), muted))
     if row.sign == ".":
         return (Piece(Clean(f"  {clean_line(row.text)}"), muted),)
     role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
-from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
+from gemtui.checkpoints.review import ReviewedFile, ReviewHunk, built_on
 from gemtui.errors import GemtuiError
 from gemtui.runs.review import (
     Comment,
@@ -27,7 +27,9 @@ from gemtui.runs.review import (
     owner_words,
     revert,
     review,
+    stay_words,
     subject_of,
+    subject_of_run,
 )
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted
@@ -68,9 +70,7 @@ def review_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewScreen:
     """Return the screen that reviews one run; `calls`: as far as it has made some."""
-    subject = ReviewSubject(
-        folder=folder, session=session, run=run, calls=lambda: calls, prompts=lambda: [prompt]
-    )
+    subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
 
 
@@ -179,7 +179,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             return
         words = [counted(len(self._review.files), "file")]
         if self._marked:
-            waits = " once the run has ended" if self._waiting else ""
+            waits = " once the agent is done" if self._waiting else ""
             words.append(f"{counted(len(self._marked), 'hunk')} to revert{waits}")
         if self._comments:
             words.append(counted(len(self._comments), "comment"))
@@ -291,19 +291,20 @@ class ReviewScreen(DialogGuardScreen[str]):
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
         """What is marked, file by file; and when it is reverted."""
         words = (
-            [] if idle else [Clean("A run works here: this waits until it has ended."), Clean("")]
+            [] if idle else [Clean("An agent works here: this waits until it is done."), Clean("")]
         )
         for file in () if self._review is None else self._review.files:
             for hunk in (each for each in file.hunks if each.id in self._marked):
                 path = clean_line(os.fsdecode(file.path))
                 line = f":{hunk.now}" if hunk.now else ""
                 words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
+            words += [clean_line(stay_words(*each)) for each in built_on([file], self._marked)]
         rest = len(words) - _MOST_LISTED
         return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
-        """Revert once no run works in the folder."""
+        """Revert once no agent works in the folder."""
         assert self._subject.folder is not None
         self._waiting = True
         self._say_state()

@@ -133,7 +133,9 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     They are state, time, silence, turns, tools and tokens.
     """
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
-    if run.alive and run.quiet() >= QUIET and not run.waiting:
+    if run.alive and run.first_checkpoint:
+        yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
+    elif run.alive and run.quiet() >= QUIET and not run.waiting:
         words = f"{glyphs.warning} nothing for {clock(run.quiet())}: may be retrying"
         yield Content.styled(words, "$text-warning")
     elif run.alive and run.quiet() >= _SILENT and not run.waiting:

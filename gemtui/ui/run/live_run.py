@@ -118,6 +118,8 @@ class LiveRun:
         self.stderr = ""
         self.unprotected = ""
         """Why what it changes from now on has no checkpoints; "" = it has."""
+        self.first_checkpoint = ""
+        """How far the first checkpoint is, for which it waits; "" = it does not wait."""
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
@@ -375,11 +377,13 @@ class LiveRun:
             await asyncio.sleep(LISTEN)
 
     async def _look_at_checkpoints(self) -> None:
-        from gemtui.runs.checkpoint_state import checkpoint_state
+        from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 
         if not self.unprotected:
             state = await asyncio.to_thread(checkpoint_state, self.run.folder)
             self.unprotected = "" if state is None else state.problem
+            waits = state is not None and state.phase is CheckpointPhase.FIRST
+            self.first_checkpoint = state.progress if state and waits else ""
 
     # --- what the screen asks ------------------------------------------------------------------
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -20,6 +22,10 @@ from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.side import RunSide, WriteList
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.view import TranscriptView
+from gemtui.ui.undo.marked_prompts import MarkedPrompts
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
 
 _LONG = 400
 """Characters of a prompt that are looked at for the heading."""
@@ -35,6 +41,8 @@ class RunPanes(Horizontal):
         self._glyphs = glyphs
         self._painted: object = None
         self._ending_closed = False
+        self._prompts = MarkedPrompts()
+        self._looked_for: object = None
 
     def compose(self) -> ComposeResult:
         """The transcript and, right of it or instead of it, the side; classes decide."""
@@ -60,19 +68,26 @@ class RunPanes(Horizontal):
     def show_run(self, run: LiveRun, *, fresh: bool) -> None:
         """Show this run from now on; not `fresh`: it continues what is shown."""
         self.run_shown, self._painted, self._ending_closed = run, None, False
+        self._forget_checkpoints()
         self.view.show(run.transcript(), fresh=fresh, end=True)
         self.view.action_follow()
 
-    def prepare(self, before: Transcript | None, name: str | None = None) -> None:
+    def prepare(
+        self, before: Transcript | None, name: str | None = None, session: str | None = None
+    ) -> None:
         """No run, but the session that a run would go on with, where there is one.
 
-        `name`: the user's for it; without one, what it began with stands above it.
+        `name`: the user's for it; without one, what it began with stands above it. `session`: its
+        id.
         """
         self.run_shown, self.before = None, before
+        self._forget_checkpoints()
         self.remove_class("-ended")
         outlines = () if before is None else before.outlines
         self._say_heading(name or next((each.excerpt for each in outlines if each.prompt), ""))
         self.view.show(before or Transcript.of(()), fresh=True, end=True)
+        if session is not None and before is not None:
+            self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
         """Paint again though nothing came: something else has changed."""
@@ -84,8 +99,41 @@ class RunPanes(Horizontal):
         if run is None or run.revision == self._painted:
             return False
         self._painted = run.revision
-        self.view.show(run.transcript(), fresh=False)
+        transcript, session = run.transcript(), run.session or run.resumes
+        self.view.show(self._prompts.mark(transcript), fresh=False)
+        if session is not None:
+            self._look_again(run, session, transcript)
         return True
+
+    # --- checkpoints ---------------------------------------------------------------------------
+
+    def _forget_checkpoints(self) -> None:
+        self._prompts, self._looked_for = MarkedPrompts(), None
+
+    def _look_again(self, run: LiveRun, session: str, transcript: Transcript) -> None:
+        """Look for checkpoints after each prompt, after its first answer, and at the end."""
+        outlines = transcript.outlines
+        number = sum(each.prompt for each in outlines)
+        waits = bool(outlines) and outlines[-1].prompt
+        wanted = run.id, session, number, waits, run.alive, run.told is not None
+        if wanted != self._looked_for:
+            self._looked_for = wanted
+            self._look_for_checkpoints(session, transcript)
+
+    @work(exclusive=True, group="checkpoints")
+    async def _look_for_checkpoints(self, session: str, transcript: Transcript) -> None:
+        """Mark the prompts of what is shown before which a checkpoint was taken."""
+        from gemtui.ui.undo.checkpointed_prompts import shown_checkpoints
+
+        app, prompts = cast("AppBase", self.app), self._prompts
+        numbers = await asyncio.to_thread(shown_checkpoints, app, session, transcript)
+        if prompts is self._prompts and numbers != prompts.numbers:
+            prompts.numbers = numbers
+            shown = self.before if self.run_shown is None else self.run_shown.transcript()
+            if shown is not None:
+                self.view.show(prompts.mark(shown), fresh=False, news=False)
+
+    # --- words ---------------------------------------------------------------------------------
 
     def say_nothing_yet(self, problem: str | None) -> None:
         """Where there is nothing to read, say how to begin; `problem`: why no run can start."""

@@ -1,4 +1,4 @@
-"""What checkpoints there are of sessions, read for the list, an open session and its facts."""
+"""What checkpoints there are of sessions, read for the list and for the facts of one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from gemtui.errors import GemtuiError
 from gemtui.paths import checkpoints_dir
-from gemtui.runs.undo import Checkpointed, checkpointed, sessions_with_checkpoints
+from gemtui.runs.undo import sessions_with_checkpoints
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted, relative
+from gemtui.ui.undo.checkpointed_prompts import read_checkpoints
 
 _FILES = (".sqlite3", ".sqlite3-wal")
-_NONE = Checkpointed(0, None, frozenset())
 
 
 class CheckpointedSessions:
@@ -33,14 +32,6 @@ class CheckpointedSessions:
             return sessions_with_checkpoints()
         except OSError:
             return None
-
-
-def read_checkpoints(session: Summary) -> Checkpointed:
-    """In a thread: return what checkpoints there are of a session, as far as they can be read."""
-    try:
-        return checkpointed(session)
-    except (GemtuiError, OSError):
-        return _NONE
 
 
 def undo_words(session: Summary, now: datetime) -> str:

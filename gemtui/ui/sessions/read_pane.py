@@ -31,13 +31,13 @@ from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import NoticePane
 from gemtui.ui.sessions.live_words import WORDS, state_words
 from gemtui.ui.sessions.loader import SessionLoader
-from gemtui.ui.sessions.marked_prompts import MarkedPrompts
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.marks_feed import NO_MARKS
 from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
+from gemtui.ui.undo.marked_prompts import MarkedPrompts
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -279,7 +279,7 @@ class ReadPane(Vertical):
         summary = self.summary
         if summary is None or summary.id not in self._undoable:
             return
-        from gemtui.ui.sessions.checkpoint_marks import read_checkpoints
+        from gemtui.ui.undo.checkpointed_prompts import read_checkpoints
 
         found = await asyncio.to_thread(read_checkpoints, summary)
         if reader is self._shown and found.prompts != self._checkpoints.numbers:

@@ -13,7 +13,7 @@ from gemtui.paths import gemini_home
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
-from tests.runs.reviewed import LINES, recorded, with_checkpoints
+from tests.runs.reviewed import LINES, recorded, shell, with_checkpoints
 from tests.ui.people import NARROW, WIDE, Person, person
 from tests.ui.run.test_screen import runner
 
@@ -85,13 +85,25 @@ async def test_while_its_run_works_reverts_wait_for_the_end(
             if "write_file" not in me.text:
                 await me.press("f5")
         await me.press("space", "r")
-        await me.sees("waits until it has ended")
+        await me.sees("waits until it is done")
         await me.press("y")
-        await me.sees("once the run has ended")
+        await me.sees("once the agent is done")
         assert (project / "a.txt").exists()
         last.touch()
         await me.until(lambda: not (project / "a.txt").exists())
         await me.sees("No file differs")
+
+
+async def test_a_revert_says_before_which_later_lines_stay(project: Path) -> None:
+    shell(project, "k2", "tee b.txt", "later\n")
+    async with person(gemini_home(), NARROW) as me:
+        screen = await reviewing(me)
+        rows = [each.hunk and each.hunk.owner.command for each in screen.files.items]
+        await me.press(*["down"] * rows.index("sed -i s/old/new/ b.txt"), "space", "r")
+        await me.sees("Revert?", "stays: b.txt:1: run_shell_command: tee b.txt changed what")
+        await me.press("y")
+        await me.until(lambda: not screen._marked)
+        assert (project / "b.txt").read_text() == "old\nlater\n"
 
 
 async def test_git_and_the_clipboard_get_what_was_changed(

@@ -11,6 +11,7 @@ import pytest
 from gemtui.agent.process_tree import send, tagged
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.transcript.model import Transcript
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli
@@ -24,6 +25,12 @@ from tests.ui.run.test_screen import runner
 def prompts(model: ModelServer) -> list[str]:
     """What the model was asked last in each of its requests."""
     return [json.dumps(each.body["contents"][-1]) for each in model.asked]
+
+
+def marked(transcript: Transcript) -> list[bool]:
+    """Of each prompt, whether it is marked to have a checkpoint."""
+    prompts = [at for at, each in enumerate(transcript.outlines) if each.prompt]
+    return [transcript.read(at).checkpoint for at in prompts]
 
 
 async def test_three_are_sent_by_going_on_with_the_session_in_the_new_order(
@@ -41,7 +48,7 @@ async def test_three_are_sent_by_going_on_with_the_session_in_the_new_order(
             await me.ask("begin")
             await me.sees("running")
             await me.queue("first", "second", "third")
-            await me.sees("3 queued")
+            await me.sees("3 queued", "↶ checkpoint")
             await me.listed()
             await me.press("end", "K", "K")
             await me.sees("1 third", "2 first", "3 second")
@@ -49,6 +56,7 @@ async def test_three_are_sent_by_going_on_with_the_session_in_the_new_order(
             gate.touch()
             await me.all_done("begin", "third", "first", "second")
             await me.sees("Second is done.", "✓ done")
+            await me.until(lambda: marked(me.pane.view.page.transcript) == [True] * 4)
         said = prompts(model)
     runs = list_runs(runs_dir())
     assert len({run.session for run in runs}) == 1, "all of it is one session"

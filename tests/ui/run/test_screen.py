@@ -18,6 +18,7 @@ from gemtui.agent.folder_options import remember as remember_options
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember, remembered
+from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
@@ -304,6 +305,19 @@ async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
         await me.until(lambda: any("The run is working" in each for each in me.said))
         await me.press("ctrl+c")
         await me.ended()
+
+
+async def test_the_first_checkpoint_says_how_far_it_is(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Working."), END)
+    async with runner(home, project, NARROW) as me:
+        with only_one(project_of(project)[0]):
+            await me.ask("go on")
+            await me.sees("running", "taking the first checkpoint")
+            assert "0 files" not in me.text
+        await me.sees("Working.", "✓ done")
+        assert "taking the first" not in me.text
 
 
 async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) -> None:

@@ -102,6 +102,9 @@ async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
         assert me.text.count("↶ checkpoint") == 1
         await me.press("i")
         await me.sees("files and chat; 1 checkpoint, the newest")
+        await me.press("escape", "c")
+        await me.sees("continues session", "↶ checkpoint")
+        assert me.text.count("↶ checkpoint") == 1
 
 
 async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -> None:

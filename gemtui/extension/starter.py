@@ -1,0 +1,85 @@
+"""How hooks start gemtui for checkpoints in Gemini CLI's own sessions, and whether they can.
+
+That is no part of the extension by which its version is known: another gemtui of this user may have
+another program and other settings.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from gemtui.files import read_small
+from gemtui.paths import config_file
+from gemtui.processes import FOLDER, python
+from gemtui.transcript.tools import tools_that_read
+
+STARTER = "checkpoint.sh"
+"""The file in the extension's folder that `hook.sh` reads."""
+_MODULE = "gemtui.runs.hooked_checkpoints"
+_CONFIG, _PROGRAM = "config", "program"
+_LONGEST = 20.0
+"""Seconds that Python may take to load gemtui."""
+
+
+def starter() -> bytes:
+    """Return what lets hooks take checkpoints: gemtui's settings file, and how it is started."""
+    program, *words = python("-m", _MODULE)
+    return "\n".join(
+        (
+            f"{_CONFIG}={shlex.quote(str(config_file()))}",
+            f"{_PROGRAM}={shlex.quote(program)}",
+            f"reads={shlex.quote(' '.join(['', *tools_that_read(), '']))}",
+            f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} '
+            f'"$1" "${_CONFIG}" "$2"; }}',
+            "",
+        )
+    ).encode()
+
+
+def starter_problem(folder: Path) -> str | None:
+    """Return why hooks of the extension in `folder` take no checkpoints; None = they can.
+
+    Starts the Python that they name, if that is another one. Raises nothing.
+    """
+    try:
+        data = read_small(folder / STARTER)
+    except OSError:
+        return f"{folder / STARTER} can't be read"
+    values = _values(data.decode("utf-8", "surrogateescape"))
+    config, program = values.get(_CONFIG, ""), values.get(_PROGRAM, "")
+    if Path(config) != config_file():
+        return f"its hooks read the settings in {config}, not in {config_file()}"
+    if data == starter():
+        return None
+    if "\0" in program or not (Path(program).is_absolute() and os.access(program, os.X_OK)):
+        return f"{program}, the Python that its hooks start, is gone"
+    if not _has_gemtui(program):
+        return f"{program}, the Python that its hooks start, can't load gemtui"
+    return None
+
+
+def _values(text: str) -> dict[str, str]:
+    """The variables that the shell would set."""
+    found = {}
+    for line in text.split("\n"):
+        name, sign, value = line.partition("=")
+        with suppress(ValueError):
+            if sign and name.isidentifier():
+                found[name] = "".join(shlex.split(value)[:1])
+    return found
+
+
+def _has_gemtui(program: str) -> bool:
+    try:
+        done = subprocess.run(
+            [program, "-P", "-c", f"import {_MODULE}"],
+            cwd=FOLDER, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
