@@ -22,7 +22,7 @@ class TurnLimit:
 
     def __init__(self, limit: int | None) -> None:
         self.exceeded = False
-        """Whether another answer followed the last turn, as the CLI was faster than gemtui."""
+        """Whether the CLI, being faster than gemtui, began an answer after the last turn."""
         self._left = inf if limit is None else limit
         self._waiting: set[str] = set()
 

@@ -171,7 +171,7 @@ class ProjectFiles:
         self.remove_empty(name)
 
     def remove_empty(self, name: bytes) -> None:
-        """Remove the folders above a file that are empty, as `remove` does; some may be gone."""
+        """Remove the empty folders above a file, even if some are gone already."""
         parts = name.split(b"/")[:-1]
         while parts:
             try:

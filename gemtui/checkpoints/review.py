@@ -442,10 +442,10 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
 def built_on(
     files: Iterable[ReviewedFile], ids: Collection[str]
 ) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
-    """Yield the hunks that a revert of others leaves although they changed lines of these.
+    """Yield the hunks that stay although they changed lines of what is reverted.
 
-    `ids`: of what is reverted. A hunk tells of the owners alone whose lines it changed, so all of
-    an owner's chosen hunks in the file count.
+    `ids`: of the hunks, files or calls to revert. A hunk only names the owners whose lines it
+    changed, so it counts if any hunk of such an owner in the same file is reverted.
     """
     for file in files:
         chosen = chosen_hunks([file], ids)

@@ -273,9 +273,9 @@ class Store:
         )
 
     def around(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of files, of what has the name of a folder of theirs, and of all below.
+        """Return the states of these names, of all names above them, and of all below.
 
-        So for each of `names` one sees whether its place is free.
+        They show whether the place of each of `names` is free.
         """
         wanted = set(names)
         if len(wanted) > _MANY:
@@ -407,9 +407,9 @@ class Store:
     def changes(
         self, *, after: int = 0, by_calls: bool = False
     ) -> Iterator[tuple[int, FileChange]]:
-        """Yield the changes of checkpoints with greater ids, in order, each with that id.
+        """Yield the changes after the checkpoint `after`, in order, with checkpoint ids.
 
-        `by_calls`: only those of files that some call changed, which spares the first checkpoint
+        `by_calls`: only those of files that some call changed, to skip most of the first checkpoint
         of a large project.
         """
         only = "and path in (select path from change where call is not null)" if by_calls else ""

@@ -24,7 +24,7 @@ UNDO, REDO, REVIEW = "undo", "redo", "review"
 
 
 def by_person(call: Call) -> bool:
-    """Return whether a call is an undo, redo or review of a person, not one of Gemini CLI."""
+    """Return whether a call is a person's undo, redo or review, not a run's tool call."""
     return call.tool in (UNDO, REDO, REVIEW) and not call.run
 
 
@@ -223,7 +223,7 @@ class Project:
         return done
 
     def settle(self) -> None:
-        """Finish undos that were interrupted, for the notes of the next one. Raises OSError."""
+        """Finish interrupted undos, and note that for the next one. Raises OSError."""
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             self._settled += _settled_words(undo, self._finish(undo))
 
@@ -269,7 +269,7 @@ def _state(store: Store, content: bytes | None) -> FileState:
 
 
 def _settled_words(undo: Undo, done: Done) -> Iterator[str]:
-    """What a person should know of an undo, redo or review that was interrupted."""
+    """Yield the notes on an interrupted undo, redo or review that was finished."""
     what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
     yield f"An interrupted {what} of this folder was finished first."
     for path, why in done.failed.items():

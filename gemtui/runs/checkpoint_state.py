@@ -33,9 +33,9 @@ class CheckpointPhase(StrEnum):
 class CheckpointState:
     """The state of a run's checkpoints.
 
-    `done`, `files`: how many files were looked at, of how many; 0 = not known yet. `late`: Gemini
-    CLI was started before the first checkpoint was complete. `problem`: why one could not be taken,
-    "" = none failed.
+    `done`, `files`: the number of files checked so far, and their total; 0 = not known yet. `late`:
+    Gemini CLI was started before the first checkpoint was complete. `problem`: why one could not be
+    taken, "" = none failed.
     """
 
     phase: CheckpointPhase
@@ -46,7 +46,7 @@ class CheckpointState:
 
     @property
     def progress(self) -> str:
-        """Words about a first checkpoint that is being taken."""
+        """A description of the first checkpoint's progress."""
         words = "taking the first checkpoint"
         return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
 

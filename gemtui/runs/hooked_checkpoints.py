@@ -80,7 +80,7 @@ def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = No
 
 
 def is_pending(root: Path, spool: Path) -> bool:
-    """Return whether events of the project `root` wait for their checkpoint."""
+    """Return whether events of the project `root` are waiting for a checkpoint."""
     return bool(_events(root, _files(spool)))
 
 

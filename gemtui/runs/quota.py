@@ -64,7 +64,7 @@ def until_words(until: datetime, now: datetime) -> str:
 
 
 _STEP = 30.0
-"""Most seconds between two checks of the clock, as timers stop while a machine sleeps."""
+"""Most seconds between checks of the clock; timers stop while a machine sleeps."""
 
 
 async def wait_until(when: datetime, stopped: asyncio.Event) -> bool:

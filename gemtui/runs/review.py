@@ -98,10 +98,10 @@ class Review:
 class Reverted:
     """The result of reverting hunks.
 
-    `hunks`: the ids of those that are reverted. `steps`: what was done to each file. `left`: what
-    was left alone, by id or path, and why. `built_on`: the hunks of others that changed lines of
-    these and stay, by id, and whose they are. `checkpoint`: the one taken before, None = nothing
-    was done.
+    `hunks`: the ids of the reverted ones. `steps`: the change of each file. `left`: the ids or
+    paths that were left alone, with the reason. `built_on`: the ids of hunks that stay although
+    they changed lines of the reverted ones, with their owners. `checkpoint`: the one taken before;
+    None = nothing was done.
     """
 
     hunks: tuple[str, ...]
@@ -138,7 +138,7 @@ def subject_of(session: Summary) -> ReviewSubject:
 def subject_of_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewSubject:
-    """Return the subject of a review of one run; `calls`: as far as it has made some."""
+    """Return the subject of a review of one run; `calls`: those that it made so far."""
     placed = [PlacedCall(each, 1, each.id) for each in calls]
     return ReviewSubject(
         folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
@@ -218,7 +218,7 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
 
 
 def is_idle(folder: Path) -> bool:
-    """Return whether no agent works in a folder."""
+    """Return whether no agent is working in a folder."""
     try:
         require_idle(folder)
     except UndoError:
@@ -242,7 +242,7 @@ def _calls(subject: ReviewSubject, store: Store | None) -> Sequence[PlacedCall]:
 
 
 def _record(calls: Sequence[PlacedCall], root: Path, store: Store | None) -> RecordedCalls:
-    """What the record tells of calls of which there are no checkpoints."""
+    """Return the recorded changes of calls without checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
     for each in calls:
@@ -312,12 +312,12 @@ def owner_words(owner: HunkOwner) -> str:
 
 
 def changed_words(hunk: ReviewHunk) -> str:
-    """Return whose lines a hunk changed, "" = nobody's."""
+    """Return a clause about whose lines a hunk changed; "" = nobody's."""
     return f"changed what {', '.join(map(owner_words, hunk.changed))} wrote" if hunk.changed else ""
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
-    """Return that a hunk stays which changed lines of others that are reverted."""
+    """Return the line about a hunk that stays, as for `built_on`."""
     place = f"{os.fsdecode(file.path)}:{hunk.now}"
     return f"stays: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 

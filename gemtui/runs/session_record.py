@@ -25,10 +25,10 @@ _MOST_NAMED = 20
 
 
 class PlacedCall(NamedTuple):
-    """A call that may have changed files, the number of its prompt, and its id in checkpoints.
+    """A call that may have changed files, its prompt's number, and its checkpoint id.
 
-    `sessions`: its session and the one from which that was forked; only hooks of these can have
-    told of the call.
+    `sessions`: its session and the one that it was forked from; only hooks of these can have
+    reported the call.
     """
 
     call: ToolCall
@@ -63,10 +63,10 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 
 
 def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
-    """Return the calls with their ids in checkpoints, which hooks don't report.
+    """Return the calls with the ids that checkpoints use for those reported by hooks.
 
-    Of several calls with the same arguments the first in the record is the first in the store.
-    Calls of other sessions don't count.
+    Among calls with the same arguments, the first in the record is the first in the store. Stored
+    calls of other sessions are ignored.
     """
     sessions = frozenset[str]().union(*(each.sessions for each in placed))
     own = frozenset[str]().union(*map(store.lineage, sessions))

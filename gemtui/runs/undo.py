@@ -213,9 +213,9 @@ def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
 
 
 def require_idle(folder: Path) -> None:
-    """Raise UndoError while an agent works in a folder: it would build on what vanishes.
+    """Raise UndoError while an agent works in a folder, since it may need the files.
 
-    That is a run, or a session of Gemini CLI itself as far as hooks of the extension tell.
+    An agent is a run, or a session of the plain CLI if the extension's hooks report it.
     """
     place = resolved(folder)
     for run in list_runs(runs_dir()):
@@ -318,7 +318,7 @@ def _store_of(session: Summary) -> Iterator[Store | None]:
 
 
 def _numbered_of(session: Summary, store: Store, *, by_calls: bool = False) -> list[_Numbered]:
-    """The checkpoints of a session; `by_calls`: without files that no call changed."""
+    """Return the checkpoints of a session; `by_calls`: only files that a call changed."""
     placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
