@@ -1,4 +1,4 @@
-"""The store of `gemtui --demo`: three projects, three weeks of work, every kind of record.
+"""The home folder of `gemtui --demo`: three projects, three weeks of work, every kind of record.
 
 It is for people who have no sessions yet, and for pictures of the program. All of it is invented.
 The folder `home` next to this module is a user's home directory, with `.gemini` as Gemini CLI
