@@ -19,7 +19,7 @@ from pathlib import Path
 from textual.theme import Theme
 
 from gemtui.config import Config
-from gemtui.demo.place import POLICIES, PROJECT
+from gemtui.demo import POLICIES, PROJECT
 from gemtui.ui.draw.theme import DARK, LIGHT
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person

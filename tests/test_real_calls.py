@@ -25,7 +25,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.call_text import file_lines
 from gemtui.transcript.export import to_text
 from gemtui.transcript.media import decoded, pixels
-from gemtui.transcript.model import Image, Notice, Severity, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import Image, Notice, NoticeLevel, ToolCall, ToolStatus, Transcript
 from gemtui.ui.transcript.message import draw_message
 from tests.model_server import Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE
@@ -145,7 +145,7 @@ def test_arguments_are_exported_whole(seen: Seen) -> None:
 
 
 def test_a_call_in_flight_says_so(seen: Seen) -> None:
-    assert seen.meanwhile[-1].blocks == (Notice(level=Severity.INFO, text=IN_FLIGHT),)
+    assert seen.meanwhile[-1].blocks == (Notice(level=NoticeLevel.INFO, text=IN_FLIGHT),)
     assert not any(
         isinstance(block, Notice) for message in seen.transcript for block in message.blocks
     )

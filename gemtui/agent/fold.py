@@ -32,8 +32,8 @@ from gemtui.transcript.model import (
     Block,
     Message,
     Notice,
+    NoticeLevel,
     Outline,
-    Severity,
     Text,
     Thought,
     ToolCall,
@@ -196,7 +196,7 @@ class Fold:
     def _notice(self, error: ErrorSaid, event: AgentEvent) -> None:
         self._close()
         self._made += 1
-        level = Severity.WARNING if error.recoverable else Severity.ERROR
+        level = NoticeLevel.WARNING if error.recoverable else NoticeLevel.ERROR
         self._put(
             Message(
                 id=f"notice-{self._made}",

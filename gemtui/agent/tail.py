@@ -1,4 +1,4 @@
-"""Follow a file that another process writes, until it ends and all is read."""
+"""Read files that another process writes: until it ends, or the new lines at each look."""
 
 from __future__ import annotations
 

@@ -77,10 +77,6 @@ def _plans(value: Any) -> str:
     return f"In plan mode Markdown files in {_shown(value)} are written without a question."
 
 
-def _beyond(value: Any) -> str:
-    return f"Tools use files in {_names(value)} as those of the project." if _texts(value) else ""
-
-
 def _allowed_servers(value: Any) -> str:
     if not _texts(value):
         return ""
@@ -91,24 +87,12 @@ def _all_servers(value: Any) -> str:
     return "Tools of MCP servers run without a question in headless runs." * bool(value)
 
 
-def _sandbox_paths(value: Any) -> str:
-    return f"A sandbox lets programs use {_names(value)} as well." if _texts(value) else ""
-
-
 def _sandbox_network(value: Any) -> str:
     return "A sandbox lets programs use the network." * (value is True)
 
 
 def _no_hooks(value: Any) -> str:
     return "No hook runs, so you can't be asked." * (value is False)
-
-
-def _no_such_hooks(value: Any) -> str:
-    return f"These hooks don't run: {_names(value)}." if _texts(value) else ""
-
-
-def _rules(value: Any) -> str:
-    return f"The rules in {_names(value)} decide what is asked." if _texts(value) else ""
 
 
 def _no_trust_question(value: Any) -> str:
@@ -119,60 +103,60 @@ def _corrected(value: Any) -> str:
     return "A model rewrites texts after you have seen them." * corrects(value)
 
 
-def _started(value: Any) -> str:
-    return f"Each run starts {_shown(value)} before any question." if _is_text(value) else ""
-
-
-def _tool_command(value: Any) -> str:
-    return f"Discovered tools are made by {_shown(value)}." if _is_text(value) else ""
-
-
-def _pager(value: Any) -> str:
-    return f"Commands such as git may start {_shown(value)}." if _is_text(value) else ""
-
-
 def _sent(value: Any) -> str:
     return f"Telemetry of runs goes to {host(value)}." if _is_text(value) else ""
 
 
-def _kept(value: Any) -> str:
-    return f"Telemetry of runs is written to {_shown(value)}." if _is_text(value) else ""
-
-
-def _left_out(value: Any) -> str:
-    return f"Left out or refused: {_names(value)}." if _texts(value) else ""
-
-
-def _asked(value: Any) -> str:
-    return f"Asked about whatever the rules say: {_names(value)}." if _texts(value) else ""
-
-
 _Words = Callable[[Any], str]
+
+
+def _of_text(words: str) -> _Words:
+    """Words about a setting that holds one text, which takes the place of `{}`."""
+    return lambda value: words.format(_shown(value)) if _is_text(value) else ""
+
+
+def _of_names(words: str) -> _Words:
+    """Words about a setting that lists texts, which take the place of `{}`."""
+    return lambda value: words.format(_names(value)) if _texts(value) else ""
+
+
 _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "tools.allowed": (SettingKind.UNASKED, _unasked),
     "tools.core": (SettingKind.UNASKED, _only),
     "general.defaultApprovalMode": (SettingKind.UNASKED, _mode),
     "general.plan.directory": (SettingKind.UNASKED, _plans),
-    "context.includeDirectories": (SettingKind.UNASKED, _beyond),
-    "tools.sandboxAllowedPaths": (SettingKind.UNASKED, _sandbox_paths),
+    "context.includeDirectories": (
+        SettingKind.UNASKED,
+        _of_names("Tools use files in {} as those of the project."),
+    ),
+    "tools.sandboxAllowedPaths": (
+        SettingKind.UNASKED,
+        _of_names("A sandbox lets programs use {} as well."),
+    ),
     "tools.sandboxNetworkAccess": (SettingKind.UNASKED, _sandbox_network),
     "hooksConfig.enabled": (SettingKind.UNASKED, _no_hooks),
-    "hooksConfig.disabled": (SettingKind.UNASKED, _no_such_hooks),
-    "policyPaths": (SettingKind.UNASKED, _rules),
-    "adminPolicyPaths": (SettingKind.UNASKED, _rules),
+    "hooksConfig.disabled": (SettingKind.UNASKED, _of_names("These hooks don't run: {}.")),
+    "policyPaths": (SettingKind.UNASKED, _of_names("The rules in {} decide what is asked.")),
+    "adminPolicyPaths": (SettingKind.UNASKED, _of_names("The rules in {} decide what is asked.")),
     "security.folderTrust.enabled": (SettingKind.UNASKED, _no_trust_question),
     "tools.disableLLMCorrection": (SettingKind.UNASKED, _corrected),
-    "tools.discoveryCommand": (SettingKind.STARTS, _started),
-    "tools.callCommand": (SettingKind.STARTS, _tool_command),
-    "tools.shell.pager": (SettingKind.STARTS, _pager),
-    "mcp.serverCommand": (SettingKind.STARTS, _started),
+    "tools.discoveryCommand": (
+        SettingKind.STARTS,
+        _of_text("Each run starts {} before any question."),
+    ),
+    "tools.callCommand": (SettingKind.STARTS, _of_text("Discovered tools are made by {}.")),
+    "tools.shell.pager": (SettingKind.STARTS, _of_text("Commands such as git may start {}.")),
+    "mcp.serverCommand": (SettingKind.STARTS, _of_text("Each run starts {} before any question.")),
     "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
-    "telemetry.outfile": (SettingKind.SENDS, _kept),
-    "tools.exclude": (SettingKind.GUARDS, _left_out),
-    "tools.confirmationRequired": (SettingKind.GUARDS, _asked),
+    "telemetry.outfile": (SettingKind.SENDS, _of_text("Telemetry of runs is written to {}.")),
+    "tools.exclude": (SettingKind.GUARDS, _of_names("Left out or refused: {}.")),
+    "tools.confirmationRequired": (
+        SettingKind.GUARDS,
+        _of_names("Asked about whatever the rules say: {}."),
+    ),
     "mcp.allowed": (SettingKind.UNASKED, _allowed_servers),
     "mcp.autoAllowInHeadless": (SettingKind.UNASKED, _all_servers),
-    "mcp.excluded": (SettingKind.GUARDS, _left_out),
+    "mcp.excluded": (SettingKind.GUARDS, _of_names("Left out or refused: {}.")),
 }
 
 

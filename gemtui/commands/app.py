@@ -40,8 +40,7 @@ def _demo(session: str | None, config: Config) -> int:
 
     Runs are played by a stand-in there, and end with the demo.
     """
-    from gemtui.demo import write_store
-    from gemtui.demo.place import PROJECT, install_agent
+    from gemtui.demo import PROJECT, install_agent, write_store
 
     with tempfile.TemporaryDirectory(prefix="gemtui-demo-") as folder:
         place = Path(folder).resolve()

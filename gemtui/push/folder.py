@@ -263,7 +263,6 @@ else:
 
 Damaged = zstd.ZstdError
 _LEVEL = 9
-_CHUNK = 1 << 20
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -28,7 +28,7 @@ from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
-from gemtui.files import is_folder, is_private, is_there, open_regular
+from gemtui.files import is_folder, is_private, is_there, open_regular, resolved
 from gemtui.kept.run_copies import LastCopy, is_damaged, last_copies
 from gemtui.paths import state_dir
 from gemtui.runs.ending import RunState, Status, status_of
@@ -468,3 +468,22 @@ def _both_ends(path: Path) -> bytes:
             return head + b"\n" + file.read(_EDGE)
     except OSError:
         return b""
+
+
+def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
+    """Return the files that the newest run in `folder` got by `--policy`; () = none.
+
+    `place`: the folder that holds the runs' folders.
+    """
+    wanted = resolved(folder)
+    for run in list_runs(place):
+        request = run.folder.request() if resolved(Path(run.cwd)) == wanted else None
+        if request is not None:
+            given = (
+                word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION)
+            )
+            return tuple(Path(part) for value in given for part in value.split(","))
+    return ()
+
+
+_OPTION = "--policy="

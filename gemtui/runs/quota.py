@@ -1,4 +1,4 @@
-"""Determine when a quota is renewed, from the messages of Gemini CLI and the API.
+"""Determine when a quota is renewed, from the messages of Gemini CLI and the API; wait for it.
 
 See assets/gemini-cli.md#quota.
 """

@@ -25,8 +25,8 @@ from gemtui.transcript.model import (
     Dropped,
     Message,
     Notice,
+    NoticeLevel,
     Outline,
-    Severity,
     Transcript,
 )
 from gemtui.transcript.parts import EARLIEST, objects, parts_of
@@ -421,7 +421,7 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
     if not item.rest:
         message = message_with(message, time=outline.time, usage=None)
     if item.in_flight:
-        notice = Notice(level=Severity.INFO, text=IN_FLIGHT)
+        notice = Notice(level=NoticeLevel.INFO, text=IN_FLIGHT)
         message = message_with(message, blocks=(*message.blocks, notice))
     return message if outline.dropped is None else message_with(message, dropped=outline.dropped)
 
@@ -431,7 +431,7 @@ def _lost(outline: Outline) -> Message:
     return Message(
         id=outline.id,
         author=outline.author,
-        blocks=(Notice(level=Severity.WARNING, text=text),),
+        blocks=(Notice(level=NoticeLevel.WARNING, text=text),),
         time=outline.time,
         dropped=outline.dropped,
     )

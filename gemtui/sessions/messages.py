@@ -19,7 +19,7 @@ from gemtui.transcript.model import (
     Image,
     Message,
     Notice,
-    Severity,
+    NoticeLevel,
     Text,
     Thought,
     ToolCall,
@@ -69,8 +69,8 @@ def message_of(
     )
 
 
-def _level(kind: object) -> Severity:
-    return Severity(kind) if kind in ("info", "warning", "error") else Severity.INFO
+def _level(kind: object) -> NoticeLevel:
+    return NoticeLevel(kind) if kind in ("info", "warning", "error") else NoticeLevel.INFO
 
 
 class _NoCalls:

@@ -17,7 +17,7 @@ from gemtui.transcript.model import (
     Dropped,
     Message,
     Notice,
-    Severity,
+    NoticeLevel,
     ToolCall,
     ToolStatus,
     Transcript,
@@ -120,12 +120,12 @@ def who(message: Message) -> Clean:
             return Clean(f"Gemini CLI{_LEVELS[_level(message)]}")
 
 
-_LEVELS = {Severity.INFO: "", Severity.WARNING: ", warning", Severity.ERROR: ", error"}
+_LEVELS = {NoticeLevel.INFO: "", NoticeLevel.WARNING: ", warning", NoticeLevel.ERROR: ", error"}
 
 
-def _level(message: Message) -> Severity:
+def _level(message: Message) -> NoticeLevel:
     levels = [block.level for block in message.blocks if isinstance(block, Notice)]
-    return next((level for level in reversed(Severity) if level in levels), Severity.INFO)
+    return next((level for level in reversed(NoticeLevel) if level in levels), NoticeLevel.INFO)
 
 
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:

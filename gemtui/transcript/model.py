@@ -27,7 +27,7 @@ class Author(StrEnum):
     """The CLI itself: records of type info, warning and error."""
 
 
-class Severity(StrEnum):
+class NoticeLevel(StrEnum):
     """How serious a notice is; the record types of the CLI."""
 
     INFO = "info"
@@ -130,7 +130,7 @@ class Thought(Struct, frozen=True, kw_only=True):
 class Notice(Struct, frozen=True, kw_only=True):
     """A message of the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
 
-    level: Severity
+    level: NoticeLevel
     text: str
 
 

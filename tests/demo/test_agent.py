@@ -28,8 +28,7 @@ from gemtui.agent.events import (
 from gemtui.agent.fold import Fold
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
-from gemtui.demo import write_store
-from gemtui.demo.place import PROJECT, install_agent
+from gemtui.demo import PROJECT, install_agent, write_store
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.adapter import GeminiAdapter

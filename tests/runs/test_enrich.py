@@ -18,7 +18,7 @@ from gemtui.transcript.model import (
     Block,
     Message,
     Notice,
-    Severity,
+    NoticeLevel,
     Text,
     Thought,
     ToolCall,
@@ -113,7 +113,7 @@ def test_the_text_of_retries_stands_once(tmp_path: Path) -> None:
 def test_what_only_the_stream_has_stays(tmp_path: Path) -> None:
     home = store(tmp_path, asked("go"), said("a", "Sleeping."))
     open_call = called("t9", ToolStatus.UNCONFIRMED)
-    notice = Notice(level=Severity.WARNING, text="slow")
+    notice = Notice(level=NoticeLevel.WARNING, text="slow")
     full = enriched(
         home,
         prompt("go"),

@@ -45,7 +45,7 @@ from gemtui.transcript.model import (
     Image,
     Message,
     Notice,
-    Severity,
+    NoticeLevel,
     Text,
     Thought,
     ToolCall,
@@ -144,7 +144,7 @@ TALK = Transcript.of(
             model="gemini-2.5-pro",
             usage=Usage(input=1200, output=30, cached=1000, thoughts=5, tool=0, total=1235),
         ),
-        message(Author.SYSTEM, Notice(level=Severity.WARNING, text="Request cancelled.")),
+        message(Author.SYSTEM, Notice(level=NoticeLevel.WARNING, text="Request cancelled.")),
         message(Author.USER, Text(text="never mind"), dropped=Dropped.REWOUND, prompt=True),
     ]
 )
@@ -540,7 +540,7 @@ def hostile_transcript() -> Transcript:
     blocks: list[Block] = [
         Text(text=HOSTILE),
         Thought(subject=HOSTILE, description=HOSTILE),
-        Notice(level=Severity.ERROR, text=HOSTILE),
+        Notice(level=NoticeLevel.ERROR, text=HOSTILE),
         Attachment(name=HOSTILE, text=HOSTILE),
         Image(mime_type=HOSTILE, name=HOSTILE, data=HOSTILE),
         *calls,
@@ -675,7 +675,7 @@ def test_any_text_anywhere_is_exported(text: str, export: Export) -> None:
             message(
                 Author.MODEL,
                 Text(text=text),
-                Notice(level=Severity.INFO, text=text),
+                Notice(level=NoticeLevel.INFO, text=text),
                 replace(SHELL, args={text: text}, error=text, name=text),
             )
         ]

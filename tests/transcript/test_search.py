@@ -11,7 +11,7 @@ from gemtui.transcript.model import (
     Image,
     Message,
     Notice,
-    Severity,
+    NoticeLevel,
     Text,
     Thought,
     Transcript,
@@ -40,7 +40,7 @@ SHELL = tool_call(
 )
 TALK = transcript(
     (Text(text="A Needle here,\nneedle there"), Thought(subject="needle", description="")),
-    (Notice(level=Severity.INFO, text="none"), SHELL),
+    (Notice(level=NoticeLevel.INFO, text="none"), SHELL),
 )
 
 

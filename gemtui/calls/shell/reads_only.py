@@ -271,6 +271,15 @@ _DIFF: Final = _long(
     unified word-diff"""
 )
 _GIT_COULD: Final = "write a file (`--output`), run programs (`--ext-diff`, `--textconv`, `%G`)"
+_GIT_LOG: Final = Reader(
+    could=_GIT_COULD,
+    flags="EFRWabgimpstuwz",
+    valued="GSn",
+    attached="BCMU",
+    long=_LOG | _DIFF,
+    operands=Operands.GIT,
+    numbers=True,
+)
 GIT_READERS: Final[Mapping[str, Reader]] = {
     "status": Reader(
         flags="bsvz",
@@ -281,15 +290,7 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         ),
         operands=Operands.GIT,
     ),
-    "log": Reader(
-        could=_GIT_COULD,
-        flags="EFRWabgimpstuwz",
-        valued="GSn",
-        attached="BCMU",
-        long=_LOG | _DIFF,
-        operands=Operands.GIT,
-        numbers=True,
-    ),
+    "log": _GIT_LOG,
     "diff": Reader(
         could=f"{_GIT_COULD}, read any file (`--no-index`)",
         flags="RWabpsuwz",
@@ -298,15 +299,7 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         long=_DIFF | _long("cached merge-base staged"),
         operands=Operands.GIT,
     ),
-    "show": Reader(
-        could=_GIT_COULD,
-        flags="EFRWabgimpstuwz",
-        valued="GSn",
-        attached="BCMU",
-        long=_LOG | _DIFF,
-        operands=Operands.GIT,
-        numbers=True,
-    ),
+    "show": _GIT_LOG,
     "branch": Reader(
         could="make, move and delete branches",
         flags="alrv",

@@ -291,7 +291,7 @@ _UNCERTAIN = re.compile(
     r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))"
 )
 """A nested fence, or HTML that may contain empty lines: the text is not split after it."""
-_FENCE = re.compile(r"^(`{3,}|~{3,})")
+_FENCE_LINE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
 """The beginning of a line that may continue a list."""
 
@@ -327,7 +327,7 @@ def _ends(lines: list[str], number: int) -> bool:
 
 def _fence_after(line: str, fence: str) -> str:
     """The fence that is open after this line; "" = none."""
-    found = _FENCE.match(line)
+    found = _FENCE_LINE.match(line)
     if found is None:
         return fence
     if not fence:

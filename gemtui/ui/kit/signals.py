@@ -84,7 +84,7 @@ class ExitSignals:
         A thread of Textual's may wait for a terminal that is gone, and Python waits for it.
         """
         code = self._signalled.get()
-        time.sleep(LAST)
+        time.sleep(LAST)  # in a thread that does nothing else: the event loop is not held up
         _restore(self._terminal)
         os._exit(code)
 

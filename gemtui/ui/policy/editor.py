@@ -14,7 +14,7 @@ from gemtui.policy.check.pitfalls import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.model.rules import Finding
-from gemtui.runs.last_policies import last_policies
+from gemtui.runs.listing import last_policies
 from gemtui.ui.policy import files
 from gemtui.ui.policy.command_preview import CommandPreview, command_preview
 from gemtui.ui.policy.edits import EditedDocument, Make

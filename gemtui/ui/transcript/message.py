@@ -18,8 +18,8 @@ from gemtui.transcript.model import (
     Image,
     Message,
     Notice,
+    NoticeLevel,
     Outline,
-    Severity,
     Text,
     Thought,
     ToolCall,
@@ -161,7 +161,11 @@ def _fences(lines: list[Line], offset: int, block: int) -> Iterator[Fence]:
 
 # --- blocks --------------------------------------------------------------------------------------
 
-_LEVELS = {Severity.INFO: Role.MUTED, Severity.WARNING: Role.WARNING, Severity.ERROR: Role.ERROR}
+_LEVELS = {
+    NoticeLevel.INFO: Role.MUTED,
+    NoticeLevel.WARNING: Role.WARNING,
+    NoticeLevel.ERROR: Role.ERROR,
+}
 
 
 def _apart(before: Block, block: Block) -> bool:
@@ -240,7 +244,7 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
 
 def _notice(block: Notice, look: Look) -> list[Line]:
     role = _LEVELS[block.level]
-    sign = {Severity.WARNING: look.glyphs.warning, Severity.ERROR: look.glyphs.failed}.get(
+    sign = {NoticeLevel.WARNING: look.glyphs.warning, NoticeLevel.ERROR: look.glyphs.failed}.get(
         block.level
     )
     before = (Piece(own(f"{sign} {block.level}: "), look[role]),) if sign else ()

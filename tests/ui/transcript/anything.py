@@ -29,7 +29,7 @@ from gemtui.transcript.model import (
     Image,
     Message,
     Notice,
-    Severity,
+    NoticeLevel,
     Text,
     Thought,
     ToolCall,
@@ -160,7 +160,7 @@ calls = st.builds(
 blocks = (
     st.builds(Text, text=text)
     | st.builds(Thought, subject=words, description=text)
-    | st.builds(Notice, level=st.sampled_from(Severity), text=text)
+    | st.builds(Notice, level=st.sampled_from(NoticeLevel), text=text)
     | st.builds(Attachment, name=words, text=text)
     | images
     | calls

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay
-from gemtui.transcript.model import Block, Image, Notice, Severity, Text, ToolStatus
+from gemtui.transcript.model import Block, Image, Notice, NoticeLevel, Text, ToolStatus
 from gemtui.ui.transcript.copy import (
     copies_of_block,
     copy_of_block,
@@ -44,7 +44,7 @@ def test_of_several_pieces_of_code_one_can_choose() -> None:
     [
         (Text(text="a\nb"), "a\nb", "text, 2 lines"),
         (thought("s", "d"), "s\nd", "thought, 2 lines"),
-        (Notice(level=Severity.INFO, text="n"), "n", "notice"),
+        (Notice(level=NoticeLevel.INFO, text="n"), "n", "notice"),
         (Image(mime_type="image/png", name="x.png"), "x.png", "name of the file"),
         (tool("t", "out\n"), "out\n", "output of run_shell_command"),
         (tool("t", "boom", failed=True), "boom", "output of run_shell_command"),
