@@ -74,6 +74,20 @@ class Terminal:
         """The screen as one text."""
         return "\n".join(self.lines)
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Change its size; the screen is empty until somebody draws."""
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._stream.feed(bytes(self.raw[self._seen :]))
+        self._seen = len(self.raw)
+        self._screen.resize(rows, columns)
+        self._screen.reset()
+
+    @property
+    def cooked(self) -> bool:
+        """Whether it edits lines and echoes, as programs find it in a shell."""
+        modes = termios.tcgetattr(self._fd)[3]
+        return bool(modes & termios.ICANON and modes & termios.ECHO)
+
     def press(self, *keys: str) -> None:
         """Type these characters; "\\r" is enter, "\\x1b" escape."""
         for key in keys:

@@ -35,6 +35,7 @@ from gemtui.ui.kit.messages import (
     SessionRequested,
 )
 from gemtui.ui.kit.signals import ExitSignals, end_at_once, left, terminal_attributes
+from gemtui.ui.kit.suspending import JobControl
 from gemtui.ui.kit.textual_fixes import mend
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
@@ -83,6 +84,7 @@ class GemtuiApp(AppBase):
         self.set_class(config.ascii, "-ascii")
         self._ending = False
         self._terminal = terminal
+        self._job: JobControl | None = None
         self.policies = PolicyMode(self)
         self.runs = RunMode(self, may_start=self.policies.settled)
         self.sessions = SessionsScreen(start, config)
@@ -115,7 +117,8 @@ class GemtuiApp(AppBase):
         # would be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
-            ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
+            signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
+            self._job = JobControl(self, lambda: signals.leaving)
         if self.config.theme not in self.available_themes:
             self.say(
                 f'There is no theme "{self.config.theme}": F2 shows those there are', problem=True
@@ -232,6 +235,11 @@ class GemtuiApp(AppBase):
     def action_help_quit(self) -> None:
         """Say how to quit: ctrl+c copies, and there was nothing to copy."""
         self.say(f"{BY_ID['app.quit'].footer()} quits gemtui; nothing is selected to copy")
+
+    def action_suspend_process(self) -> None:
+        """Return to the shell until `fg`."""
+        if self._job is not None:
+            self._job.suspend()
 
     async def action_sessions(self) -> None:
         """To the stored sessions."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -97,6 +98,8 @@ class AppBase(App[None]):
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
+        self.handed_over = False
+        """Whether another program has the terminal."""
         self.at_extension = False
         """Whether the extension is asked about, or worked on."""
         self.last_key = 0.0
@@ -238,10 +241,38 @@ class AppBase(App[None]):
         if not self._is_late(event):
             await super().on_event(event)
 
+    def on_mount(self) -> None:
+        """Leave the title to who has the terminal meanwhile."""
+        self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
+        self.app_resume_signal.subscribe(self, lambda _: self._take_title_again(), immediate=True)
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Hand the terminal over; it is taken back also where an error ends the block."""
+        failed: Exception | None = None
+        with super().suspend():
+            self.handed_over = True
+            try:
+                yield
+            except Exception as error:  # raised again once the screen is there
+                failed = error
+            finally:
+                self.handed_over = False
+        if failed is not None:
+            raise failed
+
     def on_unmount(self) -> None:
         """Give the title back."""
+        self._restore_title()
+
+    def _restore_title(self) -> None:
         if self._named:
+            self._named = False
             self._write(_POP_TITLE)
+
+    def _take_title_again(self) -> None:
+        if self._title:
+            self._write_title(self._title)
 
     def name_window(self, title: Clean) -> None:
         """Set the terminal's title; its own one is put aside first."""

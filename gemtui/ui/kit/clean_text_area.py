@@ -6,11 +6,15 @@ list of sessions does not need.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import events, widgets
+from textual.binding import Binding, BindingType
 from textual.widgets.text_area import Edit, EditResult
 
 from gemtui.text import clean
 from gemtui.ui.kit.clean_widgets import say_cut
+from gemtui.ui.kit.key_table import UNDO_KEYS
 
 
 class TextArea(widgets.TextArea):
@@ -18,6 +22,8 @@ class TextArea(widgets.TextArea):
 
     `longest`: characters that a person can write here; what is put as `text` may be longer.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(UNDO_KEYS, "undo", "Undo", show=False)]
 
     def __init__(self, *, longest: int, id: str | None = None) -> None:
         super().__init__(id=id, compact=True, soft_wrap=True, highlight_cursor_line=False)

@@ -140,6 +140,8 @@ _NAMES = {
     "left_curly_bracket": "{",
     "right_curly_bracket": "}",
     "exclamation_mark": "!",
+    "underscore": "_",
+    "minus": "-",
     "delete": "del",
 }
 _ARROWS = {"up", "down", "left", "right"}

@@ -37,12 +37,16 @@ def _steers(row: str) -> tuple[Row, ...]:
     )
 
 
+UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
+"""One key as terminals send it: the first from old ones, for the second one, too."""
+
 TABLE: dict[Where, tuple[Row, ...]] = {
     Where.APP: (
         ("help", "question_mark,f1", APP, "Keys", "Show the keys for this screen"),
         ("command_palette", "ctrl+p", APP, "Commands", "Search all commands by name"),
         ("back", "q", APP, "Back or quit", "Go back, or quit gemtui"),
         ("quit", "ctrl+q", APP, "Quit", "Quit gemtui"),
+        ("suspend_process", "ctrl+z", APP, "Suspend", "Back to the shell; fg returns"),
         ("help_quit", "ctrl+c", COPY, "Copy selection", "Copy the text selected with the mouse"),
         ("change_theme", "f2", APP, "Theme", "Choose a theme, with a preview"),
         ("trusted", "f3", APP, "Trusted folders", "Folders that you told gemtui to trust"),
@@ -391,6 +395,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("send", "enter", CHANGE, "Send", "Start a run, or insert the suggested file"),
         ("new_line", "ctrl+j,shift+enter,alt+enter", CHANGE, "New line", "Insert a new line"),
         ("complete", "tab", MOVE, "Complete", "Insert the suggested file, or next part"),
+        (
+            "undo",
+            UNDO_KEYS,
+            CHANGE,
+            "Undo typing",
+            "Undo the last edit of the text; ^y redoes it",
+        ),
         ("mode", "shift+tab", CHANGE, "Mode", "Next mode: ask, auto_edit, plan, yolo"),
         ("leave", "escape", OPEN, "Leave", "Close the suggestions, or go to the transcript"),
     ),

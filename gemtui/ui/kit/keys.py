@@ -20,7 +20,7 @@ from gemtui.ui.kit.key_table import FACES, FOOTER, TABLE
 
 __all__ = ["BY_ID", "KEYS", "Group", "Key", "Where", "bindings", "keys_of", "name"]
 
-_FIRST = {"app.quit"}
+_FIRST = {"app.quit", "app.suspend_process"}
 
 
 def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:

@@ -65,6 +65,11 @@ class ExitSignals:
         signal.signal(signal.SIGALRM, self._on_alarm)
         threading.Thread(target=_watch_terminal, name="terminal", daemon=True).start()
 
+    @property
+    def leaving(self) -> bool:
+        """Return whether a signal has come that ends the app."""
+        return bool(self._code)
+
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if not self._code:
             self._code = 128 + number

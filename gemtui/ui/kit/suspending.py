@@ -1,0 +1,118 @@
+"""Stopped by ctrl+z or `kill -TSTP`, continued by `fg`: the terminal is given back and taken again.
+
+Textual does this inside of its signal handlers: one that comes while the event loop writes to the
+terminal waits for itself, `kill -CONT` starts a second thread that reads keys, and SIGSTOP for
+gemtui alone hangs the terminal where no shell, or another program of the job, waits. Here handlers
+only wake the event loop, and the whole job stops by SIGTSTP, which the system ignores where there
+is no shell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gemtui.ui.kit.app_base import AppBase
+
+NO_SHELL = "No shell to return to: gemtui was not started from one."
+
+
+class JobControl:
+    """Takes SIGTSTP and SIGCONT from now on.
+
+    `leaving`: whether a signal has ended the app, which then leaves the terminal as it is.
+    """
+
+    def __init__(self, app: AppBase, leaving: Callable[[], bool]) -> None:
+        self._app, self._leaving = app, leaving
+        self._loop = asyncio.get_running_loop()
+        self._stopping = self._continued = False
+        signal.signal(signal.SIGTSTP, self._on_stop)
+        signal.signal(signal.SIGCONT, self._on_continue)
+
+    def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
+        if self._app.handed_over:
+            # The program in front stops its whole job. It has the terminal, so nothing is restored.
+            with _stopping_by_default():
+                os.kill(os.getpid(), signal.SIGTSTP)
+        else:
+            self._loop.call_soon_threadsafe(self._app.call_later, self.suspend)
+
+    def _on_continue(self, _number: int, _frame: FrameType | None) -> None:
+        self._continued = True
+        if not (self._stopping or self._app.handed_over):
+            self._loop.call_soon_threadsafe(self._app.call_later, self._take_terminal_again)
+
+    def suspend(self) -> None:
+        """Stop the whole job until a shell continues it in the foreground."""
+        driver = self._app._driver
+        if driver is None or self._leaving():
+            return
+        self._stopping, self._continued = True, False
+        self._app.app_suspend_signal.publish(self._app)
+        driver.suspend_application_mode()
+        with _stopping_by_default():
+            os.kill(0, signal.SIGTSTP)
+            stopped = self._continued
+            self._wait_for_foreground()
+        self._stopping = False
+        self._resume()
+        if not stopped:
+            self._app.say(NO_SHELL)
+
+    def _take_terminal_again(self) -> None:
+        """Set the terminal's modes again: SIGSTOP came unasked, and a shell has changed them."""
+        driver = self._app._driver
+        if driver is None or self._leaving():
+            return
+        self._stopping = True
+        self._wait_for_foreground()
+        self._stopping = False
+        self._app.app_suspend_signal.publish(self._app)
+        driver.suspend_application_mode()
+        self._resume()
+
+    def _wait_for_foreground(self) -> None:
+        """Stop again while another job has the terminal, as after `bg`."""
+        while self._continued and not self._leaving() and not _in_foreground():
+            self._continued = False
+            os.kill(0, signal.SIGTTOU)
+
+    def _resume(self) -> None:
+        driver = self._app._driver
+        if driver is None:
+            return
+        if self._leaving():
+            # The shell has the terminal: what restores it would be for the wrong program.
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            vars(driver)["attrs_before"] = None
+            return
+        driver.resume_application_mode()
+        self._app.app_resume_signal.publish(self._app)
+        self._app.refresh(layout=True)
+
+
+@contextmanager
+def _stopping_by_default() -> Iterator[None]:
+    handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, handler)
+
+
+def _in_foreground() -> bool:
+    """Return whether this job has the terminal; True where that can't be known."""
+    try:
+        return os.tcgetpgrp((sys.__stdin__ or sys.stdin).fileno()) == os.getpgrp()
+    except (OSError, ValueError):
+        return True
