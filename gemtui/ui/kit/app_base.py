@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
@@ -43,6 +43,9 @@ from gemtui.ui.kit.text_screen import RawScreen
 
 if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
+
+FieldValues = tuple[str | bool, ...]
+"""What all fields of a dialog hold, in their order."""
 
 _NO_CONTROLS = NoControls()
 _HELD = 2.0
@@ -98,6 +101,8 @@ class AppBase(App[None]):
         self._popped = 0.0
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
+        self.drafts: dict[Hashable, FieldValues] = {}
+        """What was typed into dialogs that were left without an answer."""
         self.handed_over = False
         """Whether another program has the terminal."""
         self.at_extension = False

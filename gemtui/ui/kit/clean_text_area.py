@@ -13,8 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets.text_area import Edit, EditResult
 
 from gemtui.text import clean
-from gemtui.ui.kit.clean_widgets import say_cut
+from gemtui.ui.kit.clean_widgets import Entered, say_cut
 from gemtui.ui.kit.key_table import UNDO_KEYS
+
+_LINE_KEYS = ("enter", "ctrl+j", "shift+enter", "alt+enter")
 
 
 class TextArea(widgets.TextArea):
@@ -48,3 +50,19 @@ class TextArea(widgets.TextArea):
             if not was_cut:
                 say_cut(self, self._longest)
         return super().edit(edit)
+
+
+class EnteredTextArea(TextArea):
+    """Enter takes the text, as in a field of one line; ctrl+j writes one more line of it."""
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Keep enter out of the text."""
+        if event.key not in _LINE_KEYS:
+            await super()._on_key(event)
+            return
+        event.prevent_default()
+        event.stop()
+        if event.key == "enter":
+            self.post_message(Entered())
+        else:
+            self.insert("\n")

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.text import Text
 from textual import widgets
+from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.containers import Vertical
 from textual.content import Content
 from textual.filter import LineFilter
+from textual.message import Message
 from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Checkbox, option_list
@@ -114,12 +117,22 @@ def say_cut(field: Widget, longest: int) -> None:
     field.app.notify(words, severity="error", markup=False)
 
 
+class Entered(Message):
+    """Enter was pressed in a field without a text, where `Input` posts `Submitted`."""
+
+
 class Select(widgets.Select[str]):
-    """A choice of one value; `choices`: words and value of each."""
+    """A choice of one value; `choices`: words and value of each. Space opens them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", show=False)]
 
     def __init__(self, choices: Iterable[tuple[Clean, str]], *, value: str, id: str) -> None:
         rows = [(Text(words), choice) for words, choice in choices]
         super().__init__(rows, value=value, allow_blank=False, id=id, compact=True)
+
+    def action_enter(self) -> None:
+        """Take the whole dialog, as in all its fields."""
+        self.post_message(Entered())
 
 
 class Option(option_list.Option):
@@ -217,13 +230,18 @@ def _mark(found: re.Match[str]) -> str:
 
 
 class Tick(Checkbox):
-    """A checkbox that shows its state by a character, not only by colour."""
+    """A checkbox that shows its state by a character, not only by colour; space ticks it."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", show=False)]
     BUTTON_LEFT = "["
     BUTTON_RIGHT = "]"
 
     def __init__(self, words: Clean, ticked: bool = False, *, id: str) -> None:
         super().__init__(Content(words), ticked, id=id, compact=True)
+
+    def action_enter(self) -> None:
+        """Take the whole dialog, as in all its fields."""
+        self.post_message(Entered())
 
     @property
     def _button(self) -> Content:

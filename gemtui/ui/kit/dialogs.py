@@ -16,6 +16,7 @@ from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Button, Dialog, Input, Label, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.field_screen import FieldScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
@@ -124,10 +125,10 @@ class ConfirmForGoodScreen(_QuestionScreen):
     _key = BY_ID["confirm_for_good.confirm"].footer()
 
 
-class FormScreen(DialogScreen[ScreenResultType]):
+class FormScreen(FieldScreen[ScreenResultType]):
     """Fields, below them a button for each way out."""
 
-    def buttons(self, take: str = "Take") -> ComposeResult:
+    def buttons(self, take: str = "Apply") -> ComposeResult:
         """Yield the buttons, for the end of `compose`; `take`: what the one that takes it says."""
         with Horizontal(classes="buttons"):
             yield Button(own("Close (esc)"), id="no")
@@ -141,18 +142,16 @@ class FormScreen(DialogScreen[ScreenResultType]):
     def _yes_pressed(self) -> None:
         self.action_take()
 
-    def action_take(self) -> object:
-        """Close with the text shown here, if it can be taken."""
-        raise NotImplementedError
 
-
-class AskScreen(DialogScreen[str]):
+class AskScreen(FieldScreen[str]):
     """Closes with a text to which `problem` does not object, or with None."""
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(self, question: Clean, *, value: str, problem: Callable[[str], str]) -> None:
-        super().__init__()
+    def __init__(
+        self, question: Clean, *, value: str, problem: Callable[[str], str], subject: str = ""
+    ) -> None:
+        super().__init__(subject=f"{question} {subject}")
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
@@ -161,9 +160,10 @@ class AskScreen(DialogScreen[str]):
             yield Input(visible_line(self._value))
             yield Label(id="problem")
 
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        problem = self._problem(event.value)
+    def action_take(self) -> None:
+        """Close with the text, or say what is wrong with it."""
+        text = self.query_one(Input).value
+        problem = self._problem(text)
         self.query_one("#problem", Label).update(clean(problem))
         if not problem:
-            self.dismiss(event.value)
+            self.dismiss(text)

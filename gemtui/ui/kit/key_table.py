@@ -215,7 +215,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.MARKS: (
         ("take", "ctrl+s", CHANGE, "Save", "Save these marks"),
-        ("close", "escape", OPEN, "Close", "Close without changes"),
+        ("close", "escape", OPEN, "Close", "Close; what you typed is kept"),
     ),
     Where.WAITING: (("next", "L", MOVE, "Next", "Go to the next waiting session's question"),),
     Where.VAULT: (
@@ -374,7 +374,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.CHANGE_CALL: (
         ("take", "ctrl+s", CHANGE, "Apply", "Use this instead"),
-        ("close", "escape", OPEN, "Close", "Close without changes"),
+        ("close", "escape", OPEN, "Close", "Close; what you typed is kept"),
     ),
     Where.QUEUE: (
         ("move_down", "J,shift+down", CHANGE, "Later", "Move it down: sent later"),
@@ -414,7 +414,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.OPTIONS: (
         ("take", "ctrl+s", CHANGE, "Apply", "Use these options for the next runs"),
-        ("close", "escape", OPEN, "Close", "Close without changes"),
+        ("close", "escape", OPEN, "Close", "Close; what you typed is kept"),
     ),
     Where.CONFIRM: (
         ("confirm", "y", CHANGE, "Yes", "Do it"),
@@ -483,7 +483,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.RULE: (
         ("take", "ctrl+s", CHANGE, "Apply", "Add the rule to the policy, without saving it"),
         ("fix", "ctrl+f", CHANGE, "Fix", "Apply the suggested fix"),
-        ("close", "escape", OPEN, "Close", "Close without changes"),
+        ("close", "escape", OPEN, "Close", "Close; what you typed is kept"),
     ),
     Where.ROWS: (
         *_moves("row"),

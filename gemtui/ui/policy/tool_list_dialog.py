@@ -9,19 +9,19 @@ from gemtui.policy.model import tool_catalog
 from gemtui.text import Clean, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
-from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.field_screen import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules.form import NameSuggester, tool_hint
 from gemtui.ui.rules.form_fields import names
 
 
-class ToolListScreen(DialogScreen[tuple[str, ...]]):
+class ToolListScreen(FieldScreen[tuple[str, ...]]):
     """Closes with the names (() = no such list), or with None: nothing is to be changed."""
 
     BINDINGS = bindings(Where.DIALOG)
 
     def __init__(self, title: Clean, meaning: Clean, chosen: tuple[str, ...]) -> None:
-        super().__init__()
+        super().__init__(subject=title)
         self._heading, self._meaning, self._chosen = title, meaning, chosen
 
     def compose(self) -> ComposeResult:
@@ -42,6 +42,6 @@ class ToolListScreen(DialogScreen[tuple[str, ...]]):
     def _look(self, event: Input.Changed) -> None:
         self.query_one("#tools-hint", Static).update(tool_hint(event.value))
 
-    @on(Input.Submitted)
-    def _taken(self, event: Input.Submitted) -> None:
-        self.dismiss(names(event.value))
+    def action_take(self) -> None:
+        """Close with the names."""
+        self.dismiss(names(self.query_one("#names", Input).value))

@@ -21,7 +21,8 @@ from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Glyphs, look_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
-from gemtui.ui.kit.dialog_guard import LOW, DialogScreen
+from gemtui.ui.kit.dialog_guard import LOW
+from gemtui.ui.kit.field_screen import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.policy.tool_table import tool_rows
 from gemtui.ui.rules.draft import Draft
@@ -55,7 +56,7 @@ class _SentenceSuggester(Suggester):
         return next(iter(completions(value, folders=self.folders)), None) if value else None
 
 
-class WordsScreen(DialogScreen[tuple[Rule, ...]]):
+class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     """Closes with the rules, or with None.
 
     `project`: the folder that paths are relative to. `draft`: the policy to which they are added,
@@ -106,10 +107,11 @@ class WordsScreen(DialogScreen[tuple[Rule, ...]]):
             Content("\n").join(_tool_lines(made.tools, self._draft))
         )
 
-    @on(Input.Submitted)
     @work(exclusive=True, group="take")
-    async def _entered(self, event: Input.Submitted) -> None:
-        made = await asyncio.to_thread(read_sentences, event.value, self._project)
+    async def action_take(self) -> None:
+        """Close with the rules, unless something is wrong with a sentence."""
+        text = self.query_one("#sentences", Input).value
+        made = await asyncio.to_thread(read_sentences, text, self._project)
         if made and not any(each.problem for each in made):
             self.dismiss(rules_of(made))
 

@@ -147,7 +147,9 @@ class RuleForm(FormScreen[Rule]):
     def compose(self) -> ComposeResult:
         """Lay out one row per field, then the findings."""
         values = values_of(self._rule)
-        with Dialog(self._title(), own("tab next   ctrl+s apply   esc close"), id="rule-form"):
+        with Dialog(
+            self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"
+        ):
             if self._about:
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
@@ -269,7 +271,6 @@ class RuleForm(FormScreen[Rule]):
 
     # --- actions -------------------------------------------------------------------------------
 
-    @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
         """Return the rule, unless Gemini CLI would drop or misread it."""

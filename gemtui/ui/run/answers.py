@@ -46,7 +46,9 @@ async def answer(
         app.say(CHANGED, problem=True)
     elif action == "no_because":
         title = Clean("Deny with a reason (the model reads it)")
-        reason = await app.push_screen_wait(AskScreen(title, value="", problem=_reason))
+        subject = _subject(talk, shown)
+        asked = AskScreen(title, value="", problem=_reason, subject=subject)
+        reason = await app.push_screen_wait(asked)
         if reason is not None:
             await _give(app, partial(talk.deny, shown, reason.strip()))
     elif action == "change":
@@ -107,15 +109,15 @@ async def take_back(app: AppBase, talk: Conversation) -> None:
 
 async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: Asked) -> None:
     """A command runs as soon as it is taken; anything else is shown once more before."""
-    now = shown.runs
+    now, subject = shown.runs, _subject(talk, shown)
     try:
         if now.form is Form.COMMAND:
-            text = await _typed(app, now, "Run this instead", enter_takes=True)
+            text = await _typed(app, now, "Run this instead", subject, enter_takes=True)
         else:
             text = edit_text(app, now.text, now.name)
             if text is None:
                 title = "The file's new text" if now.form is Form.FILE else "The arguments"
-                text = await _typed(app, now, title, enter_takes=False)
+                text = await _typed(app, now, title, subject, enter_takes=False)
         if text is None or (text == now.text and now.form is not Form.COMMAND):
             return
         changed = await asyncio.to_thread(talk.change, shown, text)
@@ -128,7 +130,14 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
         pane.redraw(shown, changed)
 
 
-async def _typed(app: AppBase, now: Proposal, title: str, *, enter_takes: bool) -> str | None:
+def _subject(talk: Conversation, shown: Asked) -> str:
+    """Return a text that only this question has."""
+    return f"{talk.cwd} {shown.question.number}"
+
+
+async def _typed(
+    app: AppBase, now: Proposal, title: str, subject: str, *, enter_takes: bool
+) -> str | None:
     def problem(text: str) -> str:
         try:
             now.changed(text)
@@ -136,7 +145,9 @@ async def _typed(app: AppBase, now: Proposal, title: str, *, enter_takes: bool) 
             return str(error)
         return ""
 
-    screen = ChangeScreen(Clean(title), now.text, problem=problem, enter_takes=enter_takes)
+    screen = ChangeScreen(
+        Clean(title), now.text, problem=problem, enter_takes=enter_takes, subject=subject
+    )
     return await app.push_screen_wait(screen)
 
 

@@ -74,7 +74,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     def compose(self) -> ComposeResult:
         """One row each, with room below for what is wrong with it."""
-        keys = own("tab next   ctrl+s apply   esc close")
+        keys = own("tab next   space choose   enter apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
                 with VerticalScroll(id="told-before"):
@@ -169,7 +169,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     # --- taking --------------------------------------------------------------------------------
 
-    @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
         """Take what stands here, if it can be run."""

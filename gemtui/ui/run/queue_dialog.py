@@ -170,6 +170,7 @@ async def _done(app: AppBase, run: LiveRun, wanted: Wanted) -> tuple[int, bool]:
                 "" if text.strip() else "An empty prompt can't be queued; d removes it."
             ),
             enter_takes=False,
+            subject=prompt.id,
         )
         with ExitStack() as stack:
             steering = run.run.steering

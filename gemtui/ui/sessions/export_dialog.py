@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
@@ -20,7 +19,7 @@ from gemtui.redact.redactor import Replaced
 from gemtui.text import Clean, clean_line, counted, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
-from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.field_screen import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 
@@ -50,13 +49,7 @@ FORMS = {
 }
 
 
-class _RedactTick(Tick):
-    """`enter` exports, as in all other fields of the dialog."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "screen.export", show=False)]
-
-
-class ExportScreen(DialogScreen[Export]):
+class ExportScreen(FieldScreen[Export]):
     """Closes with an `Export` to a file that does not exist yet, or with None.
 
     `previews`: one for each session, read from the disk when secrets are to be replaced; each may
@@ -74,7 +67,7 @@ class ExportScreen(DialogScreen[Export]):
         forbidden: Path,
         folder: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(subject=stem)
         self._previews = previews
         self._searched = ""
         self._heading, self._stem, self._forbidden = title, stem, forbidden
@@ -94,7 +87,7 @@ class ExportScreen(DialogScreen[Export]):
                 id="export-folder",
             )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
-            yield _RedactTick(own("Redact: replace secrets (space)"), id="redact")
+            yield Tick(own("Redact: replace secrets (space)"), id="redact")
             with VerticalScroll(id="replaced", can_focus=True) as replaced:
                 replaced.display = False
                 yield Static(id="replaced-words")
@@ -153,9 +146,8 @@ class ExportScreen(DialogScreen[Export]):
         problem = self._searched or self._problem(self.query_one(Input).value)
         self.query_one("#problem", Label).update(own(problem))
 
-    @on(Input.Submitted)
     @on(OptionList.OptionSelected)
-    def action_export(self) -> None:
+    def action_take(self) -> None:
         """Close with what is chosen, unless something is wrong with the file."""
         name = self.query_one(Input).value
         if not self._searched and not self._problem(name):

@@ -40,7 +40,8 @@ class MarkKeys(SessionsPart):
             tried.append(self._change(sessions, edit, "marked"))
             await tried[-1].keep()
 
-        shown = MarksScreen(about, marks, tags_in_use(feed.marks), keep)
+        ids = " ".join(each.id for each in sessions)
+        shown = MarksScreen(about, marks, tags_in_use(feed.marks), keep, subject=ids)
         if await app.push_screen_wait(shown):
             tried[-1].say()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from msgspec.structs import replace
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -16,7 +16,7 @@ from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen
@@ -33,7 +33,8 @@ class MarksScreen(FormScreen[bool]):
     Closes with True if something was changed.
 
     `about`: the session's own title, or how many there are. `tags`: those in use, the commonest
-    first. `keep` takes the change; what it raises is said here, and nothing typed is lost.
+    first. `subject`: the sessions' ids. `keep` takes the change; what it raises is said here, and
+    nothing typed is lost.
     """
 
     BINDINGS = bindings(Where.MARKS)
@@ -46,8 +47,10 @@ class MarksScreen(FormScreen[bool]):
         marks: Sequence[Mark],
         tags: Sequence[Clean],
         keep: Callable[[MarkEdit], Awaitable[None]],
+        *,
+        subject: str,
     ) -> None:
-        super().__init__()
+        super().__init__(subject=subject)
         self._about, self._marks, self._tags, self._keep = about, marks, tags, keep
         self._one = marks[0] if len(marks) == 1 else None
         self._common = set.intersection(*(set(mark.tags) for mark in marks))
@@ -57,7 +60,9 @@ class MarksScreen(FormScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """A row for each, then what is wrong."""
-        with Dialog(own("Marks"), own("tab next   ctrl+s save   esc close"), id="marks"):
+        with Dialog(
+            own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
+        ):
             mark = look_of(self.app, 1).glyphs.ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))
@@ -74,13 +79,13 @@ class MarksScreen(FormScreen[bool]):
             if words := self._words_about_tags():
                 yield Static(words, id="tags-in-use")
             if self._one is not None:
-                note = TextArea(longest=LONGEST_NOTE, id="note")
+                note = EnteredTextArea(longest=LONGEST_NOTE, id="note")
                 note.text = self._old_note
                 note.placeholder = own("anything to remember")
                 yield Horizontal(Label(own("Note")), note, id="note-row")
             yield Horizontal(Label(), *self._ticks(), id="mark-states")
             yield Static(id="problem")
-            yield from self.buttons("Keep")
+            yield from self.buttons("Save")
 
     def _ticks(self) -> Iterator[Tick]:
         for state in ("pinned", "archived"):
@@ -98,7 +103,6 @@ class MarksScreen(FormScreen[bool]):
 
     # --- keeping -------------------------------------------------------------------------------
 
-    @on(Input.Submitted)
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
         """Keep what stands here."""

@@ -28,7 +28,7 @@ async def make_policy(me: Planner) -> None:
     await me.press("a")
     form = await me.form()
     form.query_one("#decision", Select).focus()
-    await me.press("enter", "end", "enter")
+    await me.press("space", "end", "enter")
     await me.fill(tools="run_shell_command", command_prefixes="rm", deny_message=WHY)
     await me.press("ctrl+s")
     await me.until(lambda: len(me.draft.entries) == 2)

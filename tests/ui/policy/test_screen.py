@@ -227,11 +227,11 @@ async def test_choices_of_the_form_are_taken_by_keys(home: Path) -> None:
         await me.press("enter")
         form = await me.form()
         form.query_one("#decision", Select).focus()
-        await me.press("enter", "down", "down", "enter")
+        await me.press("space", "down", "down", "enter")
         form.query_one("#plan").focus()
         await me.press("space")
         form.query_one("#interactive", Select).focus()
-        await me.press("enter", "down", "enter", "ctrl+s")
+        await me.press("space", "down", "enter", "ctrl+s")
         await me.until(lambda: me.draft.changed)
         rule = me.draft.entries[0].rule
         assert rule is not None
@@ -453,7 +453,7 @@ async def test_on_a_low_screen_what_matters_is_in_sight(home: Path) -> None:
         await me.sees("No policy yet.", "A policy says which tools")
         await me.press("a")
         await me.fill(tools="run_shel")
-        await me.sees("there is no tool", "Take (ctrl+s)")
+        await me.sees("there is no tool", "Apply (ctrl+s)")
 
 
 async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(home: Path) -> None:
@@ -681,7 +681,7 @@ async def test_the_run_pane_offers_policies_and_says_when_one_is_not_saved(home:
         await me.press("ctrl+o")
         await me.sees("only Gemini CLI's own policies")
         me.app.screen.query_one("#policies", Select).focus()
-        await me.press("enter", "down", "enter", "ctrl+s")
+        await me.press("space", "down", "enter", "ctrl+s")
         await me.sees("policy work")
         screen = me.app.screen
         assert isinstance(screen, RunScreen)

@@ -120,7 +120,8 @@ async def test_each_way_out_has_a_button(store: Path) -> None:
     async with person(store, NARROW) as me:
         for button in ("#no", "#yes"):
             await open_dialog(me)
-            await me.type("Tail")
+            if button == "#no":  # what is closed is there again
+                await me.type("Tail")
             await me.pilot.click(button)
             await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
             assert marks_file().exists() is (button == "#yes")
