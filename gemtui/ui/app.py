@@ -245,6 +245,11 @@ class GemtuiApp(AppBase):
         """To the stored sessions."""
         await self.switch_mode(self.DEFAULT_MODE)
 
+    async def action_stats(self) -> None:
+        """Show the stats over the stored sessions."""
+        await self.action_sessions()
+        self.sessions.action_stats()
+
     async def action_runs(self) -> None:
         """To the runs."""
         await self.runs.show()

@@ -23,7 +23,11 @@ class OwnCommand:
 
 
 OWN = (
+    OwnCommand("clear", "New empty pane, as /new", "new"),
     OwnCommand("command", "Show the exact command that enter will run", "command"),
+    OwnCommand("exit", "Quit gemtui, as /quit", "app.quit"),
+    OwnCommand("extension", "Install or remove the Gemini CLI extension", "app.extension"),
+    OwnCommand("fork", "New chat from before a prompt; the last one at first", "fork"),
     OwnCommand("help", "Show the keys for this screen", "app.help"),
     OwnCommand("mode", "Next mode, or /mode ask, auto_edit, plan, yolo", "mode"),
     OwnCommand("model", "/model auto, pro, flash or a full name", "model"),
@@ -32,10 +36,17 @@ OWN = (
     OwnCommand("policy", "Go to the policies: what a run may do", "app.policies"),
     OwnCommand("queue", "Queued prompts: reorder, edit, send", "queue"),
     OwnCommand("quit", "Quit gemtui", "app.quit"),
+    OwnCommand("redo", "Take the last undo back; a preview comes first", "redo"),
+    OwnCommand("resume", "Go to the stored sessions; c continues one", "app.sessions"),
+    OwnCommand("retry", "Run the prompt of the finished run again", "again"),
+    OwnCommand("review", "Review the changes hunk by hunk", "review"),
     OwnCommand("runs", "List all runs; open or stop one", "runs"),
     OwnCommand("sessions", "Go to the stored sessions", "app.sessions"),
+    OwnCommand("stats", "Tokens, calls, files and cost of all sessions", "app.stats"),
     OwnCommand("stderr", "Show Gemini CLI's stderr", "stderr"),
     OwnCommand("stop", "Stop the run", "stop"),
+    OwnCommand("theme", "Choose a theme, with a preview", "app.change_theme"),
+    OwnCommand("undo", "Undo files and chat to before a prompt; previews it", "undo_to"),
 )
 _BY_NAME = {each.name: each for each in OWN}
 

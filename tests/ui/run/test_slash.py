@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gemtui.agent.custom_commands import custom_commands
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import FakeCli, says
 from tests.ui.run.test_screen import END, START, project, runner
 
@@ -55,3 +56,33 @@ def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(
     put(project / ".gemini/commands/none.toml", 'description = "no prompt"')
     found = custom_commands(project)
     assert [(each.name, each.project) for each in found] == [("a_b", False), ("same", True)]
+
+
+async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Done."), END)
+    async with runner(home, project) as me:
+        for command in ("undo", "review", "retry", "redo"):
+            await me.ask(f"/{command}")
+        await me.until(lambda: "/review has nothing to act on now." in me.said)
+        assert "/undo has nothing to act on now." in me.said
+        await me.ask("begin")
+        await me.ended()
+        await me.ask("/retry")
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        for command, text in (
+            ("review", "Review"),
+            ("theme", "Theme"),
+            ("stats", "Stats"),
+        ):
+            await me.ask(f"/{command}")
+            await me.sees(text)
+            await me.press("escape", "2")
+            await me.until(lambda: me.app.screen is me.pane)
+            me.pane.prompt.focus()
+        await me.type("draft")
+        await me.press("ctrl+a", "ctrl+k")
+        await me.ask("/clear")
+        await me.until(lambda: me.pane.run_shown is None)
