@@ -248,7 +248,7 @@ class GemtuiApp(AppBase):
     async def action_stats(self) -> None:
         """Show the stats over the stored sessions."""
         await self.action_sessions()
-        self.sessions.action_stats()
+        await self.run_action("stats", self.sessions)
 
     async def action_runs(self) -> None:
         """To the runs."""

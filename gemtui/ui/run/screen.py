@@ -27,6 +27,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, TranscriptMoved
 from gemtui.ui.run import actions, answers
 from gemtui.ui.run.asking import Asking
+from gemtui.ui.run.drafts import PromptDrafts
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
     cli_words,
@@ -79,8 +80,7 @@ class RunScreen(RunPane):
         super().__init__()
         self._registry, self._changed = registry, changed
         self._cli: Detected | None = None
-        self._drafts: dict[str | None, str] = {}
-        """What is written for runs that are not shown, by their ids; None = a new run."""
+        self._drafts = PromptDrafts(registry)
         self._stood: tuple[Stage, bool, bool] | None = None
         """The stage of the run that is shown, whether prompts wait, whether its session is read."""
         self._frame = 0
@@ -158,7 +158,7 @@ class RunScreen(RunPane):
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
         """An empty pane for a new run in this folder, or for going on with a session."""
-        self._change_draft(None)
+        self._change_draft(None, resume)
         self._asking.clear()
         self.next_run.go_to(folder)
         self.next_run.resume(resume)
@@ -170,12 +170,12 @@ class RunScreen(RunPane):
         self._update_header()
         self.prompt.focus()
 
-    def _change_draft(self, to: LiveRun | None) -> None:
+    def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
         """Put away what is written for the run that is shown; take what was written for another."""
-        here, there = (None if run is None else run.id for run in (self.run_shown, to))
-        if here != there:
-            self._drafts[here] = self.prompt.text
-            self.prompt.put(self._drafts.pop(there, ""))
+        here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
+        text = self._drafts.exchange(here, self.prompt.text, to, resume)
+        if text != self.prompt.text:
+            self.prompt.put(text)
 
     async def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """The next run gets these policy files, in this mode."""

@@ -80,6 +80,22 @@ async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
         await me.until(lambda: me.pane.prompt.text == "draft of the first")
 
 
+async def test_each_session_to_be_continued_keeps_its_draft(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    fake_cli(START, says("Fine."), END)
+    async with runner(home, project) as me:
+        await me.type("new")
+        for session in "ab":
+            me.pane.prepare(project, resume=session)
+            assert me.pane.prompt.text == ""
+            await me.type(f"for {session}")
+        me.pane.prepare(project)
+        assert me.pane.prompt.text == "new"
+        me.pane.prepare(project, resume="a")
+        assert me.pane.prompt.text == "for a"
+
+
 async def test_a_queued_prompt_is_not_sent_while_it_is_edited(
     home: Path, project: Path, fake_cli: FakeCli, tmp_path: Path
 ) -> None:
