@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from textual.widgets import Input, TextArea
 
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
+from gemtui.policy.edit import store as policies
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, list_runs, runs_dir
@@ -21,11 +24,13 @@ from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.run.list_dialog import RunListScreen, Wanted, What
 from gemtui.ui.run.mode import RUN_MODE
+from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.transcript.copy import Copy, CopyScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.ui.people import NARROW, NOW, WIDE, copy_store, person
+from tests.patience import PATIENCE
+from tests.ui.people import NARROW, NOW, WIDE, copy_store, person, type_at
 
 F1, F2, DOWN, ESCAPE, END = "\x1bOP", "\x1bOQ", "\x1b[B", "\x1b", "\x1b[F"
 
@@ -265,3 +270,29 @@ async def test_keys_of_one_burst_act_in_their_order(
         field = me.app.focused
         assert isinstance(field, Input | TextArea)
         assert (field.value if isinstance(field, Input) else field.text) == written
+
+
+async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, prepared, find = threading.Event(), threading.Event(), policies.list_policies
+
+    def slowly() -> tuple[policies.PolicyFile, ...]:
+        begun.set()
+        prepared.wait(PATIENCE)
+        return find()
+
+    monkeypatch.setattr(policies, "list_policies", slowly)
+    async with person(store) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        type_at(me.app, "\x0fheron")
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert me.app.typing_ahead
+        prepared.set()
+        await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
+        await me.until(lambda: not me.app.typing_ahead)
+        assert me.app.screen.query(Input).first().value == "heron"
+        assert isinstance(me.app.screen_stack[0], RunScreen)

@@ -37,6 +37,7 @@ from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.ringer import Ringer
 from gemtui.ui.kit.text_screen import RawScreen
@@ -48,8 +49,8 @@ FieldValues = tuple[str | bool, ...]
 """What all fields of a dialog hold, in their order."""
 
 _NO_CONTROLS = NoControls()
-_HELD = 2.0
-"""Seconds for which a key waits at most."""
+_HELD, _HELD_FOR_DIALOG = 2.0, 10.0
+"""Seconds for which a key waits at most; while a dialog is prepared, which may read files."""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
@@ -211,7 +212,13 @@ class AppBase(App[None]):
         screen = self.screen
         ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
         pumps = (self, screen, *screen.walk_children())
-        return ready and not screen._callbacks and not any(map(_has_more_to_do, pumps))
+        busy = screen._callbacks or any(map(_has_more_to_do, pumps))
+        return ready and not busy and not self._opens_dialog()
+
+    def _opens_dialog(self) -> bool:
+        """Whether the screen on top has begun to ask, but its dialog is not there yet."""
+        screen = self.screen
+        return isinstance(screen, DialogGuardScreen) and screen.asking_since > self._popped
 
     def _hold(self, event: events.Key | events.Paste) -> None:
         if not self._held:
@@ -227,7 +234,8 @@ class AppBase(App[None]):
 
         What never comes to rest is not waited for longer than a person would.
         """
-        if self._at_rest() or monotonic() - self._held_since > _HELD:
+        most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
+        if self._at_rest() or monotonic() - self._held_since > most:
             event, self._held_since = self._held.popleft(), monotonic()
             typed = self._is_typed(event)
             await self._let_act(event)

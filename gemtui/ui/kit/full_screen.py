@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.screen import ScreenResultType
 from textual.widget import Widget
-from textual.worker import Worker
+from textual.worker import ResultType, Worker, WorkType
 
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
@@ -60,6 +61,9 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
     """
 
     VERTICAL_BREAKPOINTS = LOW
+    RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
+    """Names of workers that mostly ask nothing: what is typed meanwhile does not wait for them."""
+    _began_to_ask = 0.0
     _part_of: Mapping[str, ScreenPart] = MappingProxyType({})
     """The part that has an action."""
 
@@ -79,6 +83,27 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
         """Nothing is done while a dialog opens."""
         del parameters
         return not self.is_mounted or (not self.asking and self.can(action))
+
+    def run_worker(
+        self,
+        work: WorkType[ResultType],
+        name: str | None = "",
+        group: str = "default",
+        *args: Any,
+        **options: Any,
+    ) -> Worker[ResultType]:
+        """Run work in the background, and remember when a dialog was begun."""
+        if group == DIALOG and name not in self.RARELY_ASKS:
+            self._began_to_ask = Message().time
+        return super().run_worker(work, name, group, *args, **options)
+
+    @property
+    def asking_since(self) -> float:
+        """When the dialog that opens, or whose answer is taken, was begun, on the clock of events.
+
+        0 = there is none.
+        """
+        return self._began_to_ask if self.asking else 0.0
 
     @property
     def asking(self) -> bool:

@@ -68,6 +68,7 @@ class RunScreen(RunPane):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
     AUTO_FOCUS = "PromptArea"
+    RARELY_ASKS = frozenset({"_send"})
 
     def __init__(
         self,
