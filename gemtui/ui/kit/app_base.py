@@ -177,6 +177,7 @@ class AppBase(App[None]):
         """
         if isinstance(event, events.Key):
             self._is_seen()
+            self._end_message()
         if isinstance(event, events.Key | events.Paste):
             self.last_key = max(self.last_key, event.time)
         if isinstance(event, events.InputEvent | events.Paste) and self._is_late(event):
@@ -362,6 +363,10 @@ class AppBase(App[None]):
         told = clean_line(text)
         if problem or line is None or not line.tell(told, self.NOTIFICATION_TIMEOUT):
             self.notify(clean(text), severity="error" if problem else "information", markup=False)
+
+    def _end_message(self) -> None:
+        for line in self.screen.query("#status").results(BarLine) if self.screen_stack else ():
+            line.tell_no_longer()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
         """A long text over the whole screen; it can be copied."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Literal
+from time import monotonic
+from typing import Literal, Protocol, runtime_checkable
 
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.events import Click
 from textual.style import Style
 from textual.timer import Timer
@@ -19,6 +21,8 @@ Side = Literal["left", "right"]
 GAP = "  "
 LEAST = 24
 """Cells that a title keeps when what stands at its right takes the rest."""
+_READ = 1.0
+"""Seconds for which a message stays, whatever is pressed."""
 ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
 """Keys that keep their place at the right end of the footer."""
 
@@ -68,6 +72,7 @@ class BarLine(Widget):
         self._left: Sequence[Content] = ()
         self._right: Sequence[Content] = ()
         self.told: Clean | None = None
+        self._told_at = 0.0
         self._telling: Timer | None = None
 
     def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
@@ -86,7 +91,13 @@ class BarLine(Widget):
         self._tell(text)
         return True
 
+    def tell_no_longer(self) -> None:
+        """End the message once there was time to read it: something else is done now."""
+        if self.told is not None and monotonic() - self._told_at > _READ:
+            self._tell(None)
+
     def _tell(self, text: Clean | None) -> None:
+        self._told_at = monotonic()
         self.told = text
         self.set_class(text is not None, "-telling")
         self.refresh()
@@ -123,6 +134,22 @@ def _calm(part: Content) -> Content:
     return part if part.spans else part.stylize("dim")
 
 
+@runtime_checkable
+class SaysWhy(Protocol):
+    """A place in which a key without something to act on says so."""
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether the key of an action only says why it does nothing now."""
+
+
+@runtime_checkable
+class LabelsKeys(Protocol):
+    """A place in which a key may do something else for a while."""
+
+    def key_label(self, action: str) -> str | None:
+        """Return what the footer calls the key of an action now; None = as always."""
+
+
 class FooterLine(BarLine):
     """The keys that act on the focused widget; a click on one acts like the key."""
 
@@ -136,26 +163,36 @@ class FooterLine(BarLine):
 
     def render(self) -> Content:
         """The keys of the table that act now, in its order of rank."""
-        here = sorted((key for key, _ in acting(self.screen) if key.rank), key=_rank)
+        found = acting(self.screen)
+        here = sorted((each for each in found if each[0].rank and _acts(*each)), key=_rank)
         alive = self.screen.active_bindings.keys()
-        left = [self._hint(key, alive) for key in here]
-        right = [self._hint(key, alive) for key in reversed(ALWAYS)]
+        left = [self._hint(key, alive, _label(key, node)) for key, node in here]
+        right = [self._hint(key, alive, key.label) for key in reversed(ALWAYS)]
         width = self.content_size.width - _width(right) - len(GAP)
         while left and _width(left) > width:
             left.pop()
         return joined(left, right, self.content_size.width, "")
 
-    def _hint(self, key: Key, alive: Collection[str]) -> Content:
+    def _hint(self, key: Key, alive: Collection[str], label: str) -> Content:
         click = Style.from_meta({"key": key.id})
         return Content.assemble(
             (key.footer(ascii=self._ascii, alive=alive), "bold $text-accent"),
             " ",
-            (key.label.lower(), "dim"),
+            (label.lower(), "dim"),
         ).stylize(click)
 
 
-def _rank(key: Key) -> int:
-    return key.rank
+def _acts(key: Key, node: DOMNode) -> bool:
+    return not (isinstance(node, SaysWhy) and node.only_says_why(key.action))
+
+
+def _label(key: Key, node: DOMNode) -> str:
+    named = node.key_label(key.action) if isinstance(node, LabelsKeys) else None
+    return named or key.label
+
+
+def _rank(found: tuple[Key, DOMNode]) -> int:
+    return found[0].rank
 
 
 _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies", "3 Policy"))

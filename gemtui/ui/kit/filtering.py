@@ -250,6 +250,10 @@ class FiltersRows:
         """Type a search."""
         self.searched.search()
 
+    def key_label(self, action: str) -> str | None:
+        """Return what the footer calls a key that does something else now."""
+        return "clear" if action == "close" and self.searched.query_text else None
+
     def action_close(self) -> None:
         """End the search, else leave."""
         if not self.searched.clear():

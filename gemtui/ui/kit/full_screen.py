@@ -79,6 +79,11 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
         part = self._part_of.get(action)
         return part is None or part.can(action)
 
+    def only_says_why(self, action: str) -> bool:
+        """Return whether a key has nothing to act on now, but says so; no footer offers it."""
+        part = self._part_of.get(action)
+        return part is not None and part.only_says_why(action)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing is done while a dialog opens."""
         del parameters
@@ -126,6 +131,11 @@ class ScreenPart:
         """Return whether the key of one of its actions does something now."""
         del action
         return True
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether the key of one of its actions has nothing to act on now, but says so."""
+        del action
+        return False
 
 
 Part = TypeVar("Part", bound=ScreenPart)

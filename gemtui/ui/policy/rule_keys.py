@@ -128,11 +128,22 @@ class RuleKeys(PolicyPart):
 
     def action_undo(self) -> None:
         """Take the last change back."""
-        self._stepped("Undone", self.screen.draft.undo())
+        if self.screen.draft.can_undo:
+            self._stepped("Undone", self.screen.draft.undo())
+        else:
+            self.screen.gemtui.say("Nothing to undo.")
 
     def action_redo(self) -> None:
         """Make it again."""
-        self._stepped("Redone", self.screen.draft.redo())
+        if self.screen.draft.can_redo:
+            self._stepped("Redone", self.screen.draft.redo())
+        else:
+            self.screen.gemtui.say("Nothing to redo.")
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether there is nothing to undo or redo, which these keys say."""
+        draft = self.screen.draft
+        return {"undo": not draft.can_undo, "redo": not draft.can_redo}.get(action, False)
 
     def _stepped(self, said: str, what: str) -> None:
         self.screen.show()

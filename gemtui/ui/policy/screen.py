@@ -146,8 +146,6 @@ class PolicyScreen(PolicyPane):
         states: dict[str, object] = {
             "fix": self.rule_keys.better,
             "problem": draft.findings,
-            "undo": draft.can_undo,
-            "redo": draft.can_redo,
             "back": self._covered or main.searching or main.simple,
         }
         return bool(states.get(action, True))

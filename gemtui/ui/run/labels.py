@@ -280,12 +280,17 @@ def spent_words(
         yield f"today {today.dollars}"
 
 
-def option_words(
+def option_words(options: AgentOptions) -> Content:
+    """Return the options of the next run on one line."""
+    return Content("  ").join(option_parts(options))
+
+
+def option_parts(
     options: AgentOptions,
     usual: ApprovalMode = ApprovalMode.DEFAULT,
     spent: Iterable[str] = (),
-) -> Content:
-    """The options of the next run on one line; those that are dangerous stand out.
+) -> list[Content]:
+    """Return the options of the next run, the more important first; dangerous ones stand out.
 
     `usual`: the mode of a run that names none. `spent`: as `spent_words` says it.
     """
@@ -295,11 +300,11 @@ def option_words(
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
-    words += [Content(each) for each in spent]
     words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
+    words += [Content(each) for each in spent]
     said = unusual(options, but="ask" if word == ASK else "")
     words += [Content(clean_line(each)) for each in said]
-    return Content("  ").join([*words, Content(short_path(options.cwd or current_folder()))])
+    return [*words, Content(short_path(options.cwd or current_folder()))]
 
 
 def kept_words(options: AgentOptions) -> Clean:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,7 +26,10 @@ from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
 """Characters of a prompt that can be written here; one that stands in a file may be longer."""
-MOST_OFFERED = 6
+MOST_OFFERED, MOST_COMMANDS = 6, 200
+"""Files and commands that are offered; the list shows six rows at a time."""
+_CORNERS = 2
+"""Cells of the frame's lower line that hold no words, less the gap behind the last one."""
 _FRESH = 5.0
 """Seconds for which the list of a folder's files is believed."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
@@ -232,16 +235,33 @@ class PromptBox(Vertical):
         self._offers: dict[bool, tuple[Path, float, tuple[Offer, ...]]] = {}
         """Files, and commands (True): of which folder, read when."""
         self._offered: tuple[str, ...] = ()
+        self._said: tuple[Clean, Sequence[Content]] = Clean(""), ()
 
     def compose(self) -> ComposeResult:
         """Files, then text."""
         yield OptionList(id="files")
         yield self.area
 
-    def say(self, what: Clean, options: Content, folder: Path) -> None:
-        """What enter does, with which options; files are offered from below this folder."""
+    def say(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
+        """What enter does, with which options; files are offered from below this folder.
+
+        `options`: the more important first; those at the end give way to a narrow terminal.
+        """
         self.folder = folder
-        name_frame(self, what, options)
+        self._said = what, options
+        self._frame_again()
+
+    def on_resize(self) -> None:
+        """Name as many options as fit now."""
+        self._frame_again()
+
+    def _frame_again(self) -> None:
+        what, options = self._said
+        room = self.size.width - _CORNERS
+        shown = [part for part in options if part]
+        while len(shown) > 2 and sum(part.cell_length + 2 for part in shown) > room:
+            shown.pop()
+        name_frame(self, what, Content("  ").join(shown))
 
     @property
     def _offer(self) -> OptionList:
@@ -256,7 +276,7 @@ class PromptBox(Vertical):
         offers = await self._known(slash=event.slash)
         if event.slash:
             self.area.commands = offers.keys()
-        found = fitting(event.wanted, offers, most=MOST_OFFERED)
+        found = _found(event.wanted, offers, slash=event.slash)
         offer = self._offer
         offer.clear_options()
         offer.add_options(Option(_row(each, offers[each], slash=event.slash)) for each in found)
@@ -297,6 +317,13 @@ class PromptBox(Vertical):
     def _close(self) -> None:
         self.area.offering = False
         self.remove_class("-offering")
+
+
+def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...]:
+    """Return what fits, best first: the best files, but all commands, which are few."""
+    if slash and not wanted:
+        return tuple(offers)
+    return fitting(wanted, offers, most=MOST_COMMANDS if slash else MOST_OFFERED)
 
 
 def _file_offers(folder: Path) -> tuple[Offer, ...]:

@@ -33,7 +33,7 @@ from gemtui.ui.run.labels import (
     cli_words,
     facts,
     mark,
-    option_words,
+    option_parts,
     position,
     prompt_words,
     write_totals,
@@ -356,7 +356,7 @@ class RunScreen(RunPane):
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.hears
         words = prompt_words(run, self.options.resume)
-        beside = option_words(self.options, self.next_run.usual, self._spending.words())
+        beside = option_parts(self.options, self.next_run.usual, self._spending.words())
         self.query_one(PromptBox).say(words, beside, self.next_run.folder)
 
     @on(TranscriptMoved)

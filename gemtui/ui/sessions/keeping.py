@@ -26,16 +26,18 @@ class SessionKeeping(SessionsPart):
         return VaultFeed(self.screen.store.home, self.screen.update_status)
 
     def can(self, action: str) -> bool:
-        """Return whether there is a session to delete or restore, or something to take back."""
+        """Return whether there is a session to delete or restore."""
         chosen = self.screen.chosen
         match action:
             case "restore":
                 return chosen is not None and Flag.KEPT in chosen.flags
-            case "undo":
-                return self.screen.done.last is not None
             case "delete":
                 return chosen is not None or bool(self.screen.sessions.selection)
         return True
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether there is nothing to undo, which the key says."""
+        return action == "undo" and self.screen.done.last is None
 
     # --- the vault -----------------------------------------------------------------------------
 
@@ -111,6 +113,8 @@ class SessionKeeping(SessionsPart):
     @background("undo")
     async def action_undo(self) -> None:
         """Take back what was done last: a deletion, or a change of marks."""
-        if back := await self.screen.done.undo():
+        if self.screen.done.last is None:
+            self.screen.gemtui.say("Nothing to undo: no marks or deletions since the start.")
+        elif back := await self.screen.done.undo():
             self._navigation.highlight(back[0])
         self.screen.refresh_bindings()

@@ -81,3 +81,11 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
             self.query_one(Input).value = ""
         else:
             self.dismiss(None)
+
+    def key_label(self, action: str) -> str | None:
+        """Return what the footer calls a key that does something else now."""
+        return "clear" if action == "close" and self.typed.text else None
+
+    @on(Input.Changed)
+    def _label_again(self) -> None:
+        self.refresh_bindings()

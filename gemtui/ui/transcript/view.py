@@ -425,6 +425,10 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         """With or without what is no longer part of the conversation."""
         self.post_message(DroppedRequested())
 
+    def key_label(self, action: str) -> str | None:
+        """Return what the footer calls a key that does something else now."""
+        return "end search" if action == "back" and self.found.query else None
+
     def action_back(self) -> None:
         """The search ends, or the transcript."""
         if self.found.query:
