@@ -1,0 +1,72 @@
+"""The lines round a screen say what is true now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.content import Content
+
+from gemtui.text import Clean
+from gemtui.ui.kit import bars
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.run.prompt import PromptBox
+from tests.ui.people import NARROW, copy_store, person
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return copy_store(tmp_path)
+
+
+async def test_undo_without_a_change_says_so_and_is_not_offered(store: Path) -> None:
+    async with person(store) as me:
+        for pane, words in (("1", "Nothing to undo: no marks"), ("3", "Nothing to undo.")):
+            await me.press(pane, "u")
+            await me.sees(words)
+            assert "u undo" not in me.text
+
+
+async def test_esc_in_a_search_is_called_clear_while_it_clears(store: Path) -> None:
+    async with person(store) as me:
+        await me.press("F")
+        await me.sees("esc back")
+        await me.type("haiku")
+        await me.sees("esc clear")
+        await me.press("escape")
+        await me.sees("esc back")
+
+
+async def test_esc_in_a_transcript_is_called_end_search_after_a_find(store: Path) -> None:
+    async with person(store) as me:
+        await me.press("enter", "slash")
+        await me.type("e")
+        await me.press("enter")
+        await me.sees("esc end search")
+        await me.press("escape")
+        await me.sees("esc back")
+
+
+async def test_a_message_ends_with_the_next_key_once_it_could_be_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with person(store) as me:
+        status = me.app.screen.query_one("#status", BarLine)
+        monkeypatch.setattr(bars, "_READ", 60.0)
+        me.app.say("It was so.")
+        await me.press("down")
+        assert status.told == "It was so."
+        monkeypatch.setattr(bars, "_READ", 0.0)
+        await me.press("down")
+        assert status.told is None
+
+
+async def test_the_prompts_frame_leaves_out_whole_facts_at_its_end(store: Path) -> None:
+    async with person(store, NARROW) as me:
+        await me.press("2")
+        await me.sees("enter starts a run")
+        box = me.app.screen.query_one(PromptBox)
+        facts = [Content(letter * 30) for letter in "abc"]
+        box.say(Clean("what"), facts, Path())
+        await me.until(lambda: "b" * 30 in me.text)
+        assert "c" * 3 not in me.text
