@@ -55,7 +55,7 @@ class JobControl:
     def suspend(self) -> None:
         """Stop the whole job until a shell continues it in the foreground."""
         driver = self._app._driver
-        if driver is None or self._leaving():
+        if driver is None or self._ends():
             return
         self._stopping, self._continued = True, False
         self._app.app_suspend_signal.publish(self._app)
@@ -72,7 +72,7 @@ class JobControl:
     def _take_terminal_again(self) -> None:
         """Set the terminal's modes again: SIGSTOP came unasked, and a shell has changed them."""
         driver = self._app._driver
-        if driver is None or self._leaving():
+        if driver is None or self._ends():
             return
         self._stopping = True
         self._wait_for_foreground()
@@ -86,6 +86,9 @@ class JobControl:
         while self._continued and not self._leaving() and not _in_foreground():
             self._continued = False
             os.kill(0, signal.SIGTTOU)
+
+    def _ends(self) -> bool:
+        return self._leaving() or self._app._exit
 
     def _resume(self) -> None:
         driver = self._app._driver

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+from textual.screen import Screen
 
 from gemtui.agent.custom_commands import custom_commands
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.kit.theme_screen import ThemeScreen
+from gemtui.ui.review.screen import ReviewScreen
+from gemtui.ui.sessions.stats_screen import StatsScreen
 from tests.fake_cli import FakeCli, says
+from tests.ui.people import Person
 from tests.ui.run.test_screen import END, START, project, runner
 
 __all__ = ["project"]
@@ -58,6 +66,10 @@ def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(
     assert [(each.name, each.project) for each in found] == [("a_b", False), ("same", True)]
 
 
+def _shows(me: Person, kind: type[Screen[Any]]) -> bool:
+    return isinstance(me.app.screen, kind)
+
+
 async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
@@ -72,17 +84,15 @@ async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
         await me.ask("/retry")
         await me.until(lambda: len(list_runs(runs_dir())) == 2)
         await me.ended()
-        for command, text in (
-            ("review", "Review"),
-            ("theme", "Theme"),
-            ("stats", "Stats"),
+        for command, kind, keys in (
+            ("review", ReviewScreen, ("escape",)),
+            ("theme", ThemeScreen, ("escape",)),
+            ("stats", StatsScreen, ("escape", "2")),
         ):
             await me.ask(f"/{command}")
-            await me.sees(text)
-            await me.press("escape", "2")
+            await me.until(partial(_shows, me, kind))
+            await me.press(*keys)
             await me.until(lambda: me.app.screen is me.pane)
             me.pane.prompt.focus()
-        await me.type("draft")
-        await me.press("ctrl+a", "ctrl+k")
         await me.ask("/clear")
         await me.until(lambda: me.pane.run_shown is None)
