@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
 from gemtui.text import Clean
 from gemtui.ui.app import GemtuiApp
-from gemtui.ui.kit.app_base import Start
+from gemtui.ui.kit.app_base import FieldValues, Start
 from gemtui.ui.kit.clean_widgets import (
     Dialog,
     Input,
@@ -162,7 +162,11 @@ def _app() -> GemtuiApp:
 
 
 class Plain(App[None]):
-    """An app without anything."""
+    """An app without anything but drafts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drafts: dict[Hashable, FieldValues] = {}
 
 
 @pytest.mark.parametrize("there", [True, False])
