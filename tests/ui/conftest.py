@@ -11,6 +11,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
+from gemtui.ui.kit import bars
 from tests.patience import PATIENCE
 
 
@@ -43,3 +44,9 @@ def steady_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cursor that blinks would stand in some pictures of a slow machine, and not in others."""
     monkeypatch.setattr(Input, "_toggle_cursor", lambda self: None)
     monkeypatch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda self: None)
+
+
+@pytest.fixture(autouse=True)
+def messages_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine the next key would end a message before a test has looked at it."""
+    monkeypatch.setattr(bars, "_READ", PATIENCE)
