@@ -37,7 +37,6 @@ from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
-from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.ringer import Ringer
 from gemtui.ui.kit.text_screen import RawScreen
@@ -219,7 +218,7 @@ class AppBase(App[None]):
     def _opens_dialog(self) -> bool:
         """Whether the screen on top has begun to ask, but its dialog is not there yet."""
         screen = self.screen
-        return isinstance(screen, DialogGuardScreen) and screen.asking_since > self._popped
+        return isinstance(screen, AnsweringScreen) and screen.asking_since > self._popped
 
     def _hold(self, event: events.Key | events.Paste) -> None:
         if not self._held:

@@ -26,6 +26,11 @@ class AnsweringScreen(Screen[ScreenResultType]):
     takes_keys = False
     """Whether there is something here that takes keys; until then they wait."""
 
+    @property
+    def asking_since(self) -> float:
+        """When a dialog over it was begun, on the clock of events; 0 = none is."""
+        return 0.0
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with `result`, unless there is an answer already."""
         if self._answer is None:

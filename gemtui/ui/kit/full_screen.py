@@ -104,10 +104,7 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
 
     @property
     def asking_since(self) -> float:
-        """When the dialog that opens, or whose answer is taken, was begun, on the clock of events.
-
-        0 = there is none.
-        """
+        """When the dialog that opens, or whose answer is taken, was begun; 0 = there is none."""
         return self._began_to_ask if self.asking else 0.0
 
     @property

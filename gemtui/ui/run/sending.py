@@ -147,8 +147,10 @@ class Sending(RunPart):
             return None
         status.say([Content("starting")])
         options = replace(self._next.options, resume=resume)
-        run = await actions.start(app, self._registry, prompt, options, before, id=id)
-        status.say([])
+        try:
+            run = await actions.start(app, self._registry, prompt, options, before, id=id)
+        finally:
+            status.say([])
         if run is not None:
             self.screen.panes.before = None
             await self._next.begun()
