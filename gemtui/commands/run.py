@@ -32,13 +32,13 @@ from gemtui.runs.user_commands import take_untold
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
-"""Seconds between looks at a first checkpoint."""
+"""Seconds between checks for a first checkpoint."""
 _LONGEST = 64 * 1024
-"""Bytes of a line of stderr; of a longer one the end is shown."""
+"""Bytes of a line of stderr; of longer ones only the end is shown."""
 
 
 def run(words: RunArguments) -> int:
-    """Run the prompt; returns the exit code (`run_show`).
+    """Run the prompt; return the exit code (`run_show`).
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
@@ -74,7 +74,10 @@ async def _follow_all(
     new_show: Callable[[], Show],
     terminal: AskingTerminal | None,
 ) -> int:
-    """Run the prompt, and continue where it waits for a quota; return the last exit code."""
+    """Run the prompt, continuing after each wait for a quota.
+
+    Return the last exit code.
+    """
     while True:
         show = new_show()
         stderr = await _follow(adapter, prompt, options, show, terminal)
@@ -90,11 +93,11 @@ async def _follow_all(
 
 
 def _tell_before(options: AgentOptions) -> None:
-    """Say what the folder does without a question, and keep that it was said."""
+    """Report what the folder permits without asking, and remember that."""
     told = told_before(options)
     for words in told.lines():
         note(words)
-    with suppress(OSError):  # it is then said again as a change, or not as one
+    with suppress(OSError):  # it is then reported again
         told.remember()
 
 
@@ -105,9 +108,9 @@ async def _follow(
     show: Show,
     terminal: AskingTerminal | None,
 ) -> str:
-    """Start, show what comes, and leave nothing behind however it ends; what stderr said.
+    """Start a run, show its output, and clean up however it ends; return its stderr.
 
-    `terminal`: where what the run asks is answered.
+    `terminal`: where the run's questions are answered.
     """
     stderr = ""
     stop = _Stop(show)
@@ -128,7 +131,7 @@ async def _follow(
 
 @contextmanager
 def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
-    """Answer what the run asks meanwhile, in the terminal."""
+    """Answer the run's questions in the terminal meanwhile."""
     if terminal is None:
         yield
         return
@@ -168,7 +171,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:
-    """What the resume did to the stored session, where that is not as it should be."""
+    """Report problems that resuming caused in the stored session."""
     found = aftermath_of(run.folder)
     if found is None:
         return
@@ -181,7 +184,7 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
-    """Say once why nothing happens: the first checkpoint of a large folder takes seconds."""
+    """Report the first checkpoint of a large folder, which takes seconds, once."""
     while (state := await asyncio.to_thread(checkpoint_state, run.folder)) is None:
         await asyncio.sleep(_LOOK)
     if state.phase is CheckpointPhase.FIRST:
@@ -189,7 +192,7 @@ async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_stderr(run: GeminiRun, show: Show) -> None:
-    """Retries, which the stream does not tell."""
+    """Show retries, which are not in the stream."""
     rest = b""
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
         *lines, rest = (rest[-_LONGEST:] + chunk).split(b"\n")
@@ -197,9 +200,9 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 
 
 class _Stop:
-    """Signals -> the end of the run: the first by SIGTERM to its whole tree, the second by kill.
+    """Ends the run on signals: the first by SIGTERM, the second by SIGKILL.
 
-    What is asked before the run has begun is done once it has.
+    Requests before the run has begun are carried out once it has.
     """
 
     def __init__(self, show: Show) -> None:
@@ -207,16 +210,16 @@ class _Stop:
         self._run: GeminiRun | None = None
         self._asked = 0
         self.stopped = asyncio.Event()
-        """The person wants an end."""
+        """Set when the person wants to stop."""
 
     def begun(self, run: GeminiRun) -> None:
-        """This is what signals mean from now on."""
+        """Set the run that signals refer to from now on."""
         self._run = run
         for _ in range(self._asked):
             run.abort()
 
     def now(self) -> None:
-        """End the run; a second time: at once."""
+        """End the run; on the second call, at once."""
         self._asked += 1
         self.stopped.set()
         if self._run is not None:
@@ -229,8 +232,10 @@ class _Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Take the signals that end a command. Those of a terminal may be ignored, by nohup or in
-        the background of a script, and stay so; SIGTERM always means us.
+        """Handle the signals that end a command.
+
+        A terminal's signals may be ignored, by nohup or in the background of a script, and remain
+        so; SIGTERM is always handled.
         """
         loop = asyncio.get_running_loop()
         ignored = {each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_IGN}

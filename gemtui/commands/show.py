@@ -26,10 +26,10 @@ def run(
     redacted: bool = False,
     force: bool = False,
 ) -> None:
-    """Print the session that `wanted` names, of `project` if given, or write it to `output`.
+    """Print the session that `wanted` names, or write it to `output`.
 
-    `dropped`: with the messages that are no longer part of the conversation. `redacted`: without
-    secrets. `force`: replace the file if it exists.
+    `dropped`: include the messages that are no longer part of the conversation. `redacted`: without
+    secrets. `force`: replace an existing file.
     """
     with index_of_user() as index:
         summary = choose(wanted, index, project=project)
@@ -54,13 +54,13 @@ def run(
 
 
 def _say_replaced(redactor: Redactor) -> None:
-    """How much was replaced, by kind."""
+    """Report the numbers of replacements, by kind."""
     words = replaced_words(redactor)
     note(f"replaced {words}; pictures and encoded text are not searched: read it before sharing")
 
 
 def _say_problems(log: SessionLog) -> None:
-    """What JSON lists under `problems`: a line that could not be read, and how many more."""
+    """Report the first problem, and the number of others, which JSON lists."""
     if log.problems:
         first, *more = log.problems
         place = f"{first.path}, line {first.line}" if first.line else str(first.path)
@@ -69,7 +69,7 @@ def _say_problems(log: SessionLog) -> None:
 
 
 def _say_dropped(log: SessionLog) -> None:
-    """What unified messages have no form for."""
+    """Report the dropped messages, which unified messages can't represent."""
     if lost := dropped_counts(log):
         messages = counted(lost.total(), "message")
         note(f"{messages} left out: {dropped_words(lost)}: --format json has them")
