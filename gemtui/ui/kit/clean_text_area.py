@@ -1,7 +1,7 @@
-"""A field of several lines that takes clean text only.
+"""A multi-line text field that accepts clean text only.
 
-It stands beside the other clean widgets: Textual's brings a parser of programs along, which the
-list of sessions does not need.
+It is separate from the other clean widgets, as Textual's version loads a code parser that the
+session list does not need.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from gemtui.ui.kit.clean_widgets import say_cut
 
 
 class TextArea(widgets.TextArea):
-    """Text on several lines; what is pasted into it is clean, and cut where there is no room.
+    """A multi-line text field; pasted text is cleaned, and cut if there is no room.
 
-    `longest`: characters that a person can write here; what is put as `text` may be longer.
+    `longest`: most characters that a person can enter; text set by the program may be longer.
     """
 
     def __init__(self, *, longest: int, id: str | None = None) -> None:
@@ -24,7 +24,7 @@ class TextArea(widgets.TextArea):
         self._longest, self._cut = longest, False
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Whatever is pasted, without what would act on the terminal."""
+        """Paste text without control characters."""
         event.prevent_default()
         event.stop()
         if not self.read_only:
@@ -33,7 +33,7 @@ class TextArea(widgets.TextArea):
             self.move_cursor(done.end_location)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Write something in the place of what stands there, as far as there is room."""
+        """Apply an edit as far as there is room."""
         gone = len(self.get_text_range(edit.from_location, edit.to_location))
         room = max(0, self._longest - len(self.text) + gone)
         was_cut, self._cut = self._cut, len(edit.text) > room

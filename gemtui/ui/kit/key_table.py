@@ -1,4 +1,4 @@
-"""Every key of gemtui by the place in which it acts, and what the footer shows of them."""
+"""Every key of gemtui by the place in which it acts, and its form in the footer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HALF_PAGES = (
 
 
 def _moves(row: str) -> tuple[Row, ...]:
-    """The keys that move the cursor of a list; `row`: what one row of it is."""
+    """Return the keys that move the cursor of a list; `row`: the name of its rows."""
     return (
         ("cursor_up", "up,k", MOVE, "Up", f"Previous {row}"),
         ("cursor_down", "down,j", MOVE, "Move", f"Next {row}"),
@@ -28,7 +28,7 @@ def _moves(row: str) -> tuple[Row, ...]:
 
 
 def _steers(row: str) -> tuple[Row, ...]:
-    """The keys that move the cursor of a list while one types above it."""
+    """Return the keys that move the cursor of a list while the user types above it."""
     return (
         ("cursor_up", "up", MOVE, "Up", f"Previous {row}"),
         ("cursor_down", "down", MOVE, "Move", f"Next {row}"),
@@ -568,7 +568,7 @@ FOOTER = (
     "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
     "run.review", "sessions.review",
 )  # fmt: skip
-"""Ids of the keys that the footer shows, the most useful first; the last ones give way."""
+"""Ids of the keys in the footer, the most useful first; the last are dropped first."""
 FACES = {
     "search.cursor_down": "↑↓",
     "files.cursor_down": "↑↓",
@@ -585,4 +585,4 @@ FACES = {
     "transcript.next_prompt": "{ }",
     "transcript.next_failure": "x/X",
 }
-"""How the footer names keys for which the first one does not stand, such as pairs."""
+"""Names in the footer for keys that are not represented by their first one."""
