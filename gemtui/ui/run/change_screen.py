@@ -1,4 +1,4 @@
-"""What is to run in the place of what was asked: a text that a person changes."""
+"""The dialog in which the user changes a call."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 
 LONGEST = 200_000
-"""Characters that can be changed here; what is longer needs an editor."""
+"""Most characters that can be edited here; longer texts need an editor."""
 
 
 class ChangeArea(TextArea):
-    """The text; in one of one line enter takes it."""
+    """The text area; for one-line texts enter accepts."""
 
     def __init__(self, *, enter_takes: bool) -> None:
         super().__init__(longest=LONGEST, id="change-text")
         self._enter_takes = enter_takes
 
     async def _on_key(self, event: events.Key) -> None:
-        """Enter takes a command; ctrl+j writes one more line of it."""
+        """Accept a command with enter; ctrl+j adds a line."""
         if self._enter_takes and event.key in ("enter", "ctrl+j"):
             event.prevent_default()
             event.stop()
@@ -39,7 +39,7 @@ class ChangeArea(TextArea):
 
 
 class ChangeScreen(FormScreen[str]):
-    """Closes with the text to which `problem` does not object, or with None."""
+    """Returns a text to which `problem` does not object, or None."""
 
     BINDINGS = bindings(Where.CHANGE_CALL)
     AUTO_FOCUS = "ChangeArea"
@@ -52,7 +52,7 @@ class ChangeScreen(FormScreen[str]):
         self._enter_takes = enter_takes
 
     def compose(self) -> ComposeResult:
-        """The text, what is wrong with it, how to take it."""
+        """Build the text, its problem, and the buttons."""
         takes = "enter run   ctrl+j new line" if self._enter_takes else "ctrl+s apply"
         with Dialog(self._title, own(f"{takes}   esc close"), id="change-call"):
             yield ChangeArea(enter_takes=self._enter_takes)
@@ -60,7 +60,7 @@ class ChangeScreen(FormScreen[str]):
             yield from self.buttons()
 
     def on_mount(self) -> None:
-        """Begin at the end of the text, every character of it visible."""
+        """Fill in the text with all characters visible, and the cursor at its end."""
         area = self.query_one(ChangeArea)
         area.text = visible(self._text)
         area.move_cursor(area.document.end)
@@ -69,7 +69,7 @@ class ChangeScreen(FormScreen[str]):
             self.query_one("#problem", Label).update(clean(words))
 
     def action_take(self) -> None:
-        """Take what stands here."""
+        """Close with the text, if it is valid."""
         text = self.query_one(ChangeArea).text
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean_line(problem))
