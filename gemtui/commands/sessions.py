@@ -204,7 +204,7 @@ def _table(
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns
         widths = _fitting(widths, columns)
-        room = max(0, columns - _taken(widths))
+        room = max(0, columns - _used_width(widths))
     specials = [Clean(""), *(_special(each, mark) for each, mark in both)]
     for row, special in zip(cleaned, specials, strict=True):
         front = (_padded(row[at], at, width) for at, width in widths.items())
@@ -218,14 +218,14 @@ def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
     for count in range(len(_LEAVING) + 1):
         kept = {at: width for at, width in widths.items() if at not in _LEAVING[:count]}
         if _PROJECT in kept:
-            spare = columns - _taken(kept | {_PROJECT: 0}) - title
+            spare = columns - _used_width(kept | {_PROJECT: 0}) - title
             kept[_PROJECT] = max(least, min(widths[_PROJECT], spare))
-        if columns - _taken(kept) >= title:
+        if columns - _used_width(kept) >= title:
             break
     return kept
 
 
-def _taken(widths: dict[int, int]) -> int:
+def _used_width(widths: dict[int, int]) -> int:
     """Return the cells of a line before its title."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 

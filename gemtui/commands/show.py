@@ -46,20 +46,20 @@ def run(
             data = pieces(log, summary, format, dropped=dropped, redactor=redactor)
             to_file(output, data, keep=(gemini_home(), *summary.files), force=force)
         if redactor is not None:
-            _say_replaced(redactor)
+            _report_replaced(redactor)
         if format is not Format.JSON:
-            _say_problems(log)
+            _report_problems(log)
         if format is Format.UNIFIED:
-            _say_dropped(log)
+            _report_dropped(log)
 
 
-def _say_replaced(redactor: Redactor) -> None:
+def _report_replaced(redactor: Redactor) -> None:
     """Report the numbers of replacements, by kind."""
     words = replaced_words(redactor)
     note(f"replaced {words}; pictures and encoded text are not searched: read it before sharing")
 
 
-def _say_problems(log: SessionLog) -> None:
+def _report_problems(log: SessionLog) -> None:
     """Report the first problem, and the number of others, which JSON lists."""
     if log.problems:
         first, *more = log.problems
@@ -68,7 +68,7 @@ def _say_problems(log: SessionLog) -> None:
         note(f"{place}: {first.what}{others}: --format json lists what could not be read")
 
 
-def _say_dropped(log: SessionLog) -> None:
+def _report_dropped(log: SessionLog) -> None:
     """Report the dropped messages, which unified messages can't represent."""
     if lost := dropped_counts(log):
         messages = counted(lost.total(), "message")

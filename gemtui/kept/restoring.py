@@ -147,7 +147,7 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
     if root and session.project_hash and session.project_hash != path_hash(root):
         raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
     rule = rule_of(Path(root) if root else None)
-    removed = tuple(_make_way(place, session, rule, now))
+    removed = tuple(_clear_obstacles(place, session, rule, now))
     renewed = is_too_late(session, rule, now)
     others: tuple[Path, ...] = ()
     if is_plain_id(session.id):  # before the session, so that a retry is possible
@@ -212,7 +212,9 @@ def _id_in_first_line(kept: Path, short: str) -> str:
 # --- files that would cause its removal --------------------------------------------------------
 
 
-def _make_way(place: Path, session: Summary, rule: Retention, now: datetime) -> Iterator[Path]:
+def _clear_obstacles(
+    place: Path, session: Summary, rule: Retention, now: datetime
+) -> Iterator[Path]:
     """Archive and remove files that would make the clean-up remove the session, too."""
     for path in _of_this_id(place):
         there = read_session(path)

@@ -89,12 +89,12 @@ class SessionKeeper:
         Raises OSError.
         """
         for place in self._places:
-            if self._stirred(place):
-                self._look_into(place)
+            if self._may_have_changed(place):
+                self._check_folder(place)
         self._bring_up_to_date()
         if not self._said and size_of(self._folder.stdout):
             self._said = True
-            self._look_everywhere()
+            self._rescan()
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
@@ -103,9 +103,9 @@ class SessionKeeper:
         Raises OSError if that can't be recorded, after everything else has been done.
         """
         self._said = True
-        self._look_everywhere()
+        self._rescan()
         for place in self._places:
-            self._look_into(place)
+            self._check_folder(place)
         self._bring_up_to_date()
         self._copy_links()
         before = self._kept.files
@@ -129,7 +129,7 @@ class SessionKeeper:
             for place in (each, each / id, each.parent / "tool-outputs" / f"session-{id}")
         )
 
-    def _look_everywhere(self) -> None:
+    def _rescan(self) -> None:
         """Find new folders, and check unclear files again."""
         found = {
             place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
@@ -138,7 +138,7 @@ class SessionKeeper:
         self._times.clear()
         self._unclear.clear()
 
-    def _stirred(self, place: Path) -> bool:
+    def _may_have_changed(self, place: Path) -> bool:
         """Return whether names in a folder may have changed, or a file there is unclear."""
         try:
             changed = place.stat().st_mtime_ns
@@ -161,37 +161,37 @@ class SessionKeeper:
 
     # --- scanning ------------------------------------------------------------------------------
 
-    def _look_into(self, place: Path) -> None:
+    def _check_folder(self, place: Path) -> None:
         for path in self._expected():
             if path.parent == place and not os.path.lexists(path):
                 self._put_back(path)
         for path in list(self._files(place)):
-            self._look_at(path)
+            self._check_file(path)
 
     def _expected(self) -> list[Path]:
         return [*{**self._kept.files, **self._newest}]
 
-    def _look_at(self, path: Path) -> None:
+    def _check_file(self, path: Path) -> None:
         now = _stamp(path)
         if self._unclear.get(path) == now:
             return
         self._unclear.pop(path, None)
         newest = self._newest.get(path)
         if newest is None:
-            self._meet(path, now)
-        elif not _same_file(path, newest) and not self._take_in(path, newest):
+            self._handle_new(path, now)
+        elif not _same_file(path, newest) and not self._handle_replaced(path, newest):
             self._unclear[path] = now
 
-    def _meet(self, path: Path, now: Stamp) -> None:
+    def _handle_new(self, path: Path, now: Stamp) -> None:
         """Handle a file without a backup: own, ghost, or another session's."""
-        if path in self._kept.files or path.parent.name != "chats" or self._says_something(path):
+        if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
         elif path in self._kept.seen or not self._is_ghost(path):
             self._unclear[path] = now
         else:
             self._remove(path)
 
-    def _says_something(self, path: Path) -> bool:
+    def _has_content(self, path: Path) -> bool:
         return path not in self._kept.seen and bool(holds(path, self._kept.session_id))
 
     def _is_ghost(self, path: Path) -> bool:
@@ -256,7 +256,7 @@ class SessionKeeper:
         self._newest[path] = newest
         self._write()
 
-    def _take_in(self, path: Path, newest: Path) -> bool:
+    def _handle_replaced(self, path: Path, newest: Path) -> bool:
         """Handle a replaced file; return whether all of its content is backed up now."""
         if path.suffix == ".jsonl" and not _has_header(path):
             _rejoin(path, newest)

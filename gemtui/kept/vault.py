@@ -169,7 +169,7 @@ def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]
 
 
 def _remove_stale(path: Path) -> None:
-    with suppress(OSError), _alone():
+    with suppress(OSError), _replacing():
         ours = path.name.startswith(TEMPORARY[0])
         if ours or time.time() - path.lstat().st_ctime > _STALE:
             path.unlink()
@@ -193,7 +193,7 @@ def keep(path: Path) -> bool:
                 return False
             if (linked := _link(path, facts)) is not None:
                 return linked
-        with _alone():
+        with _replacing():
             return _bring_up_to_date(path, facts)
     except FileNotFoundError:
         if os.path.lexists(path):
@@ -221,7 +221,7 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
             there = kept.lstat()
         if os.path.samestat(there, facts):
             return False
-        with _alone():
+        with _replacing():
             if begins_with(path, kept):
                 return True if link_instead(path, kept) else None
     raise AssertionError
@@ -235,7 +235,7 @@ def _keep_apart(path: Path) -> None:
     """Rename the copy of a log with other content, so that it is never replaced."""
     copy = in_tree(vault_dir() / COPIES, path)
     if path.suffix == ".jsonl" and facts_of(copy) is not None:
-        with _alone():
+        with _replacing():
             if facts_of(copy) is not None and not begins_with(path, copy):
                 _set_aside(path, copy)
                 copy.unlink()
@@ -254,7 +254,7 @@ def detach(path: Path) -> None:
         shared = [name for name in _names(path) if os.path.samestat(name.lstat(), facts)]
         if not shared or shutil.disk_usage(vault_dir()).free - facts.st_size < _ROOM:
             return
-        with _alone():
+        with _replacing():
             _bring_up_to_date(path, facts)
             for name in shared:
                 if copy.lstat().st_size == name.lstat().st_size and begins_with(copy, name):
@@ -277,10 +277,10 @@ def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
     if there is not None and path.suffix == ".jsonl" and begins_with(path, kept):
         append_rest(path, kept)
         return True
-    return _copy_anew(path, kept)
+    return _replace_copy(path, kept)
 
 
-def _copy_anew(path: Path, kept: Path) -> bool:
+def _replace_copy(path: Path, kept: Path) -> bool:
     """Copy a file, unless it is an object that is still being written."""
     make_own_folder(kept.parent)
     with temporary(kept) as new:
@@ -324,6 +324,6 @@ def _message_ids(path: Path) -> set[str] | None:
     return None
 
 
-def _alone() -> AbstractContextManager[bool]:
+def _replacing() -> AbstractContextManager[bool]:
     """Hold the lock for replacing archived files. Raises OSError."""
     return locked(vault_dir() / _LOCK)

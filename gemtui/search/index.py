@@ -151,7 +151,7 @@ class WriteIndex:
         except NoIndex as error:
             if error.is_there:
                 self.renewed = f"the search index was rebuilt: {error}"
-            self._list, self._text = _made_anew(folder)
+            self._list, self._text = _recreated(folder)
             numbers = set()
         self.rows = self._list.rows()
         self._next = max(numbers, default=0) + 1
@@ -226,7 +226,7 @@ def _remove(entry: Path) -> None:
         entry.unlink(missing_ok=True)
 
 
-def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
+def _recreated(folder: Path) -> tuple[FileList, TextIndex]:
     """Replace whatever is there by an empty index.
 
     Without a list, no reader opens the rest.

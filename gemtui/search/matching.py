@@ -61,7 +61,9 @@ def engine_query(
     clauses = [_only(kept), *_times(query)]
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
-    clauses += [_clause(each.excluded, _field(each)) for each in query.fields if _says(each)]
+    clauses += [
+        _clause(each.excluded, _field(each)) for each in query.fields if _narrows_documents(each)
+    ]
     clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
 
@@ -86,7 +88,7 @@ def _clause(excluded: bool, query: Engine) -> _Clause:
 _OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG)
 
 
-def _says(narrowed: Narrowed) -> bool:
+def _narrows_documents(narrowed: Narrowed) -> bool:
     """Return whether a field narrows documents rather than sessions."""
     marked = narrowed.field is Field.IS and narrowed.value in MARKED
     return narrowed.field not in _OF_SESSIONS and not marked

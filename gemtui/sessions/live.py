@@ -112,7 +112,7 @@ class LiveSession(Struct, frozen=True, kw_only=True):
     question: LiveQuestion | None = None
 
 
-class _Told(Struct, frozen=True, kw_only=True):
+class _LiveRecord(Struct, frozen=True, kw_only=True):
     """The content of one live file."""
 
     event: str
@@ -128,7 +128,7 @@ class LiveFolder:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = live_dir() if folder is None else folder
-        self._told: dict[int, tuple[tuple[int, ...], _Told | None]] = {}
+        self._records: dict[int, tuple[tuple[int, ...], _LiveRecord | None]] = {}
 
     def look(self) -> tuple[LiveSession, ...]:
         """Return one entry for each session: waiting ones first, then the newest.
@@ -136,10 +136,10 @@ class LiveFolder:
         Invalid and unreadable files are left out. Raises nothing.
         """
         files = dict(_files(self.folder))
-        self._told = {pid: self._read(pid, facts) for pid, facts in files.items()}
+        self._records = {pid: self._read(pid, facts) for pid, facts in files.items()}
         found = (
             _session(pid, files[pid].st_mtime, told, self._asked(pid))
-            for pid, (_, told) in self._told.items()
+            for pid, (_, told) in self._records.items()
             if told is not None
         )
         return tuple(sorted(_of_each(found), key=_urgency))
@@ -148,12 +148,12 @@ class LiveFolder:
         """Return whether the CLI has asked anything since its last prompt."""
         return os.path.lexists(self.folder / f"{pid}.asked")
 
-    def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _Told | None]:
+    def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _LiveRecord | None]:
         stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-        known = self._told.get(pid)
+        known = self._records.get(pid)
         if known is not None and known[0] == stamp:
             return known
-        return stamp, _told(self.folder / str(pid), facts.st_size)
+        return stamp, _read_record(self.folder / str(pid), facts.st_size)
 
     def claim(self, live: LiveSession) -> bool:
         """Claim the right to notify of a session's state; return False if it is taken.
@@ -179,7 +179,7 @@ class LiveFolder:
             _, told = self._read(pid, facts)
             ended = told is not None and told.event == "SessionEnd"
             old = now - facts.st_mtime > (KEPT_ENDED if ended else KEPT)
-            if old and not _lives(pid, facts.st_mtime):
+            if old and not _is_running(pid, facts.st_mtime):
                 with suppress(OSError):
                     (self.folder / str(pid)).unlink()
         with suppress(OSError):
@@ -202,17 +202,17 @@ def _files(folder: Path) -> Iterator[tuple[int, os.stat_result]]:
 # --- live files ------------------------------------------------------------------------------
 
 
-def _told(path: Path, size: int) -> _Told | None:
+def _read_record(path: Path, size: int) -> _LiveRecord | None:
     try:
         if size > LARGEST:
-            return _told_by(_beginning(path))
+            return _record_of(_beginning(path))
         data = read_small(path, LARGEST)
     except OSError:
         return None
     try:
-        return _told_by(object_of(data, path))
+        return _record_of(object_of(data, path))
     except OSError:
-        return _told_by(_fields(data[:_HEAD]))
+        return _record_of(_fields(data[:_HEAD]))
 
 
 def _beginning(path: Path) -> Part:
@@ -232,14 +232,14 @@ def _fields(data: bytes) -> Part:
     return found
 
 
-def _told_by(value: Part) -> _Told | None:
+def _record_of(value: Part) -> _LiveRecord | None:
     event = string(value.get("hook_event_name"))
     if not event:
         return None
     asked = _question
     if event == "BeforeTool" and next(iter(value)) == _RUN_ASKS:
         event, asked = "Notification", _question_of_run
-    return _Told(
+    return _LiveRecord(
         event=event,
         session=_short(value.get("session_id")) or "",
         project=_path(value.get("cwd")),
@@ -275,12 +275,12 @@ def _question(value: Part) -> LiveQuestion:
     return LiveQuestion(
         message=_short(value.get("message")) or "It asks something.",
         kind=_short(details.get("type")) or "",
-        about=_about(details),
+        about=_subject(details),
         diff=shown if isinstance(shown, DiffDisplay) else None,
     )
 
 
-def _about(details: Part) -> str:
+def _subject(details: Part) -> str:
     """Return the essential detail of a question."""
     match details:
         case {"command": str(command)}:
@@ -305,7 +305,7 @@ _STATES = {
 }
 
 
-def _session(pid: int, heard: float, told: _Told, asked: bool) -> LiveSession:
+def _session(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveSession:
     state, question = _state(pid, heard, told, asked), told.question
     works, waits = state is LiveState.WORKING, state is LiveState.WAITING
     return LiveSession(
@@ -323,11 +323,11 @@ def _session(pid: int, heard: float, told: _Told, asked: bool) -> LiveSession:
 _STILL_ASKS = LiveQuestion(message="It asks something: its own terminal says what.")
 
 
-def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
+def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:
     state = _STATES.get(told.event, LiveState.WORKING)
     if state is LiveState.ENDED:
         return state
-    if not _lives(pid, heard):
+    if not _is_running(pid, heard):
         return LiveState.KILLED
     if told.question is not None:
         return LiveState.WAITING if told.question.run else _after(told.question, pid, heard, told)
@@ -336,7 +336,7 @@ def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
     return state
 
 
-def _after(question: LiveQuestion, pid: int, heard: float, told: _Told) -> LiveState:
+def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) -> LiveState:
     """Return the state after a question whose answer no hook has reported yet.
 
     A "no" has no hook but is recorded in the session; a "yes" has none before the call ends.
@@ -346,10 +346,10 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _Told) -> LiveS
             return LiveState.IDLE
     if question.kind == "exec" and _began_something(pid, heard):
         return LiveState.WORKING
-    return LiveState.WORKING if _moves(pid, heard) else LiveState.WAITING
+    return LiveState.WORKING if _keeps_drawing(pid, heard) else LiveState.WAITING
 
 
-def _moves(pid: int, heard: float) -> bool:
+def _keeps_drawing(pid: int, heard: float) -> bool:
     """Return whether the CLI has drawn since it asked, except for typed keys."""
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS
@@ -370,7 +370,7 @@ def _terminal_times(pid: int) -> tuple[float, float]:
     return 0, 0
 
 
-def _lives(pid: int, heard: float) -> bool:
+def _is_running(pid: int, heard: float) -> bool:
     """Return whether a process from before `heard` still runs; its id may be reused."""
     import psutil
 

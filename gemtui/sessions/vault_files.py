@@ -38,7 +38,7 @@ def _not_in_store(store: Store) -> Iterator[ChatFile]:
             if known is not None and known.inode == inode:
                 continue
             kept = _kept_file(tree, Path(name), store.home)
-            if kept is not None and not (known and _goes_on_from(known, kept, tree)):
+            if kept is not None and not (known and _is_newer_than(known, kept, tree)):
                 yield kept
 
 
@@ -52,7 +52,7 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
         kept = _kept_file(tree, in_tree(tree, path), home)
         if kept is None or (there and there.inode == kept.inode):
             continue
-        if there is None or not _goes_on_from(there, kept, tree):
+        if there is None or not _is_newer_than(there, kept, tree):
             found.append(kept)
     return tuple(found)
 
@@ -101,7 +101,7 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
     return None
 
 
-def _goes_on_from(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
+def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
     """Return whether a copy is merely older than the file, judging by sizes."""
     return tree.name == COPIES and kept.size <= there.size
 
