@@ -42,6 +42,7 @@ from gemtui.errors import (
     RunNotFound,
     SessionAmbiguous,
     SessionNotFound,
+    WorktreeNotFound,
 )
 from gemtui.files import is_file, is_folder
 
@@ -58,6 +59,7 @@ _USAGE = (
     PushError,
     RunNotFound,
     RunAmbiguous,
+    WorktreeNotFound,
 )
 """Errors caused by what was asked for: exit code 2."""
 
@@ -641,6 +643,7 @@ def run(**words: Any) -> int:
 
 for _place, _name, _words in (
     ("runs_cli", "runs", "List, show, answer, and stop runs."),
+    ("worktrees_cli", "worktrees", "List, compare, apply, and remove the worktrees of runs."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.quota import until_words, wait_until
 from gemtui.runs.user_commands import take_untold
+from gemtui.runs.worktrees import require_new
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
@@ -44,6 +46,10 @@ def run(words: RunArguments) -> int:
     """
     if words.fork and "resume" in words.options:
         raise click.UsageError("--resume and --fork exclude each other: give one of them")
+    if words.each_model or words.each_policy:
+        from gemtui.commands import run_each
+
+        return run_each.run(words)
     if words.fork and words.dry_run:
         raise click.UsageError("--fork makes a chat: with --dry-run, use gemtui fork and --resume")
     options = options_of(words.options)
@@ -55,11 +61,14 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
+    if words.fork:
+        require_new(replace(options, resume=words.fork))
+    require_new(options)
     terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
-    _tell_before(options)
+    tell_before(options)
 
     def show() -> Show:
         return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
@@ -77,19 +86,19 @@ async def _follow_all(
     """Run the prompt, and continue where it waits for a quota; return the last exit code."""
     while True:
         show = new_show()
-        stderr = await _follow(adapter, prompt, options, show, terminal)
+        stderr, folder = await _follow(adapter, prompt, options, show, terminal)
         code, until = show.close(stderr), show.quota_until(stderr)
         if until is None or not options.wait_for_quota:
             return code
-        stop = _Stop(show)
+        stop = Stop(show)
         with stop.on_signals():
             note(f"waiting until {until_words(until, datetime.now(UTC))}; ctrl+c ends it")
             if not await wait_until(until, stop.stopped):
                 return code
-        prompt, options = show.continued(prompt, options)
+        prompt, options = show.continued(prompt, replace(options, cwd=folder))
 
 
-def _tell_before(options: AgentOptions) -> None:
+def tell_before(options: AgentOptions) -> None:
     """Say what the folder does without a question, and keep that it was said."""
     told = told_before(options)
     for words in told.lines():
@@ -104,13 +113,14 @@ async def _follow(
     options: AgentOptions,
     show: Show,
     terminal: AskingTerminal | None,
-) -> str:
-    """Start, show what comes, and leave nothing behind however it ends; what stderr said.
+) -> tuple[str, Path | None]:
+    """Start, show what comes, and leave nothing behind however it ends.
 
-    `terminal`: where what the run asks is answered.
+    Returns what stderr said, and the folder in which it ran. `terminal`: where what the run asks is
+    answered.
     """
-    stderr = ""
-    stop = _Stop(show)
+    stderr, folder = "", options.cwd
+    stop = Stop(show)
     writer = Writer(stop.now)
     with stop.on_signals():
         try:
@@ -119,15 +129,16 @@ async def _follow(
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
         else:
-            with _answering(run, terminal):
-                await _show_all(run, stop, writer, show)
-            stderr = run.stderr()
+            stop.begun(run)
+            with answering(run, terminal):
+                await show_all(run, writer, show)
+            stderr, folder = run.stderr(), Path(run.request.cwd)
         await writer.close()
-    return stderr
+    return stderr, folder
 
 
 @contextmanager
-def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+def answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
     """Answer what the run asks meanwhile, in the terminal."""
     if terminal is None:
         yield
@@ -140,10 +151,10 @@ def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None
         answering.cancel()
 
 
-async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:
+async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
+    """Show all that a run says, to its end, with what there is to know of it afterwards."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
-    stop.begun(run)
     show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     first = asyncio.ensure_future(_show_checkpoint(run, show))
@@ -196,31 +207,31 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
         show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
 
 
-class _Stop:
-    """Signals -> the end of the run: the first by SIGTERM to its whole tree, the second by kill.
+class Stop:
+    """Signals -> the end of the runs: the first by SIGTERM to a whole tree, the second by kill.
 
-    What is asked before the run has begun is done once it has.
+    What is asked before a run has begun is done once it has.
     """
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._run: GeminiRun | None = None
+        self._runs: list[GeminiRun] = []
         self._asked = 0
         self.stopped = asyncio.Event()
         """The person wants an end."""
 
     def begun(self, run: GeminiRun) -> None:
-        """This is what signals mean from now on."""
-        self._run = run
+        """Signals mean this run, too, from now on."""
+        self._runs.append(run)
         for _ in range(self._asked):
             run.abort()
 
     def now(self) -> None:
-        """End the run; a second time: at once."""
+        """End the runs; a second time: at once."""
         self._asked += 1
         self.stopped.set()
-        if self._run is not None:
-            self._run.abort()
+        for run in self._runs:
+            run.abort()
 
     def _on_signal(self) -> None:
         self.now()
