@@ -636,9 +636,14 @@ def run(**words: Any) -> int:
     were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 124 time limit; 130
     interrupted.
     """
+    arguments = RunArguments.of(words)
+    if arguments.each_model or arguments.each_policy:
+        from gemtui.commands import run_each
+
+        return run_each.run(arguments)
     from gemtui.commands import run as command
 
-    return command.run(RunArguments.of(words))
+    return command.run(arguments)
 
 
 for _place, _name, _words in (

@@ -46,10 +46,6 @@ def run(words: RunArguments) -> int:
     """
     if words.fork and "resume" in words.options:
         raise click.UsageError("--resume and --fork exclude each other: give one of them")
-    if words.each_model or words.each_policy:
-        from gemtui.commands import run_each
-
-        return run_each.run(words)
     if words.fork and words.dry_run:
         raise click.UsageError("--fork makes a chat: with --dry-run, use gemtui fork and --resume")
     options = options_of(words.options)

@@ -12,8 +12,8 @@ from gemtui.commands.output import lines_to_stdout, to_stdout
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import told_before
-from gemtui.runs.worktree_records import NEW_WORKTREE, worktree_of
 from gemtui.text import clean_line
+from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
 
 def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:

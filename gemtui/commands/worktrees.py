@@ -14,12 +14,6 @@ from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.errors import GemtuiError
 from gemtui.jsonout import encode
 from gemtui.runs.listing import Run, list_runs, runs_dir
-from gemtui.runs.worktree_records import (
-    Worktree,
-    find_worktree,
-    list_worktrees,
-    made_at,
-)
 from gemtui.runs.worktrees import (
     Applied,
     ComparedFile,
@@ -33,6 +27,12 @@ from gemtui.runs.worktrees import (
 )
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.patch import NoPatch
+from gemtui.worktree_records import (
+    Worktree,
+    find_worktree,
+    list_worktrees,
+    made_at,
+)
 
 _HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")
 _PROMPT = 60

@@ -11,8 +11,8 @@ _yes = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from gemtui.runs.worktree_records import LATEST, list_worktrees
     from gemtui.text import clean_line
+    from gemtui.worktree_records import LATEST, list_worktrees
 
     offered = [(LATEST, "the newest worktree")]
     offered += [(each.name, clean_line(each.prompt)) for each in list_worktrees()]

@@ -39,10 +39,10 @@ from gemtui.runs.checkpoint_state import (
     write_checkpoint_state,
 )
 from gemtui.runs.listing import runs_dir
-from gemtui.runs.worktree_records import list_worktrees
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.worktree_records import list_worktrees
 
 _STEP, _SLOW = 0.05, 1.0
 """Seconds between checks, and until a first checkpoint is reported as slow."""

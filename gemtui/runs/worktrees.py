@@ -28,17 +28,18 @@ from gemtui.errors import GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
 from gemtui.own_folders import make_own_folder
 from gemtui.paths import current_folder, worktrees_dir
+from gemtui.runs.before_run import told_before
 from gemtui.runs.checkpointing import project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.git_worktree import GitRepository
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo import require_idle
-from gemtui.runs.worktree_records import Worktree, worktree_of
 from gemtui.runs.worktree_settings import copy_settings
 from gemtui.text import counted
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import excerpt
 from gemtui.transcript.patch import NoPatch, file_patch
+from gemtui.worktree_records import Worktree, worktree_of
 
 BRANCHES = "gemtui/"
 """What the names of the branches of our worktrees begin with."""
@@ -74,9 +75,13 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     require_new(options)
     made, notes = make_worktree(folder, prompt)
     more = _take_trust(made, resolved(folder))
+    entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
+    with suppress(OSError):  # it is then said again
+        if not told_before(options).is_news:  # the settings are the same
+            told_before(entered).remember()
     return EnteredWorktree(
         made,
-        replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more)),
+        entered,
         made=True,
         notes=(f"works in the new worktree {made.name}, on branch {made.branch}", *notes, *more),
     )
@@ -159,6 +164,7 @@ def leave_worktree(entered: EnteredWorktree) -> None:
 def _discard(worktree: Worktree) -> None:
     with suppress(GemtuiError, OSError):
         remove_worktree(worktree)
+    shutil.rmtree(worktrees_dir() / worktree.name, ignore_errors=True)
 
 
 # --- what changed in it ---------------------------------------------------------------------------
@@ -532,5 +538,5 @@ def remove_worktree(worktree: Worktree) -> Removed:
         notes.append(f"{worktree.repository} may still list it: {error}")
     with suppress(OSError):
         trust.forget(worktree.folder)
-    shutil.rmtree(worktrees_dir() / worktree.name)
+    worktree.forget()
     return Removed(branch_left, tuple(notes))

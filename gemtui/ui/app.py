@@ -222,6 +222,11 @@ class GemtuiApp(AppBase):
 
         await show_trusted(self)
 
+    @work(group="dialog", exclusive=True)
+    async def action_worktrees(self) -> None:
+        """The git worktrees of runs."""
+        await self.runs.show_worktrees()
+
     @work(group="extension")
     async def action_extension(self) -> None:
         """gemtui's extension for Gemini CLI: what it does, install it, take it out."""

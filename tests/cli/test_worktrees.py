@@ -11,8 +11,8 @@ import pytest
 
 from gemtui.agent import trust
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.runs.worktree_records import list_worktrees
 from gemtui.runs.worktrees import make_worktree
+from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import put, tree_of
 from tests.checkpoints.test_repositories import repository
 from tests.cli.conftest import Gemtui

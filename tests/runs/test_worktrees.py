@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from gemtui.runs.checkpoint_pruning import prune_checkpoints
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
@@ -16,9 +17,7 @@ from gemtui.calls.later_files import decides_later
 from gemtui.checkpoints.store import folder_of
 from gemtui.errors import OptionError, WorktreeError, WorktreeNotFound
 from gemtui.paths import checkpoints_dir, config_file, worktrees_dir
-from gemtui.runs.checkpoint_pruning import prune_checkpoints
 from gemtui.runs.undo import redo_project
-from gemtui.runs.worktree_records import Worktree, find_worktree, list_worktrees, worktree_of
 from gemtui.runs.worktrees import (
     apply_worktree,
     compare,
@@ -27,6 +26,14 @@ from gemtui.runs.worktrees import (
     make_worktree,
     remove_worktree,
     worktree_changes,
+)
+from gemtui.stats.report import repository_of
+from gemtui.worktree_records import (
+    Worktree,
+    find_worktree,
+    list_worktrees,
+    origin_of,
+    worktree_of,
 )
 from tests.checkpoints.projects import put, tree_of
 from tests.checkpoints.test_repositories import git, repository, submodules
@@ -204,7 +211,8 @@ def test_commits_of_a_removed_worktree_stay_on_its_branch(top: Path) -> None:
     assert told(top, "branch", "--format", "%(refname:short)", "--list", "gemtui/*").split() == [
         committed.branch
     ]
-    assert not list(worktrees_dir().glob("*"))
+    assert list(worktrees_dir().glob("*/*")) == list(worktrees_dir().glob("*/worktree.json"))
+    assert repository_of(str(plain.folder)) == str(origin_of(plain.folder)) == str(top)
     assert told(top, "worktree", "list", "--porcelain").count("worktree ") == 1
     with pytest.raises(WorktreeNotFound):
         find_worktree("latest")

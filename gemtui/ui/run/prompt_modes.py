@@ -53,6 +53,9 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
 
 
 def to_carry_out(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
-    """Return the options of the run that carries out a plan: it asks, or else may write files."""
+    """Return the options of the run that carries out a plan: it asks, or else may write files.
+
+    It works where the plan was made, since it continues that session.
+    """
     mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
-    return in_mode(options, mode, can_ask=can_ask)
+    return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)

@@ -1,14 +1,16 @@
 """The worktrees that gemtui has made for runs: what is kept of each, and where.
 
 Each has a folder of its own below `worktrees_dir()`, which holds the record, a private repository
-for git, and the working tree in a folder with the name of the project's.
+for git, and the working tree in a folder with the name of the project's. The record outlives the
+worktree: sessions that ran there still belong to the repository.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ class Worktree:
     work in it, as they would have in the repository. `commit`: where it began. `base`: the id of
     the checkpoint of its first state, None = it was not made whole. `made`: ISO 8601. `prompt`: the
     one of its first run, clipped. `taken`: for each file that was applied to the repository, by its
-    name in hexadecimal digits, the state that was applied.
+    name in hexadecimal digits, the state that was applied. `removed`: only the record is left.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Worktree:
     made: str
     prompt: str
     taken: Mapping[str, str] = field(default_factory=dict)
+    removed: bool = False
 
     @property
     def is_there(self) -> bool:
@@ -63,6 +66,14 @@ class Worktree:
         """Write the record. Raises OSError."""
         write_again(worktrees_dir() / self.name / _RECORD, self, _MOST)
 
+    def forget(self) -> None:
+        """Keep nothing but the record, without its prompt. Raises OSError."""
+        place = worktrees_dir() / self.name
+        replace(self, prompt="", taken={}, removed=True).save()
+        for each in place.iterdir():
+            if each.name != _RECORD:
+                shutil.rmtree(each)
+
     def about(self) -> dict[str, Any]:
         """Return what the record of a run tells of it."""
         return {"name": self.name, "branch": self.branch, "repository": str(self.repository)}
@@ -73,7 +84,7 @@ def list_worktrees() -> tuple[Worktree, ...]:
     found: list[Worktree] = []
     with suppress(OSError):
         for place in worktrees_dir().iterdir():
-            if (each := _read(place.name)) is not None:
+            if (each := _read(place.name)) is not None and not each.removed:
                 found.append(each)
     return tuple(sorted(found, key=lambda each: (each.made, each.name), reverse=True))
 
@@ -103,6 +114,22 @@ def find_worktree(wanted: str) -> Worktree:
 
 def worktree_of(folder: Path) -> Worktree | None:
     """Return the worktree that holds a folder; None where none of ours does."""
+    found = _holding(folder)
+    return None if found is None or found.removed else found
+
+
+def origin_of(folder: Path) -> Path:
+    """Return the folder of the repository that a folder in a worktree stands for, else itself.
+
+    The worktree may have been removed.
+    """
+    found = _holding(folder)
+    if found is None:
+        return folder
+    return found.repository / resolved(folder).relative_to(resolved(found.tree))
+
+
+def _holding(folder: Path) -> Worktree | None:
     place, top = resolved(folder), resolved(worktrees_dir())
     if not place.is_relative_to(top) or place == top:
         return None
