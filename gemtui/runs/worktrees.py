@@ -35,6 +35,7 @@ from gemtui.runs.git_worktree import GitRepository
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo import require_idle
 from gemtui.runs.worktree_settings import copy_settings
+from gemtui.sessions.summary import iso
 from gemtui.text import counted
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import excerpt
@@ -44,7 +45,7 @@ from gemtui.worktree_records import Worktree, worktree_of
 BRANCHES = "gemtui/"
 """What the names of the branches of our worktrees begin with."""
 _WORDS = re.compile("[a-z0-9]+")
-_LONGEST_NAME = 32
+_LONGEST_NAME = 20
 
 
 # --- make -----------------------------------------------------------------------------------------
@@ -121,7 +122,7 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
     tree = resolved(worktrees_dir()) / name / (repository.top.name or "tree")
     made = Worktree(
         name=name, branch=BRANCHES + name, repository=repository.top, tree=tree,
-        folder=tree / inside, commit=commit, base=None, made=datetime.now(UTC).isoformat(),
+        folder=tree / inside, commit=commit, base=None, made=iso(datetime.now(UTC)) or "",
         prompt=excerpt(prompt),
     )  # fmt: skip
     make_own_folder(tree.parent)

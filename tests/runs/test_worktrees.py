@@ -60,7 +60,7 @@ def test_a_worktree_has_the_commit_on_its_own_branch(top: Path) -> None:
     put(top, b"new", b"untracked")
     before = tree_of(top)
     worktree, notes = make_worktree(top / "d", "Fix the ../../parser\x1b[2J; now")
-    assert worktree.name.startswith("fix-the-parser-2j-now-")
+    assert worktree.name.startswith("fix-the-parser-2j-no-")
     assert worktree.folder == worktree.tree / "d"
     assert worktree.tree.is_relative_to(worktrees_dir())
     assert (worktree.tree / "ten").read_text() == TEN

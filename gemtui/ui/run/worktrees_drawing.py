@@ -37,6 +37,16 @@ class WorktreeRow:
         return self.run is not None and self.run.alive
 
     @property
+    def model(self) -> str:
+        """The model that its newest run was given; "" = none."""
+        return (self.run.model or "") if self.run is not None else ""
+
+    @property
+    def label(self) -> str:
+        """Its name and its model."""
+        return f"{self.worktree.name}  {self.model}" if self.model else self.worktree.name
+
+    @property
     def files(self) -> str:
         """How many files changed, and whether they are applied."""
         if self.changes is None:
@@ -56,6 +66,7 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
         Piece(own(f"{glyph} "), look[role]),
         Piece(own(chosen), look[Role.ACCENT]),
         Piece(clean_line(row.worktree.name), look[Role.TEXT]),
+        Piece(clean_line(f"  {row.model}" if row.model else ""), look[Role.MODEL]),
     )
     right = (Piece(own(f"  {row.files}  {age:>4}"), look[Role.MUTED]),)
     mark = own(look.glyphs.ellipsis)
@@ -81,7 +92,7 @@ def facts_of(row: WorktreeRow) -> Clean:
     run = row.run
     words = [row.worktree.branch]
     if run is not None:
-        words += [run.word, *([run.model] if run.model else [])]
+        words += [run.word, *([row.model] if row.model else [])]
     return clean_line("   ".join(words))
 
 

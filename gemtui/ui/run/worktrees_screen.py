@@ -147,6 +147,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         self._show_side(fresh=True)
+        self._say("")
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
@@ -167,7 +168,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             heading.say([Content(facts_of(row))])
             self.side.show(lambda look: change_lines(row, look), fresh=fresh)
             return
-        names = other.worktree.name, row.worktree.name
+        names = other.label, row.label
         files = compare(other.changes, row.changes)
         same = sum(each.same for each in files)
         words = f"{counted(len(files), 'file')}, {same} the same"
