@@ -50,7 +50,7 @@ from gemtui.agent.stderr import last_words
 from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
-from gemtui.errors import CliNotFound, GemtuiError, OptionError
+from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
@@ -432,7 +432,7 @@ class UnguardedAdapter:
         options.check()
         try:
             run = await self.begin(prompt, options)
-        except (CliNotFound, OSError) as error:
+        except (CliNotFound, WorktreeError, OSError) as error:
             for event in unstarted(error, options):
                 yield event
             return

@@ -21,7 +21,7 @@ from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import forked, options_of, prompt_of
 from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
-from gemtui.errors import CliNotFound
+from gemtui.errors import CliNotFound, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
@@ -121,7 +121,7 @@ async def _follow(
     with stop.on_signals():
         try:
             run = await asyncio.to_thread(adapter.start, prompt, options)
-        except (CliNotFound, OSError) as error:
+        except (CliNotFound, WorktreeError, OSError) as error:
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
         else:

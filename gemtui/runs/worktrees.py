@@ -24,7 +24,7 @@ from gemtui.checkpoints.plan import Action, Delta, Step, plan
 from gemtui.checkpoints.states import ABSENT, FILE, LINK, UNKNOWN, FileState
 from gemtui.checkpoints.store import Reason, Store, open_store
 from gemtui.checkpoints.undo import APPLY, open_project
-from gemtui.errors import GemtuiError, OptionError, UndoError, WorktreeError
+from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
 from gemtui.own_folders import make_own_folder
 from gemtui.paths import current_folder, worktrees_dir
@@ -64,7 +64,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     """Return the worktree in which a run is to work, a new one where its options want that.
 
     None: the run works in no worktree of ours. May take seconds. Raises OptionError for a session
-    that belongs to another folder, WorktreeError, OSError, CheckpointsUnreadable.
+    that belongs to another folder, WorktreeError, OSError.
     """
     folder = options.cwd or current_folder()
     found = worktree_of(folder)
@@ -114,7 +114,7 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
     """Make a worktree of the repository that holds a folder, at its current commit.
 
     Returns it with what a person should know of it. No program that the repository names is run.
-    Raises WorktreeError, OSError, CheckpointsUnreadable; nothing is left then.
+    Raises WorktreeError, OSError; nothing is left then.
     """
     repository = GitRepository.of(folder)
     commit, name = repository.head(), _name(prompt)
@@ -138,6 +138,9 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
         assert base is not None
         made = replace(made, base=base.id)
         made.save()
+    except CheckpointsUnreadable as error:
+        _discard(made)
+        raise WorktreeError(str(error)) from None
     except BaseException:
         _discard(made)
         raise

@@ -19,6 +19,7 @@ from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
+from tests.test_documents import SHAPES, names
 
 
 @pytest.fixture
@@ -36,6 +37,7 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     put(one.tree, b"binary", b"\0")
     put(two.tree, b"other", b"right\n")
     listed = gemtui("worktrees", "--json").json
+    assert list(listed) == names(SHAPES["worktrees list"])
     assert [each["name"] for each in listed["worktrees"]] == [two.name, one.name]
     assert listed["worktrees"][1]["branch"] == one.branch
     assert (listed["worktrees"][1]["files"], listed["worktrees"][1]["not_applied"]) == (2, 2)
@@ -45,7 +47,9 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     assert (patch.code, "\x1b" in patch.out) == (0, False)
     assert "diff --git a/other b/other" in patch.out
     assert "binary: not a text, 1 byte" in patch.complaint
-    files = gemtui("worktrees", "diff", one.branch, "--json").json["files"]
+    told = gemtui("worktrees", "diff", one.branch, "--json").json
+    assert list(told) == names(SHAPES["worktrees diff"])
+    files = told["files"]
     assert [(each["path"], each["change"]) for each in files] == [
         ("binary", "added"),
         ("other", "modified"),
@@ -65,14 +69,16 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     assert (planned.out, tree_of(top)) == ("would be written: other\n", before)
     done = gemtui("worktrees", "apply", "latest", "--yes", "--json")
     assert (done.code, done.json["written"]) == (0, ["other"])
+    assert list(done.json) == names(SHAPES["worktrees apply"])
     refused = gemtui("worktrees", "apply", "one", "--yes")
     assert (refused.code, "left alone: other" in refused.out) == (1, True)
     assert (top / "other").read_text() == "right\n"
 
     assert gemtui("worktrees", "remove", "one").code == 2
     assert gemtui("worktrees", "remove", "nothing").code == 2
-    removed = gemtui("worktrees", "remove", "one", "two", "--yes", "--json").json["removed"]
-    assert [each["branch_left"] for each in removed] == [False, False]
+    removed = gemtui("worktrees", "remove", "one", "two", "--yes", "--json").json
+    assert list(removed) == names(SHAPES["worktrees remove"])
+    assert [each["branch_left"] for each in removed["removed"]] == [False, False]
     assert list_worktrees() == ()
 
 
@@ -147,17 +153,17 @@ def test_a_prompt_goes_to_several_models_at_once(on_loopback: GeminiCli, gemtui:
     top = repository(on_loopback.project)
 
     with ModelServer([answer(text("Done.")), answer(text("Done."))]) as model:
-        models = ("--each-model", MODEL, "--each-model", "gemini-2.5-flash")
+        models = ("--each-model", MODEL, "--each-model", "gemini-2.5-pro")
         code, out, err = run(on_loopback, model, *models, "Say it")
     assert code == 0, err
     two, one = list_worktrees()
     assert out.splitlines() == [
         f"== {MODEL}: {one.name}",
         "Done.",
-        f"== gemini-2.5-flash: {two.name}",
+        f"== gemini-2.5-pro: {two.name}",
         "Done.",
     ]
-    assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-flash"}
+    assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-pro"}
     rows = gemtui("runs", "--json").json["runs"]
     assert {each["worktree"] for each in rows} == {one.branch, two.branch}
     assert tree_of(top) == {
