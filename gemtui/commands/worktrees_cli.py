@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 from click.shell_completion import CompletionItem
 
+from gemtui.commands.shared_options import json_option, yes_option
+
 _help = {"help_option_names": ["-h", "--help"]}
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_yes = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -25,7 +25,7 @@ _name = click.argument("name", shell_complete=_names)
 
 
 @click.group(invoke_without_command=True, context_settings=_help)
-@_json
+@json_option
 @click.pass_context
 def worktrees(ctx: click.Context, as_json: bool) -> None:
     """List, compare, apply, and remove the git worktrees of runs.
@@ -42,7 +42,7 @@ def worktrees(ctx: click.Context, as_json: bool) -> None:
 
 
 @worktrees.command(name="list", context_settings=_help)
-@_json
+@json_option
 def list_(as_json: bool) -> None:
     """List the worktrees with their branch, repository, run, and number of changed files."""
     from gemtui.commands import worktrees as command
@@ -53,7 +53,7 @@ def list_(as_json: bool) -> None:
 @worktrees.command(context_settings=_help)
 @_name
 @click.argument("other", metavar="[OTHER]", required=False, shell_complete=_names)
-@_json
+@json_option
 def diff(name: str, other: str | None, as_json: bool) -> int:
     """Print what changed in a worktree, as a patch; with OTHER, compare the two.
 
@@ -77,8 +77,8 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
     help="Only this file, by its path below the repository's top folder; repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-@_yes
-@_json
+@yes_option
+@json_option
 def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
     """Make the changes of a worktree in the files of its repository; nothing is committed.
 
@@ -93,8 +93,8 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
 
 @worktrees.command(context_settings=_help)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=_names)
-@_yes
-@_json
+@yes_option
+@json_option
 def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Remove worktrees with their files, after a question that names changes not yet applied.
 

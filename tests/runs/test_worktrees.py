@@ -9,14 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from gemtui.runs.checkpoint_pruning import prune_checkpoints
-
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
 from gemtui.calls.later_files import decides_later
 from gemtui.checkpoints.store import folder_of
 from gemtui.errors import OptionError, WorktreeError, WorktreeNotFound
 from gemtui.paths import checkpoints_dir, config_file, worktrees_dir
+from gemtui.runs.checkpointing import prune_checkpoints
 from gemtui.runs.undo import redo_project
 from gemtui.runs.worktrees import (
     apply_worktree,
