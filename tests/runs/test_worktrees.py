@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
 from gemtui.calls.later_files import decides_later
