@@ -42,6 +42,7 @@ from gemtui.errors import (
     RunNotFound,
     SessionAmbiguous,
     SessionNotFound,
+    WorktreeNotFound,
 )
 from gemtui.files import is_file, is_folder
 
@@ -58,6 +59,7 @@ _USAGE = (
     PushError,
     RunNotFound,
     RunAmbiguous,
+    WorktreeNotFound,
 )
 """Errors caused by wrong input: exit code 2."""
 
@@ -635,13 +637,19 @@ def run(**words: Any) -> int:
     were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 124 time limit; 130
     interrupted.
     """
+    arguments = RunArguments.of(words)
+    if arguments.each_model or arguments.each_policy:
+        from gemtui.commands import run_each
+
+        return run_each.run(arguments)
     from gemtui.commands import run as command
 
-    return command.run(RunArguments.of(words))
+    return command.run(arguments)
 
 
 for _place, _name, _words in (
     ("runs_cli", "runs", "List, show, answer, and stop runs."),
+    ("worktrees_cli", "worktrees", "List, compare, apply, and remove the worktrees of runs."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

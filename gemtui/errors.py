@@ -238,3 +238,11 @@ class CheckpointsUnreadable(GemtuiError):
 
 class UndoError(GemtuiError):
     """Nothing can be undone or redone here; the message says why."""
+
+
+class WorktreeError(GemtuiError):
+    """A worktree can't be made, found, compared, applied or removed; the message says why."""
+
+
+class WorktreeNotFound(WorktreeError):
+    """A name fits no worktree, or several; the message says which."""

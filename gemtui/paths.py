@@ -111,6 +111,11 @@ def checkpoints_dir() -> Path:
     return data_dir() / "checkpoints"
 
 
+def worktrees_dir() -> Path:
+    """Return the folder for git worktrees in which runs work, one folder for each."""
+    return data_dir() / "worktrees"
+
+
 def hooked_dir() -> Path:
     """Return the folder for events from hooks that ask for checkpoints."""
     return data_dir() / "hooked"

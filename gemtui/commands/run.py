@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import forked, options_of, prompt_of
 from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
-from gemtui.errors import CliNotFound
+from gemtui.errors import CliNotFound, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
@@ -29,6 +30,7 @@ from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.quota import until_words, wait_until
 from gemtui.runs.user_commands import take_untold
+from gemtui.runs.worktrees import require_new
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
@@ -55,11 +57,14 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
+    if words.fork:
+        require_new(replace(options, resume=words.fork))
+    require_new(options)
     terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
-    _tell_before(options)
+    tell_before(options)
 
     def show() -> Show:
         return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
@@ -80,19 +85,19 @@ async def _follow_all(
     """
     while True:
         show = new_show()
-        stderr = await _follow(adapter, prompt, options, show, terminal)
+        stderr, folder = await _follow(adapter, prompt, options, show, terminal)
         code, until = show.close(stderr), show.quota_until(stderr)
         if until is None or not options.wait_for_quota:
             return code
-        stop = _Stop(show)
+        stop = Stop(show)
         with stop.on_signals():
             note(f"waiting until {until_words(until, datetime.now(UTC))}; ctrl+c ends it")
             if not await wait_until(until, stop.stopped):
                 return code
-        prompt, options = show.continued(prompt, options)
+        prompt, options = show.continued(prompt, replace(options, cwd=folder))
 
 
-def _tell_before(options: AgentOptions) -> None:
+def tell_before(options: AgentOptions) -> None:
     """Report what the folder permits without asking, and remember that."""
     told = told_before(options)
     for words in told.lines():
@@ -107,30 +112,32 @@ async def _follow(
     options: AgentOptions,
     show: Show,
     terminal: AskingTerminal | None,
-) -> str:
-    """Start a run, show its output, and clean up however it ends; return its stderr.
+) -> tuple[str, Path | None]:
+    """Start a run, show its output, and clean up however it ends.
 
-    `terminal`: where the run's questions are answered.
+    Returns its stderr, and the folder in which it ran. `terminal`: where the run's questions are
+    answered.
     """
-    stderr = ""
-    stop = _Stop(show)
+    stderr, folder = "", options.cwd
+    stop = Stop(show)
     writer = Writer(stop.now)
     with stop.on_signals():
         try:
             run = await asyncio.to_thread(adapter.start, prompt, options)
-        except (CliNotFound, OSError) as error:
+        except (CliNotFound, WorktreeError, OSError) as error:
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
         else:
-            with _answering(run, terminal):
-                await _show_all(run, stop, writer, show)
-            stderr = run.stderr()
+            stop.begun(run)
+            with answering(run, terminal):
+                await show_all(run, writer, show)
+            stderr, folder = run.stderr(), Path(run.request.cwd)
         await writer.close()
-    return stderr
+    return stderr, folder
 
 
 @contextmanager
-def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+def answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
     """Answer the run's questions in the terminal meanwhile."""
     if terminal is None:
         yield
@@ -143,10 +150,10 @@ def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None
         answering.cancel()
 
 
-async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:
+async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
+    """Show all that a run says, to its end, with what there is to know of it afterwards."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
-    stop.begun(run)
     show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     first = asyncio.ensure_future(_show_checkpoint(run, show))
@@ -199,31 +206,31 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
         show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
 
 
-class _Stop:
-    """Ends the run on signals: the first by SIGTERM, the second by SIGKILL.
+class Stop:
+    """Ends the runs on signals: the first by SIGTERM, the second by SIGKILL.
 
-    Requests before the run has begun are carried out once it has.
+    Requests before a run has begun are carried out once it has.
     """
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._run: GeminiRun | None = None
+        self._runs: list[GeminiRun] = []
         self._asked = 0
         self.stopped = asyncio.Event()
         """Set when the person wants to stop."""
 
     def begun(self, run: GeminiRun) -> None:
-        """Set the run that signals refer to from now on."""
-        self._run = run
+        """Add a run that signals end, too, from now on."""
+        self._runs.append(run)
         for _ in range(self._asked):
             run.abort()
 
     def now(self) -> None:
-        """End the run; on the second call, at once."""
+        """End the runs; on the second call, at once."""
         self._asked += 1
         self.stopped.set()
-        if self._run is not None:
-            self._run.abort()
+        for run in self._runs:
+            run.abort()
 
     def _on_signal(self) -> None:
         self.now()

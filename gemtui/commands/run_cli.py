@@ -25,6 +25,8 @@ class RunArguments:
     prompt: str | None = None
     prompt_file: Path | None = None
     fork: str | None = None
+    each_model: tuple[str, ...] = ()
+    each_policy: tuple[str, ...] = ()
     fail_on_denied: bool = False
     as_json: bool = False
     dry_run: bool = False
@@ -112,6 +114,18 @@ def run_arguments(command: Any) -> Any:
             "--fork",
             metavar="ID[:N]",
             help="Continue in a copy of this session; with N, only of what comes before prompt N.",
+        ),
+        click.option(
+            "--each-policy",
+            metavar="NAME|FILE",
+            multiple=True,
+            help="Run the prompt with each of these policies at once, in a worktree each.",
+        ),
+        click.option(
+            "--each-model",
+            metavar="M",
+            multiple=True,
+            help="Run the prompt with each of these models at once, in a worktree each.",
         ),
         click.option(
             "--dry-run", is_flag=True, help="Print the exact command instead of running it."

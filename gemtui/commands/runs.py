@@ -114,6 +114,7 @@ def show(id: str, *, as_json: bool) -> None:
         "started": f"{iso(run.started)} ({relative(run.started, now)})",
         "time": _time(run, now),
         "in": run.cwd,
+        "branch": run.worktree or "",
         "model": run.model or "",
         "session": run.session or "",
         "runs on": ", ".join(map(str, run.pids)),

@@ -20,6 +20,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.activity import EXIT_CODE, SLOT, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
+from gemtui.worktree_records import origin_of
 
 UNKNOWN_MODEL = "(unknown)"
 """The name for answers without a model."""
@@ -207,8 +208,8 @@ _MOST = 4096
 def repository_of(folder: str) -> str:
     """Return the repository of a worktree's folder, else `folder` itself.
 
-    A deleted worktree is recognised if Gemini CLI made it, in `.gemini/worktrees` of the repository
-    (assets/gemini-cli.md#places).
+    A deleted worktree is recognised if gemtui made it, or Gemini CLI, in `.gemini/worktrees` of the
+    repository (assets/gemini-cli.md#places).
     """
     place = Path(folder)
     if is_file(place / ".git"):
@@ -217,7 +218,7 @@ def repository_of(folder: str) -> str:
     above = place.parent
     if above.name == "worktrees" and above.parent.name == ".gemini":
         return str(above.parent.parent)
-    return folder
+    return str(origin_of(place))
 
 
 def _named(worktree: Path, text: str) -> str | None:

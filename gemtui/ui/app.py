@@ -225,6 +225,11 @@ class GemtuiApp(AppBase):
 
         await show_trusted(self)
 
+    @work(group="dialog", exclusive=True)
+    async def action_worktrees(self) -> None:
+        """The git worktrees of runs."""
+        await self.runs.show_worktrees()
+
     @work(group="extension")
     async def action_extension(self) -> None:
         """Show gemtui's extension for Gemini CLI, to install or remove it."""

@@ -36,6 +36,7 @@ class Where(StrEnum):
     EMPTY = "No sessions"
     RUN = "Run"
     RUN_LIST = "Runs"
+    WORKTREES = "Worktrees"
     QUESTION = "Approval needed"
     CHANGE_CALL = "Edit a call"
     QUEUE = "Queue"

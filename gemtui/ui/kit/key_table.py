@@ -53,6 +53,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Lost sessions",
             "Restore a session that Gemini CLI lost",
         ),
+        ("worktrees", "f7", OPEN, "Worktrees", "Git worktrees of runs: compare, apply, remove"),
         (
             "extension",
             "f8",
@@ -319,6 +320,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Files that differ from what you approved",
         ),
         ("review", "H", OPEN, "Review", "Review its changes hunk by hunk"),
+        ("worktree", "f6", CHANGE, "Worktree", "Next run in a new git worktree, or in the folder"),
         ("options", "ctrl+o", CHANGE, "Options", "Set approval, mode, model, tools, limits"),
         ("command", "ctrl+t", OPEN, "Command", "Show the exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Load the prompt from a file"),
@@ -341,6 +343,16 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("restore", "b", CHANGE, "Restore", "Restore the session of which this run has a copy"),
         ("filter", "slash", SEARCH, "Search", "Filter by prompt, result, folder and id"),
         ("close", "escape", OPEN, "Close", "Clear the filter, or close"),
+    ),
+    Where.WORKTREES: (
+        ("mark", "space", VIEW, "Compare", "Mark this worktree, to see others beside it"),
+        ("apply", "a", CHANGE, "Apply", "Apply its changes to the repository, after a look"),
+        ("remove", "d,delete", CHANGE, "Remove", "Remove it (asks first)"),
+        ("review", "H", OPEN, "Review", "Review its changes hunk by hunk, before you apply them"),
+        ("each", "m", CHANGE, "Other models", "Send its prompt to other models in new worktrees"),
+        ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
+        ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
+        ("close", "escape,q", OPEN, "Back", "Back to where you were"),
     ),
     Where.QUESTION: (
         ("yes", "y", CHANGE, "Allow", "Allow this call, once all of it was shown"),
@@ -554,6 +566,8 @@ FOOTER = (
     "undo.diff", "undo.close", "undo_file.next", "undo_file.close", "recover.write",
     "recover.close", "patch.write", "patch.close",
 
+    "worktrees.mark", "worktrees.apply", "worktrees.remove", "worktrees.review",
+    "worktrees.each", "worktrees.close",
     "review.mark", "review.apply", "review.comment", "review.send", "review.mark_call",
     "review.close", "review.git", "review.copy_message",
     "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",

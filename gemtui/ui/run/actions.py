@@ -29,6 +29,7 @@ from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.kit.text_screen import RawScreen
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
+from gemtui.worktree_records import NEW_WORKTREE, origin_of, worktree_of
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -175,7 +176,9 @@ async def show_command(
         known = trust.must_ask(folder, os.environ) and trust.remembered(folder)
         wanted = replace(options, trust=options.trust or known)
         made = adapter.command(prompt, wanted, id=id)
-        return (*_limits(options), *made.script(prompt, adapter.runs / id, folder))
+        where = options.worktree and worktree_of(folder) is None
+        first = [Clean(f"# {NEW_WORKTREE}")] if where else []
+        return (*first, *_limits(options), *made.script(prompt, adapter.runs / id, folder))
 
     try:
         lines = await asyncio.to_thread(script)
@@ -262,11 +265,19 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     If unreadable, report it and return None.
     """
     try:
-        return await asyncio.to_thread(folder_options.remembered, folder)
+        return await asyncio.to_thread(_remembered, folder)
     except OSError as error:
         words = f"The options remembered for this folder can't be used: {error.strerror}"
         app.say(f"{words} ({error.filename}); ctrl+o sets them again", problem=True)
         return None
+
+
+def _remembered(folder: Path) -> AgentOptions | None:
+    """What a folder keeps; a worktree has what the folder has that it stands for."""
+    kept, origin = folder_options.remembered(folder), origin_of(folder)
+    if kept is None and origin != folder:
+        kept = folder_options.remembered(origin)
+    return None if kept is None else replace(kept, cwd=folder)
 
 
 async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
@@ -377,7 +388,7 @@ async def start(
         return None
     while True:
         try:
-            return await registry.start(prompt, wanted, before=before, id=id)
+            run = await registry.start(prompt, wanted, before=before, id=id)
         except GateError as error:
             changed = await _without_gate(app, wanted, error)
             if changed is None:
@@ -386,6 +397,10 @@ async def start(
         except (GemtuiError, OSError) as error:
             app.say(f"Not started: {error}", problem=True)
             return None
+        about = run.run.request.about or {}
+        if "worktree" in about and about["notes"]:
+            app.say(f"The run {'; '.join(about['notes'])}.")
+        return run
 
 
 async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:

@@ -104,12 +104,13 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
         """Return the most important remarks on a run."""
         left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
         left += f"{run.undelivered} waiting  " if run.undelivered else ""
+        left += "worktree  " if run.worktree else ""
         return left + ("has the only copy  " if run.folder in self._only_copies else "")
 
     def _text(self, run: Run) -> str:
         ids = f"{run.id} {run.session} {run.model}"
         prompts = self._prompts.get(run.id, run.prompt)
-        return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {ids}"
+        return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {run.worktree} {ids}"
 
     def _draw(self, run: Run, look: Look) -> Pieces:
         glyph, role = _sign(run, look)

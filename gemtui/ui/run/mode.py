@@ -176,6 +176,16 @@ class RunMode:
         if chat.prompt:
             screen.prompt.put(chat.prompt)
 
+    async def show_worktrees(self) -> None:
+        """The worktrees of runs; then the run pane, if something of them is wanted there."""
+        from gemtui.ui.run.worktrees_screen import WorktreesScreen
+
+        wanted = await self._app.push_screen_wait(WorktreesScreen())
+        if wanted is not None:
+            from gemtui.ui.run.from_worktrees import show_wanted
+
+            await show_wanted(self._app, self.registry, await self._switched(), wanted)
+
     def _past(self, chat: ChatRequested) -> Transcript | None:
         """Return the past conversation of a chat; for a thread."""
         from gemtui.sessions.index import Index

@@ -21,6 +21,7 @@ from gemtui.ui.run.labels import kept_words
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.prompt_modes import mode_named, next_mode, to_carry_out
+from gemtui.ui.run.worktree_switch import switched
 
 _KEPT = "kept"
 """The group of the worker that loads remembered options."""
@@ -149,6 +150,10 @@ class NextRun(RunPart):
         if chosen is not None:
             self._kept, self._mode_chosen = chosen.remember, False
             self._choose(chosen.options)
+
+    def action_worktree(self) -> None:
+        """Run in a new git worktree next, or again in the folder."""
+        self._choose(switched(self.screen.gemtui, self.options))
 
     def _choose(self, options: AgentOptions) -> None:
         """Use these options for the next run and for the queue."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on, work
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -130,6 +131,14 @@ class PromptArea(TextArea):
     def action_mode(self) -> None:
         """Switch to the next mode."""
         self.post_message(self.ModeRequested())
+
+    def action_select_line(self) -> None:
+        """Leave F6, which selects a line elsewhere, to the screen."""
+        raise SkipAction
+
+    def action_select_all(self) -> None:
+        """Leave F7, which selects everything elsewhere, to the app."""
+        raise SkipAction
 
     def action_new_line(self) -> None:
         """Insert a line break."""

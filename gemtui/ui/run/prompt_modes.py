@@ -53,6 +53,9 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
 
 
 def to_carry_out(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
-    """Return the options for carrying out a plan."""
+    """Return the options for carrying out a plan where it was made, as it continues that session.
+
+    The run asks, or else may write files.
+    """
     mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
-    return in_mode(options, mode, can_ask=can_ask)
+    return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)

@@ -49,6 +49,7 @@ from gemtui.ui.run.run_keys import RunKeys
 from gemtui.ui.run.sending import Sending
 from gemtui.ui.run.side import WriteList
 from gemtui.ui.run.spending import Spending
+from gemtui.worktree_records import origin_of
 
 FRAMES = 15
 """Frames per second for new output."""
@@ -223,7 +224,7 @@ class RunScreen(RunPane):
 
     def action_new(self) -> None:
         """Show an empty pane; current runs continue."""
-        self.prepare(self.next_run.folder)
+        self.prepare(origin_of(self.next_run.folder))
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:

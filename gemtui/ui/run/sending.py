@@ -24,6 +24,7 @@ from gemtui.ui.run.prompt_modes import CARRY_OUT
 from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.slash_commands import OwnCommand, own_command
+from gemtui.ui.run.worktree_switch import begins_worktree
 
 
 class Sending(RunPart):
@@ -120,7 +121,9 @@ class Sending(RunPart):
     def _go_on(self, prompt: str) -> None:
         """Send a prompt: in the shown session if there is one, else in a new one."""
         run, resume = self.screen.run_shown, self._next.options.resume
-        if resume is None and run is not None and run.can_go_on:
+        if begins_worktree(self._next.options):
+            self._send(prompt, resume=None, before=None)
+        elif resume is None and run is not None and run.can_go_on:
             self._send(prompt, resume=run.session, before=run.settled())
         else:
             self._send(prompt, resume=resume, before=self.screen.panes.before)

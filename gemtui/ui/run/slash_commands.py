@@ -36,6 +36,8 @@ OWN = (
     OwnCommand("sessions", "Go to the stored sessions", "app.sessions"),
     OwnCommand("stderr", "Show Gemini CLI's stderr", "stderr"),
     OwnCommand("stop", "Stop the run", "stop"),
+    OwnCommand("worktree", "Next run in a new git worktree, or in the folder", "worktree"),
+    OwnCommand("worktrees", "Git worktrees of runs: compare, apply, remove", "app.worktrees"),
 )
 _BY_NAME = {each.name: each for each in OWN}
 
