@@ -1,4 +1,4 @@
-"""Read Google's Gemini CLI sessions and run it: as a terminal program (`gemtui`) and a library.
+"""Read Google's Gemini CLI sessions and run it, from a terminal or a program.
 
     from gemtui import list_sessions, load_session
 
@@ -12,8 +12,7 @@
     async for event in GeminiAdapter().run("Explain this project"):
         print(event.type, event.payload)
 
-The names below load what they need when they are first used, so that `import gemtui` costs
-nothing.
+The names below load what they need when they are first used, so that `import gemtui` costs nothing.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ __all__ = [
     "read_ndjson",
 ]
 
-if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that is not there
+if not TYPE_CHECKING:  # type checkers use the imports above and reject unknown names
     _PLACES = {
         "gemtui.agent.approval": ("Approval", "ApprovalRequest"),
         "gemtui.agent.detect": ("Detected", "detect_cli"),
@@ -167,7 +166,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and no name that
     }
 
     def __getattr__(name: str) -> object:
-        """Import a public name where it lives, once (PEP 562)."""
+        """Import a public name from its module on first use (PEP 562)."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

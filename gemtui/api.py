@@ -1,4 +1,4 @@
-"""Stored sessions for programs: `list_sessions` and `load_session`, exported by `gemtui`."""
+"""Stored sessions for programs: `list_sessions` and `load_session`."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def list_sessions(
 ) -> list[Summary]:
     """Return the stored sessions, newest first; an empty list if there are none.
 
-    `project`: only the sessions of this folder; None = of all. `home`: the CLI's folder, or the one
-    that holds `.gemini`; None = as the CLI finds it. `hidden`: include ghosts, empty starts,
+    `project`: only the sessions of this folder; None for all. `home`: the CLI's folder, or the one
+    that holds `.gemini`; None to find it as the CLI does. `hidden`: include ghosts, empty starts,
     subagents, checkpoints, and a session's other files as sessions of their own. The summaries are
     kept in our cache folder. Raises StoreUnreadable.
     """
@@ -90,9 +90,9 @@ def load_session(
     """Return one session, read whole into memory.
 
     `session_id`: a full id, a unique prefix, "latest", or the path of a session, subagent or
-    checkpoint file; None = "latest". `project`: consider only the sessions of this folder, for ids
-    and "latest"; None = all, but "latest" is the newest session of the current folder if that has
-    any. `home`: as for `list_sessions`. Raises SessionNotFound (`.searched`), SessionAmbiguous
+    checkpoint file; None for "latest". `project`: consider only the sessions of this folder, for
+    ids and "latest"; None for all, but "latest" is the newest session of the current folder if it
+    has any. `home`: as for `list_sessions`. Raises SessionNotFound (`.searched`), SessionAmbiguous
     (`.candidates`), NotASession, SessionTooLarge, StoreUnreadable, OSError.
     """
     wanted = LATEST if session_id is None else session_id

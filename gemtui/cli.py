@@ -1,4 +1,4 @@
-"""The `gemtui` command: its words and options, and which command they call.
+"""The `gemtui` command: its arguments, its options, and its subcommands.
 
 Click is imported here and in `gemtui.commands` only. A command imports what else it needs when it
 runs, and the app only if there is a terminal. Exit codes: 0 done; 1 something is wrong or nothing
@@ -42,6 +42,7 @@ from gemtui.errors import (
     RunNotFound,
     SessionAmbiguous,
     SessionNotFound,
+    WorktreeNotFound,
 )
 from gemtui.files import is_file, is_folder
 
@@ -58,8 +59,9 @@ _USAGE = (
     PushError,
     RunNotFound,
     RunAmbiguous,
+    WorktreeNotFound,
 )
-"""Errors caused by what was asked for: exit code 2."""
+"""Errors caused by wrong input: exit code 2."""
 
 EPILOG = """\b
 Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
@@ -78,7 +80,7 @@ Shell completion, including session ids: add the line to the file.
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    `args`: its words without the program's name; None = those of this process.
+    `args`: its arguments without the program's name; None for those of this process.
     """
     try:
         Path.home()
@@ -120,7 +122,7 @@ def _system_words(error: OSError) -> str:
     return f"{place}{error.strerror or error}"
 
 
-# --- the words -----------------------------------------------------------------------------------
+# --- arguments -----------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -136,8 +138,9 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
 
 
 class LaterCommand(click.Command):
-    """A command whose module is imported only when it is used: the list of commands needs its name
-    and a line of help.
+    """A command that is imported when it is used.
+
+    The list of commands needs only its name and a line of help.
     """
 
     def __init__(self, place: str, name: str, short_help: str) -> None:
@@ -244,16 +247,16 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
 
 
 class FolderContext(click.Context):
-    """Of `gemtui PATH`, which has no name of its own."""
+    """The context of `gemtui PATH`, a command without a name of its own."""
 
     @property
     def command_path(self) -> str:
-        """What help and errors name."""
+        """The name in help texts and errors."""
         return PROGRAM
 
 
 class Folder(click.Command):
-    """The command without a name."""
+    """The command without a name, which opens the app."""
 
     context_class = FolderContext
 
@@ -634,13 +637,19 @@ def run(**words: Any) -> int:
     were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 124 time limit; 130
     interrupted.
     """
+    arguments = RunArguments.of(words)
+    if arguments.each_model or arguments.each_policy:
+        from gemtui.commands import run_each
+
+        return run_each.run(arguments)
     from gemtui.commands import run as command
 
-    return command.run(RunArguments.of(words))
+    return command.run(arguments)
 
 
 for _place, _name, _words in (
     ("runs_cli", "runs", "List, show, answer, and stop runs."),
+    ("worktrees_cli", "worktrees", "List, compare, apply, and remove the worktrees of runs."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

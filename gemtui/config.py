@@ -22,14 +22,14 @@ from gemtui.sessions.listing import Sort
 
 
 class Scope(StrEnum):
-    """Which sessions the list shows."""
+    """The scope of the session list."""
 
     PROJECT = "project"
     EVERYWHERE = "everywhere"
 
 
 class Ring(StrEnum):
-    """What tells of something that happened while the person looks elsewhere."""
+    """The ways to notify a person who is looking elsewhere."""
 
     OFF = "off"
     BELL = "bell"
@@ -37,7 +37,7 @@ class Ring(StrEnum):
 
 
 class Checkpoints(StrEnum):
-    """When checkpoints of a project's files are taken."""
+    """The events at which checkpoints of a project's files are taken."""
 
     RUNS = "runs"
     ALWAYS = "always"
@@ -45,7 +45,7 @@ class Checkpoints(StrEnum):
 
 
 Value = bool | int | str | tuple[str, ...]
-"""What a setting can be; `tuple`: the words of a command, never a line for a shell."""
+"""The type of a setting; a tuple holds the arguments of a command, never a shell line."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One setting, as described to users. `values`: which ones are allowed."""
+    """One setting, as described to users; `values`: the allowed ones."""
 
     name: str
     default: Value
@@ -132,7 +132,7 @@ def load_config(path: Path) -> Config:
     text = _text(path)
     if not text:
         return Config()
-    import tomllib  # only where there is something to read
+    import tomllib  # imported only if there is something to read
 
     try:
         return _config(tomllib.loads(text), path)
@@ -143,7 +143,7 @@ def load_config(path: Path) -> Config:
 
 
 def _text(path: Path) -> str:
-    """The content of the file, "" if it does not exist. Raises ConfigError."""
+    """Return the content of the file, or "" if it does not exist. Raises ConfigError."""
     try:
         return read_small(path).decode()
     except FileNotFoundError:
@@ -155,7 +155,7 @@ def _text(path: Path) -> str:
 
 
 def _nested(error: Exception) -> str:
-    """Describe what `tomllib` fails at: nesting that is too deep, integers with too many digits."""
+    """Describe a failure of `tomllib`: too deep nesting, or too long integers."""
     return "nested too deep" if isinstance(error, RecursionError) else str(error)
 
 
@@ -164,11 +164,12 @@ def _unreadable(path: Path, why: str) -> ConfigError:
 
 
 def keep_setting(path: Path, name: str, value: bool | str) -> None:
-    """Save one setting in the file, which is created if needed; everything else in it is kept.
+    """Save one setting in the file, which is created if needed.
 
-    Raises ConfigError if the file can't be read or is not valid TOML, and OSError if writing fails.
+    Everything else in it is kept. Raises ConfigError if the file can't be read or is not valid
+    TOML, and OSError if writing fails.
     """
-    import tomlkit  # only where something is written
+    import tomlkit  # imported only if something is written
     from tomlkit.exceptions import ParseError
 
     try:
@@ -221,7 +222,7 @@ def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any
 
 
 def _is_word(value: object) -> bool:
-    """Whether a program can be given this."""
+    """Return whether a value can be passed to a program as an argument."""
     return isinstance(value, str) and "\0" not in value
 
 

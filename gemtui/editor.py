@@ -1,4 +1,4 @@
-"""The user's editor: its command, and a text that is changed in it."""
+"""The user's editor: its command, and editing a text with it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak
 _COLON_LINE = {"hx", "helix", "subl", "zed"}
 _GOTO = {"code", "code-insiders", "codium", "cursor"}
 _LARGEST = 16_000_000
-"""Bytes of what an editor leaves."""
+"""Most bytes read back from an editor."""
 
 
 class NoEditor(GemtuiError):
-    """Neither the setting nor the environment names an editor, or it can't be understood."""
+    """No editor is set in the settings or the environment, or its command is invalid."""
 
 
 def editor_command(
     setting: str, environ: Mapping[str, str], path: Path, line: int | None = None
 ) -> list[str]:
-    """Words to run: the setting, else $VISUAL, else $EDITOR, at `line` where the editor can.
+    """Return the editor's command: the setting, else $VISUAL, else $EDITOR.
 
-    Raises NoEditor with the way out.
+    It opens `path`, at `line` if the editor supports that. Raises NoEditor, which says what to do.
     """
     chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:
@@ -42,7 +42,10 @@ def editor_command(
 
 
 def editor_program(word: str) -> str:
-    """Where the first word of an editor's command is. Raises NoEditor where it is not on PATH."""
+    """Return the path of an editor, given the first word of its command.
+
+    Raises NoEditor.
+    """
     found = find_program(word)
     if found is None:
         raise NoEditor(f"the editor {word} was not found on PATH: install it, or set another one")
@@ -60,9 +63,9 @@ def _place(editor: str, path: Path, line: int | None) -> list[str]:
 
 
 def written_file(path: str, project: Path | None) -> Path:
-    """Where a file that a tool named is now; `path` may be relative to the project.
+    """Return the present path of a file that a tool named.
 
-    Raises GemtuiError where it is gone or is no regular file.
+    Raises GemtuiError if it is gone or not a regular file.
     """
     place = Path(path) if project is None else project / path
     if not place.is_absolute():
@@ -81,11 +84,11 @@ def edited_text(
     setting: str,
     suspended: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> str:
-    """Let the person change a text in their editor, and return it.
+    """Open a text in the user's editor, and return the result.
 
-    `name`: of the file that holds it. `setting`: as `editor_command` takes it. Within `suspended()`
-    the terminal is the editor's. Raises NoEditor, and GemtuiError or OSError where the editor
-    failed, or left what can't be read.
+    `name`: of the file that holds the text. `setting`: as in `editor_command`. `suspended`: a
+    context in which the terminal belongs to the editor. Raises NoEditor, and GemtuiError or OSError
+    if the editor failed or its result can't be read.
     """
     with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
         path = Path(folder) / name

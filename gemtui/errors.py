@@ -1,30 +1,25 @@
 """All errors that gemtui raises on purpose, and their attributes.
 
-GemtuiError
-├── SessionNotFound     no stored session matches; `.searched` has the places that were searched
-├── SessionAmbiguous    several sessions match; `.candidates` has their ids
-├── NotASession         the file exists but is not a Gemini session
-├── SessionTooLarge     reading the session would need more memory than allowed
-├── StoreUnreadable     the store exists but access to it is denied
-├── DeletionFailed      some files of a session could not be moved to the trash or removed
-├── RestoreFailed       a kept session can't be put back into the store
-├── ForkFailed          no new chat can be made from a session
-├── MarkError           a name, tag or note of the user's can't be kept (a ValueError as well)
-├── MarksUnreadable     the file with the user's names, tags and notes can't be used; `.path`
-├── CheckpointsUnreadable  a project's checkpoints can't be read or written; `.path`
-├── UndoError           nothing can be undone or redone here
-├── PushError           a folder can't be pushed to: it is another program's, or damaged
-├── ConfigError         the settings file is wrong; `.path` and `.key` name the place
-├── PolicyError         a policy file can't be read, edited or saved; `.path` names it
-│   ├── PolicyNotFound  there is no such policy
-│   └── PolicyChanged   the file was changed since it was opened
-├── OptionError         an option of a run is not valid (a ValueError as well); `.option` names it
-│   └── GateError       a run can't ask a person here; `.install`: installing the extension helps
-├── RunNotFound         no run of gemtui's has this id
-├── RunAmbiguous        several runs match; `.candidates` has their ids
-├── ExtensionError      gemtui's extension for Gemini CLI can't be installed or removed
-├── CliNotFound         there is no Gemini CLI that can be run: none, a broken one, or one too old
-└── ProviderError       a provider's run failed; `.response`, `.files`, `.stderr`, `.run` tell more
+GemtuiError ├── SessionNotFound     no stored session matches; `.searched` has the places that were
+searched ├── SessionAmbiguous    several sessions match; `.candidates` has their ids ├── NotASession
+the file exists but is not a Gemini session ├── SessionTooLarge     reading the session would need
+more memory than allowed ├── StoreUnreadable     the store exists but access to it is denied ├──
+DeletionFailed      some files of a session could not be moved to the trash or removed ├──
+RestoreFailed       a saved session can't be restored to the store ├── ForkFailed          no new
+chat can be made from a session ├── MarkError           a name, tag or note of the user's can't be
+kept (a ValueError as well) ├── MarksUnreadable     the file with the user's names, tags and notes
+can't be used; `.path` ├── CheckpointsUnreadable  a project's checkpoints can't be read or written;
+`.path` ├── UndoError           nothing can be undone or redone here ├── PushError           a
+folder can't be pushed to: it is another program's, or damaged ├── ConfigError         the settings
+file is wrong; `.path` and `.key` name the place ├── PolicyError         a policy file can't be
+read, edited or saved; `.path` names it │   ├── PolicyNotFound  there is no policy of this name │
+└── PolicyChanged   the file was changed since it was opened ├── OptionError         an option of a
+run is not valid (a ValueError as well); `.option` names it │   └── GateError       a run can't ask
+a person here; `.install`: installing the extension helps ├── RunNotFound         no run of gemtui's
+has this id ├── RunAmbiguous        several runs match; `.candidates` has their ids ├──
+ExtensionError      gemtui's extension for Gemini CLI can't be installed or removed ├── CliNotFound
+there is no Gemini CLI that can be run: none, a broken one, or one too old └── ProviderError       a
+provider's run failed; `.response`, `.files`, `.stderr`, `.run`
 """
 
 from __future__ import annotations
@@ -111,7 +106,10 @@ class StoreUnreadable(GemtuiError):
 
 
 class DeletionFailed(GemtuiError):
-    """Some files of a session could not be deleted. `left`: these files, each with the reason."""
+    """Some files of a session could not be deleted.
+
+    `left`: these files, each with the reason.
+    """
 
     def __init__(self, message: str, *, left: tuple[tuple[Path, str], ...]) -> None:
         super().__init__(message)
@@ -119,7 +117,7 @@ class DeletionFailed(GemtuiError):
 
 
 class RestoreFailed(GemtuiError):
-    """A kept session can't be put back; the message says why, and what to do."""
+    """A saved session can't be restored; the message says why, and what to do."""
 
 
 class ForkFailed(GemtuiError):
@@ -139,7 +137,7 @@ class MarksUnreadable(GemtuiError):
 
 
 class PushError(GemtuiError):
-    """A folder can't be pushed to: it holds other things, is Gemini CLI's, or is damaged."""
+    """A folder can't be pushed to: it is foreign, Gemini CLI's own, or damaged."""
 
 
 class ConfigError(GemtuiError):
@@ -169,8 +167,8 @@ class PolicyChanged(PolicyError):
 class OptionError(GemtuiError, ValueError):
     """An option of a run is not valid; `str(error)` names it and its valid values.
 
-    `option`: its name in `AgentOptions`, where it is one alone. `what`: what is wrong with it,
-    without the name.
+    `option`: its name in `AgentOptions`, if only one is concerned. `what`: the problem, without the
+    name.
     """
 
     def __init__(self, message: str, *, option: str | None = None, what: str | None = None) -> None:
@@ -179,9 +177,10 @@ class OptionError(GemtuiError, ValueError):
 
 
 class GateError(OptionError):
-    """A run can't ask a person before its tool calls; the message says why, and the way out.
+    """A run can't ask a person before its tool calls.
 
-    `install`: installing gemtui's extension for Gemini CLI, once more if need be, is the way out.
+    The message says why and how to fix it. `install`: installing gemtui's extension for Gemini CLI,
+    or reinstalling it, would fix it.
     """
 
     def __init__(self, message: str, *, install: bool = False) -> None:
@@ -190,19 +189,25 @@ class GateError(OptionError):
 
 
 class ExtensionError(GemtuiError):
-    """gemtui's extension for Gemini CLI can't be installed or removed; the message says why."""
+    """gemtui's extension for Gemini CLI can't be installed or removed.
+
+    The message says why.
+    """
 
 
 class CliNotFound(GemtuiError):
-    """There is no Gemini CLI that can be run; the message says why, and how to get one."""
+    """There is no Gemini CLI that can be run.
+
+    The message says why, and how to get one.
+    """
 
 
 class ProviderError(GemtuiError):
-    """A run of a provider failed, or its CLI can't be used; the message says what to do.
+    """A run of a provider failed, or its CLI can't be used.
 
-    `response`: the answer so far. `files`: the files written so far, as in `ProviderResult.files`.
-    `stderr`: the end of what the CLI wrote there. `run`: the folder with the record of the run;
-    None = nothing was started.
+    The message says what to do. `response`: the answer so far. `files`: the files written so far,
+    as in `ProviderResult.files`. `stderr`: the end of what the CLI wrote there. `run`: the folder
+    with the record of the run; None if nothing was started.
     """
 
     def __init__(
@@ -233,3 +238,11 @@ class CheckpointsUnreadable(GemtuiError):
 
 class UndoError(GemtuiError):
     """Nothing can be undone or redone here; the message says why."""
+
+
+class WorktreeError(GemtuiError):
+    """A worktree can't be made, found, compared, applied or removed; the message says why."""
+
+
+class WorktreeNotFound(WorktreeError):
+    """A name fits no worktree, or several; the message says which."""

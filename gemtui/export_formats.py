@@ -1,4 +1,4 @@
-"""Export a stored session in one of several formats, one piece at a time, in bounded memory."""
+"""Exporting a stored session in several formats, piece by piece."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pieces(
     encoding: str = "utf-8",
     redactor: Redactor | None = None,
 ) -> Iterator[bytes]:
-    """Yield a session in one of the formats, as bytes to be written one after the other.
+    """Yield a session in one of the formats, as consecutive bytes.
 
     `log`: read and still open. `dropped`: include messages that are no longer part of the
     conversation, in text, Markdown and HTML; JSON always includes them, unified messages never do.
@@ -72,7 +72,7 @@ def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) 
 
 
 def _json(log: SessionLog, summary: Summary, redactor: Redactor | None) -> Iterator[bytes]:
-    """The same value as `Session.to_dict`, without building it in memory."""
+    """Yield the value of `Session.to_dict`, without building it in memory."""
     apply: Callable[[Any], Any] = _unchanged if redactor is None else redactor.apply
     head = b'{"version":1,"session":' + encode(apply(summary.to_dict())) + b',"messages":'
     yield from encode_array(records_of(log), head=head)

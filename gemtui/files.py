@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 _RANGE = 1 << 30
-"""Bytes that the system copies in one call."""
+"""Most bytes that the system copies in one call."""
 SMALL = 4_000_000
 """Bytes; settings, policies and records of runs are smaller."""
 
@@ -58,7 +58,10 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def read_end(path: Path, most: int) -> bytes:
-    """Read the last `most` bytes of a regular file that others may have written. Raises OSError."""
+    """Read the last `most` bytes of a regular file that others may have written.
+
+    Raises OSError.
+    """
     with open_regular(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         return stream.read(most)
@@ -79,17 +82,17 @@ def write_whole(
     special: bool = False,
     over: bool = True,
 ) -> None:
-    """Write `pieces` to `path`, replacing its content only after all of it was written.
+    """Write `pieces` to `path`, replacing its content only when complete.
 
     Links are followed. A new file has mode 0600; an existing one keeps its mode and owner. If it
     can't be replaced by a new file, because its folder is not writable or somebody else owns it, it
     is overwritten in place after all `pieces` were produced. `special`: write to a device, or to a
     FIFO that is being read, instead of raising an error. `durable`: flush to the disk before the
-    old content is replaced, for data of the user's own that can't be recreated. `over`: False
-    raises FileExistsError where there is a regular file, also one that was made meanwhile.
+    old content is replaced, for the user's own data, which can't be recreated. `over`: if False,
+    raise FileExistsError if there is a regular file, even one that was created meanwhile.
 
-    Raises OSError, which names the folder if that can't be written to, and what `pieces` raises.
-    The old content is kept then.
+    Raises OSError, which names the folder if that can't be written to, and whatever `pieces`
+    raises. The old content is kept then.
     """
     target = resolved(path)
     before = _facts(target)
@@ -129,9 +132,9 @@ def write_whole(
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for the user alone (0700).
+    """Create a folder and its missing parents, accessible to the user alone (0700).
 
-    `Path.mkdir` gives the folders above the mode of the umask. What is there keeps its mode. Raises
+    `Path.mkdir` gives parents the mode of the umask. Existing folders keep their mode. Raises
     OSError.
     """
     try:
@@ -145,9 +148,9 @@ def make_folder(folder: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Make a folder as `make_folder` does, and take access from others if it is there (0700).
+    """Create a folder as `make_folder` does, or close an existing one to others.
 
-    Raises OSError, also where the folder is another user's.
+    Raises OSError, also if the folder belongs to another user.
     """
     make_folder(folder)
     if folder.stat().st_mode & 0o077:
@@ -155,9 +158,9 @@ def close_folder(folder: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Make a file 0600 and its folder 0700, both if they are not there; what is in it is kept.
+    """Set a file's mode to 0600 and its folder's to 0700, creating both if necessary.
 
-    Raises OSError, also if the file is a link.
+    The file keeps its content. Raises OSError, also if the file is a link.
     """
     close_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -168,9 +171,10 @@ def make_private(path: Path) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist yet, with mode 0600; nothing is left of it if that fails.
+    """Write a file that does not exist yet, with mode 0600.
 
-    Raises OSError; FileExistsError also if there is a link of this name, whatever it leads to.
+    Leave nothing behind on failure. Raises OSError; FileExistsError also if there is a link of this
+    name, wherever it leads.
     """
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -185,7 +189,7 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
-    """Write to something other than a regular file, without waiting for a FIFO to be opened."""
+    """Write to something other than a regular file, without waiting for a reader."""
     if not special:
         _require_file(path, path.stat().st_mode)
     handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -224,7 +228,7 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
 
 
 def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
-    """Append the rest of a file to another one; they share its blocks where the disk can.
+    """Append the rest of a file to another one, sharing blocks if possible.
 
     Raises OSError.
     """
@@ -236,9 +240,9 @@ def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
 
 
 def move_new(source: Path, target: Path) -> None:
-    """Move a file or folder on one file system to where nothing is; never over anything.
+    """Move a file or folder within one file system, never over anything.
 
-    Content and times stay. Raises FileExistsError where something is, and OSError.
+    Content and times are kept. Raises FileExistsError if the target exists, and OSError.
     """
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -268,13 +272,14 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-# --- questions about paths that people or files name ----------------------------------------------
+# --- checks of paths from people or files ---------------------------------------------------------
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists; False as well if access is denied or it is not a valid path.
+    """Return whether a path exists.
 
-    Nothing is raised, so this suits paths that others wrote, such as those in settings.
+    False as well if access is denied or it is not a valid path. Nothing is raised, so this suits
+    paths that others wrote, such as those in settings.
     """
     with suppress(OSError, ValueError):
         return path.exists()
@@ -297,10 +302,11 @@ def is_file(path: Path) -> bool:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file, which is made if it is not there; False = another program holds it.
+    """Hold the lock of a file, creating the file if needed.
 
-    The system takes the lock from a program that ends, however it ends. `wait`: until the other one
-    is done. Raises OSError, and ImportError on Windows, which has no such locks.
+    Yield False if it is taken. The system releases the lock when its program ends, however it ends.
+    `wait`: wait until it is free. Raises OSError, and ImportError on Windows, which has no such
+    locks.
     """
     import fcntl
 
@@ -318,9 +324,9 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def changed_at(path: Path) -> float:
-    """Return when a file was changed, or the nearest folder above if it is not there.
+    """Return when a file, or its nearest existing parent folder, was changed.
 
-    In seconds since the epoch, 0 = unknown. Raises nothing.
+    The time is in seconds since the epoch, 0 if unknown. Raises nothing.
     """
     for place in (path, *path.parents):
         with suppress(OSError, ValueError):
@@ -329,7 +335,10 @@ def changed_at(path: Path) -> float:
 
 
 def is_private(path: Path) -> bool:
-    """Return whether a path is a folder that only its owner has access to. Raises nothing."""
+    """Return whether a path is a folder that only its owner has access to.
+
+    Raises nothing.
+    """
     with suppress(OSError, ValueError):
         facts = path.stat()
         return stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077

@@ -1,7 +1,7 @@
-"""Small JSON files: those that others may have written, and those by which gemtui's programs speak.
+"""Small JSON files: foreign ones, and those that gemtui's programs exchange.
 
-Settings of the CLI and records of runs are read as objects; questions, answers and prompts of a run
-are written once, from a type, and read as it.
+Settings of the CLI and records of runs are read as objects. Questions, answers and prompts of a run
+are written once, from a dataclass, and read back as one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
 
 
 def object_of(data: bytes, path: Path) -> dict[str, Any]:
-    """Parse a JSON object from `data`, the content of `path`. Raises OSError as `read_object`."""
+    """Parse a JSON object from `data`, the content of `path`.
+
+    Raises OSError as `read_object`.
+    """
     try:
         value = loads(data)
     except orjson.JSONDecodeError as error:
@@ -61,25 +64,31 @@ _COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re
 
 
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:
-    """Write a dataclass to where nothing is, whole or not at all, for the user alone.
+    """Write a dataclass to a new file, completely or not at all.
 
-    `most`: bytes. Texts may hold half a character. A `Path` is written as text. Raises
-    FileExistsError where something is, OSError, also for what is larger, and ValueError for a
-    number that JSON does not have.
+    Only the user can read the file. `most`: the most bytes. Texts may contain lone surrogates. A
+    `Path` is written as text. Raises FileExistsError if the file exists, OSError, also if the value
+    is too large, and ValueError for a number that JSON can't represent.
     """
     with _written(path, value, most) as made:
         move_new(made, path)
 
 
 def write_again(path: Path, value: DataclassInstance, most: int) -> None:
-    """Write a dataclass as `write_once` does, in the place of what may be there. Raises OSError."""
+    """Write a dataclass as `write_once` does, replacing an existing file.
+
+    Raises OSError.
+    """
     with _written(path, value, most) as made:
         made.replace(path)
 
 
 @contextmanager
 def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
-    """A file beside `path` with all of it; gone afterwards, if it still is there."""
+    """Write a temporary file beside `path` with all of it.
+
+    Remove it afterwards if still there.
+    """
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as stream:
@@ -92,7 +101,10 @@ def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
 
 
 def read_as(path: Path, wanted: type[T], most: int) -> T | None:
-    """Read what `write_once` wrote, of `most` bytes; None where there is nothing of this type."""
+    """Read what `write_once` wrote, up to `most` bytes.
+
+    Return None if it is not of this type.
+    """
     import msgspec
 
     with suppress(OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-r"""Parse JSON as Gemini CLI writes it: with orjson, after repairing what that refuses.
+r"""Parsing JSON as Gemini CLI writes it, including invalid Unicode.
 
 The CLI cuts texts by UTF-16 code units, possibly within an emoji, and `JSON.stringify` then writes
 a lone surrogate (`\ud83d`). A strict parser refuses the whole line because of it, and because of
@@ -34,12 +34,12 @@ _ESCAPES = re.compile(
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
     rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""Escaped backslashes, and escaped surrogates: as pairs where possible, else alone."""
+"""Escaped backslashes, and escaped surrogates: in pairs if possible, else single ones."""
 _HALF = len(rb"\ud83d")
 
 
 def _repaired(data: bytes) -> bytes | None:
-    """The same JSON in valid UTF-8; None if there is nothing to repair."""
+    """Return the same JSON in valid UTF-8; None if there is nothing to repair."""
     whole = _ESCAPES.sub(_without_half, data) if b"\\ud" in data or b"\\uD" in data else data
     decoded = whole.decode("utf-8", "replace").encode()
     return None if decoded == data else decoded
@@ -75,7 +75,7 @@ def _separators(data: bytes) -> int:
 
 
 def is_deep(value: object, most: int) -> bool:
-    """Return whether lists and objects are nested in each other more than `most` levels deep."""
+    """Return whether lists and objects are nested more than `most` levels deep."""
     level = [value]
     for _ in range(most):
         level = [item for each in level for item in _items(each)]

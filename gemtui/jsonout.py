@@ -26,9 +26,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(value: Any) -> bytes:
-    """Return a JSON value as UTF-8 on one line, safe for terminals; `json.loads` restores it.
+    """Return a JSON value as UTF-8 on one line, safe for terminals.
 
-    `value`: dicts, lists, tuples and scalars, such as those from a JSON parser.
+    `json.loads` restores it. `value`: dicts, lists, tuples and scalars, such as those from a JSON
+    parser.
     """
     text = _dump(value)
     if text.isascii() and b"\x7f" not in text:
@@ -37,7 +38,7 @@ def encode(value: Any) -> bytes:
 
 
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-    """Yield a JSON array with one value per line, so that it need not be in memory as a whole.
+    """Yield a JSON array with one value per line, without holding it in memory.
 
     `head`, `tail`: bytes to put before and after it.
     """
@@ -61,7 +62,7 @@ def indented(value: Any) -> str:
 
 
 def _dump(value: Any) -> bytes:
-    """`orjson.dumps`, or the slower `json` for lone surrogates and big integers."""
+    """Call `orjson.dumps`, or the slower `json` for lone surrogates and big integers."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -72,7 +73,10 @@ def _dump(value: Any) -> bytes:
 
 @contextmanager
 def _deeper() -> Iterator[None]:
-    """Raise the recursion limit to the depth that orjson can read; it only writes 254 levels."""
+    """Raise the recursion limit to the depth that orjson can read.
+
+    It only writes 254 levels.
+    """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + _DEEPEST)
     try:

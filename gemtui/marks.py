@@ -1,9 +1,9 @@
-"""What is the user's own about sessions: names, tags, notes, pins, and which are archived.
+"""The user's marks on sessions: names, tags, notes, pins and the archived flag.
 
-It is kept by session id in one SQLite file in our data folder, readable by the user alone; nothing
-of it goes into Gemini's files. It can't be made again, so this module never replaces or clears the
-file: one that can't be read raises MarksUnreadable and stays as it is. Several programs may use it
-at once.
+They are stored by session id in one SQLite file in our data folder, readable by the user alone;
+nothing of them goes into Gemini's files. They can't be recreated, so this module never replaces or
+clears the file: one that can't be read raises MarksUnreadable and is left alone. Several programs
+may use it at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gemtui.paths import marks_file
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, connect, identity, why
 
 VERSION = 2
-"""Of the file; 1 had no checksums. One of a newer version is left alone."""
+"""Of the file; version 1 had no checksums. A newer file is left alone."""
 APPLICATION = 0x67656D01
 LONGEST_NAME = 200
 LONGEST_TAG = 50
@@ -35,7 +35,7 @@ LONGEST_NOTE = 10_000
 """In characters."""
 
 _WAIT = 5.0
-"""Seconds to wait for another gemtui, which only holds the file for milliseconds."""
+"""Seconds to wait for another gemtui, which holds the file only for milliseconds."""
 _TAG = re.compile(r"\w[\w./+-]*")
 _TABLE = """
     create table mark (
@@ -49,10 +49,10 @@ _SELECT = "select session, name, note, tags, pinned, archived, changed, checksum
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """What a user has said about one session.
+    """A user's marks on one session.
 
-    `session`: its id. `tags`: in alphabetical order. `changed`: when it was changed last; None = it
-    never was, and all else is empty.
+    `session`: its id. `tags`: in alphabetical order. `changed`: the time of the last change; None
+    if there was none, and everything else is empty.
     """
 
     session: str
@@ -65,17 +65,17 @@ class Mark(Struct, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing."""
+        """Whether no mark is set."""
         return not (self.name or self.tags or self.note or self.pinned or self.archived)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values; times in ISO 8601 UTC, null = not set."""
+        """Return it as JSON values; times are in ISO 8601 UTC, null means not set."""
         changed = None if self.changed is None else _iso(self.changed)
         return asdict(self) | {"tags": list(self.tags), "changed": changed}
 
 
 class MarkEdit(Struct, frozen=True, kw_only=True):
-    """A change to marks; what is None stays as it is, and an empty text takes name or note away.
+    """A change to marks; None keeps a field, an empty text clears name or note.
 
     `add`, `remove`: tags; those in both are removed.
     """
@@ -88,7 +88,7 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
     archived: bool | None = None
 
     def apply(self, mark: Mark, now: datetime) -> Mark:
-        """Return the mark with this change. Raises MarkError for what can't be kept."""
+        """Return the mark with this change. Raises MarkError for invalid values."""
         tags = {tag_of(tag) for tag in self.add} | set(mark.tags)
         return Mark(
             session=mark.session,
@@ -101,7 +101,10 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
         )
 
     def undo(self, mark: Mark, before: Mark, now: datetime) -> Mark:
-        """Return the mark without this change, which `before` got; what others changed stays."""
+        """Return `mark` without this change, which was made to `before`.
+
+        Later changes remain.
+        """
         after = self.apply(before, now)
         fields = {
             name: getattr(before if getattr(mark, name) == getattr(after, name) else mark, name)
@@ -114,10 +117,10 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """What an import did.
+    """The result of an import.
 
-    `changed`: number of sessions that have more marks than before. `kept`: ids of those whose own
-    name or note differs from the imported one, and stays.
+    `changed`: number of sessions that have more marks than before. `kept`: ids of sessions whose
+    own name or note differs from the imported one, and was kept.
     """
 
     changed: int
@@ -125,7 +128,10 @@ class Merged(Struct, frozen=True, kw_only=True):
 
 
 def tag_of(text: str) -> str:
-    """Return a tag as it is kept: lower case, without a leading `#`. Raises MarkError."""
+    """Return a tag in its stored form: lower case, without a leading `#`.
+
+    Raises MarkError.
+    """
     tag = unicodedata.normalize("NFC", text.strip().removeprefix("#")).lower()
     if not _TAG.fullmatch(tag) or len(tag) > LONGEST_TAG:
         raise MarkError(
@@ -161,9 +167,9 @@ def _is_text(text: str) -> bool:
 
 
 class Marks:
-    """The marks in one file; without a file there are none, and the first edit makes it.
+    """The marks in one file, which the first edit creates.
 
-    `path`: None = that of the user. Every method raises MarksUnreadable if the file is not ours,
+    `path`: None for the user's own. Every method raises MarksUnreadable if the file is not ours, is
     damaged, or can't be opened.
     """
 
@@ -183,7 +189,7 @@ class Marks:
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
-        """Change the marks of sessions, all or none; return them as they were, for `undo`.
+        """Change the marks of sessions, all or none; return the previous ones, for `undo`.
 
         Raises MarkError.
         """
@@ -194,7 +200,7 @@ class Marks:
         return before
 
     def undo(self, edit: MarkEdit, before: Iterable[Mark]) -> None:
-        """Take an edit back, for which it returned `before`; what was changed since then stays."""
+        """Undo an edit that returned `before`; changes made since then remain."""
         now = datetime.now(UTC)
         with self._change() as (marks, database):
             present = (
@@ -203,9 +209,9 @@ class Marks:
             _write(database, (edit.undo(mark, each, now) for mark, each in present))
 
     def merge(self, imported: Iterable[Mark]) -> Merged:
-        """Add marks, all or none: tags, pins, and what has no name or note yet.
+        """Add tags, pins, and missing names and notes, for all sessions or none.
 
-        Nothing that is there is replaced. Raises MarkError.
+        Existing names and notes are kept. Raises MarkError.
         """
         changed, kept = 0, list[str]()
         with self._change() as (marks, database):
@@ -222,7 +228,7 @@ class Marks:
 
     @contextmanager
     def _change(self) -> Iterator[tuple[dict[str, Mark], sqlite3.Connection]]:
-        """The marks and the database, within one transaction."""
+        """Yield the marks and the database, within one transaction."""
         with self._named_in_errors():
             make_own_file(self.path)
         with self._open() as database:
@@ -232,7 +238,7 @@ class Marks:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """The database, closed at the end, which undoes what was not committed."""
+        """Yield the database; closing it rolls back what was not committed."""
         with (
             self._named_in_errors(),
             closing(connect(self.path, wait=_WAIT)) as database,
@@ -258,7 +264,10 @@ class Marks:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Make the table of a new file, and see that none is damaged. Raises Damaged, Newer."""
+    """Create the table of a new file, and check an existing one.
+
+    Raises Damaged, Newer.
+    """
     if identity(database) == (APPLICATION, VERSION):
         if database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
             raise Damaged("its content is damaged")
@@ -279,7 +288,7 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 
 def _add_checksums(database: sqlite3.Connection) -> None:
-    """Bring a file of the first version up to date. Raises Damaged."""
+    """Upgrade a file of the first version. Raises Damaged."""
     rows = database.execute(_SELECT.replace(", checksum", "")).fetchall()
     database.execute("alter table mark rename to before")
     database.execute(_TABLE)
@@ -307,7 +316,7 @@ def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
 
 
 def _mark(row: tuple[Any, ...]) -> Mark:
-    """Raises Damaged for what no gemtui writes."""
+    """Return a row as a mark. Raises Damaged for values that gemtui never writes."""
     session, name, note, tags, pinned, archived, changed, kept = row
     if kept != checksum(row[:-1]):
         raise Damaged("a mark in it is not as it was written")
@@ -360,7 +369,7 @@ def exported(marks: Mapping[str, Mark]) -> dict[str, Any]:
 
 
 def imported(data: bytes) -> tuple[Mark, ...]:
-    """Return the marks of an export. Raises MarkError if `data` is none."""
+    """Return the marks of an export. Raises MarkError if `data` is not one."""
     try:
         file = msgspec.json.decode(data, type=_Exported)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

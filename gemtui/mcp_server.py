@@ -1,7 +1,7 @@
-"""A server of tools over stdin and stdout: JSON-RPC 2.0, one message a line, as MCP has it.
+"""An MCP server over stdin and stdout: JSON-RPC 2.0, one message a line.
 
-It answers one message after the other and knows nothing of what its tools do. Whatever comes in is
-answered or ignored; nothing but answers goes out (assets/gemini-cli.md#mcp-servers).
+It answers messages one by one and is independent of what its tools do. Every input is answered or
+ignored; nothing but answers is written (assets/gemini-cli.md#mcp-servers).
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ from gemtui.jsonout import encode
 from gemtui.text import clean_line
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
-"""The versions of the protocol that are spoken, the newest first."""
+"""The supported versions of the protocol, the newest first."""
 _BATCHES = "2025-03-26"
-"""The one version in which several messages come as a list."""
+"""The only version that allows a list of several messages."""
 LARGEST = 1_000_000
-"""Bytes of a message; a larger one is passed over."""
+"""Bytes of a message; larger ones are skipped."""
 _DEEPEST = 50
 _MOST = 50
-"""Messages in one list."""
+"""Most messages in one list."""
 LIMIT = 20.0
 """Seconds that a tool may take."""
 _BUSY = 4
-"""Tools that may still work for a call that was given up."""
+"""Most tools that may still be working on abandoned calls."""
 _PARSE, _INVALID, _UNKNOWN_METHOD, _PARAMS = -32700, -32600, -32601, -32602
 
 Json = dict[str, Any]
 
 
 class ToolError(Exception):
-    """What a tool says to the model in place of a result."""
+    """Raised by a tool; the model reads the message in place of a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedTool:
-    """One tool. `arguments`: their type, a Struct; `call`: returns the text for the model.
+    """One tool. `arguments`: their type, a Struct.
 
-    `call` may raise ToolError, GemtuiError and OSError, whose words the model reads.
+    `call`: returns the text for the model. `call` may raise ToolError, GemtuiError and OSError,
+    whose messages the model reads.
     """
 
     name: str
@@ -55,7 +56,7 @@ class ServedTool:
     call: Callable[[Any], str]
 
     def to_dict(self) -> Json:
-        """One entry of `tools/list`."""
+        """Return one entry of `tools/list`."""
         _, schemas = msgspec.json.schema_components((self.arguments,))
         schema = schemas[self.arguments.__name__]
         schema.pop("title", None)
@@ -71,7 +72,7 @@ class ServedTool:
 class McpServer:
     """Answers messages with these tools.
 
-    `instructions`: what a client may show the model. `limit`: seconds that a tool may take.
+    `instructions`: a text that clients may show the model. `limit`: seconds that a tool may take.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class McpServer:
         self._lock = threading.Lock()
 
     def serve(self, given: BinaryIO, out: BinaryIO) -> None:
-        """Answer until the input ends, or nobody reads the answers. Raises nothing for either."""
+        """Answer messages until the input ends or nobody reads the answers."""
         while line := given.readline(LARGEST + 1):
             if len(line) > LARGEST and not line.endswith(b"\n"):
                 _skip_line(given)
@@ -107,7 +108,7 @@ class McpServer:
                 return
 
     def answer(self, line: bytes) -> Json | list[Json] | None:
-        """Return the answer to one line; None = it wants none."""
+        """Return the answer to one line, or None for messages that need none."""
         if not line.strip():
             return None
         try:
@@ -128,7 +129,7 @@ class McpServer:
             return _error(None, _INVALID, "this is no message of JSON-RPC 2.0")
         method, id = message.get("method"), message.get("id")
         if "method" not in message and ("result" in message or "error" in message):
-            return None  # an answer, to a question that was never put
+            return None  # a response to no request
         if not isinstance(method, str):
             return _error(None, _INVALID, "method is missing or no text")
         if "id" not in message:
@@ -174,7 +175,10 @@ class McpServer:
         return _result(id, self._limited(tool, arguments))
 
     def _limited(self, tool: ServedTool, arguments: Any) -> Json:
-        """What a tool returns; it is given up, and ends by itself, after the limit."""
+        """Return a tool's result.
+
+        Give up after the limit, leaving the tool to end by itself.
+        """
         with self._lock:
             if self._working >= _BUSY:
                 return _failed("Earlier calls are still running; try again later.")
@@ -202,7 +206,7 @@ def _outcome(tool: ServedTool, arguments: Any) -> Json:
         return _failed(str(error))
     except OSError as error:
         return _failed(error.strerror or "a file can't be read")
-    except Exception as error:  # the server answers whatever a tool comes upon
+    except Exception as error:  # the server must answer whatever a tool raises
         traceback.print_exception(error)
         return _failed("gemtui could not answer this: something went wrong in it")
 

@@ -1,4 +1,4 @@
-"""Moments as people type them: `yesterday`, `7d`, `2026-11`, `2026-11-20`, `2026-11-20T12:00`."""
+"""Times as people type them: `yesterday`, `7d`, `2026-11`, `2026-11-20T12:00`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NAMED = {"today": 0, "yesterday": 1}
 
 
 def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Return what a text means: [start, end) of a day, month or year, or one moment twice.
+    """Return the period that a text means: [start, end), or one moment twice.
 
-    `now`: an aware time, from which `7d` counts; days begin at midnight of its zone. None for other
-    texts, and for times out of the calendar.
+    A day, month or year is a period. `now`: an aware time, from which `7d` counts; days begin at
+    midnight in its zone. None for other texts, and for times beyond the calendar.
     """
     word = text.strip().lower()
     try:
@@ -39,7 +39,7 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _after(first: date, *, month: str | None, day: str | None) -> date:
-    """The day after a year, a month of it or a day of that."""
+    """Return the day after a year, or after a month or day of it."""
     if day is not None:
         return first + timedelta(days=1)
     if month is not None:
@@ -52,6 +52,9 @@ def _midnight_in(now: datetime) -> Callable[[date], datetime]:
 
 
 def _in_zone(local: datetime, now: datetime) -> datetime:
-    """A local time of the zone of `now`; of the system's, summer time counts (`astimezone`)."""
+    """Return a local time in the zone of `now`.
+
+    The system's own zone observes summer time.
+    """
     fixed = isinstance(now.tzinfo, timezone) and now.utcoffset() == now.astimezone().utcoffset()
     return local.astimezone() if fixed else local.replace(tzinfo=now.tzinfo)

@@ -1,10 +1,10 @@
-r"""Notifications of the desktop, asked of the terminal: who understands which, and their bytes.
+"""Desktop notifications through the terminal, as far as it supports them.
 
     notice = Notice(title=clean_line("gemtui: api"), text=clean_line("It asks."))
     stream.write(rung(notice, ringing_terminal(os.environ)))
 
-A terminal that knows none only gets its bell. What is written holds the escape codes made here and
-no others: title and text are clean, and what would end a field early is taken out of them.
+A terminal without notifications only rings its bell. The output contains only the escape codes made
+here: title and text are clean, and characters that would end a field early are removed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from gemtui.text import Clean, ellipsis
 
 BELL = "\a"
 TITLE, TEXT = 60, 160
-"""Cells that a notification shows; what is longer is cut."""
+"""Cells that a notification shows; longer texts are cut."""
 _TMUX_LIMIT = 2.0
 _KITTY, _ITERM, _RXVT = 99, 9, 777
-"""The OSC numbers of notifications, by who began with them."""
+"""The OSC codes for notifications, named after the terminals that introduced them."""
 _KNOWN = {
     "kitty": _KITTY,
     "foot": _RXVT,
@@ -31,20 +31,20 @@ _KNOWN = {
     "rxvt": _RXVT,
     "iterm": _ITERM,
 }
-"""What a terminal understands, by a part of its name."""
+"""The OSC code of a terminal, by a part of the terminal's name."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """What happened: where, in `title`, and what, in `text`."""
+    """A notification: `title` names the place, `text` the event."""
 
     title: Clean
     text: Clean
 
 
 class RingingTerminal(Struct, frozen=True):
-    """How a terminal rings. `osc`: the number of its notifications, None = it has none.
+    """A terminal's way to notify; `osc`: the number of its escape code, or None.
 
-    `tmux`: they have to pass tmux, which lets them through with `allow-passthrough on`.
+    `tmux`: the codes must pass through tmux, which requires `allow-passthrough on`.
     """
 
     osc: int | None = None
@@ -52,13 +52,16 @@ class RingingTerminal(Struct, frozen=True):
 
 
 def ringing_terminal(environ: Mapping[str, str]) -> RingingTerminal:
-    """Return how the terminal around us rings; inside tmux, tmux is asked which one that is."""
-    if environ.get("STY"):  # screen lets nothing through
+    """Return the notification features of our terminal.
+
+    Inside tmux, ask for its client's.
+    """
+    if environ.get("STY"):  # screen passes nothing through
         return RingingTerminal()
     if environ.get("TMUX"):
         name = ask_tmux("display-message", "-p", "#{client_termtype} #{client_termname}")
         return RingingTerminal(_osc(name), tmux=True)
-    # one that was started in another one has that one's TERM_PROGRAM, but its own TERM
+    # a terminal inside another one inherits its TERM_PROGRAM, but has its own TERM
     names = (environ.get(name) for name in ("TERM", "TERM_PROGRAM", "LC_TERMINAL"))
     return RingingTerminal(next(filter(None, map(_osc, names)), None))
 
@@ -69,7 +72,7 @@ def _osc(name: str | None) -> int | None:
 
 
 def ask_tmux(*words: str) -> str | None:
-    """Return what tmux answers to a command; None where it does not, within two seconds."""
+    """Return tmux's answer to a command; None if there is none within two seconds."""
     tmux = find_program("tmux")
     if tmux is None:
         return None
@@ -88,7 +91,7 @@ def ask_tmux(*words: str) -> str | None:
 
 
 def rung(notice: Notification, terminal: RingingTerminal) -> str:
-    """Return what rings the bell of a terminal and has it show a notification."""
+    """Return the bytes that ring a terminal's bell and make it show a notification."""
     codes = (f"\x1b]{code}\x1b\\" for code in _codes(notice, terminal.osc))
     return BELL + "".join(map(_through_tmux, codes) if terminal.tmux else codes)
 

@@ -1,4 +1,4 @@
-"""Make gemtui's own files and folders closed to everybody else, whatever the umask."""
+"""Keep gemtui's own files and folders private, whatever the umask."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gemtui.paths import cache_dir, config_file, data_dir, state_dir
 
 
 def make_own_folder(folder: Path) -> None:
-    """Make one of gemtui's folders for the user alone (0700), with all above it up to gemtui's top.
+    """Create one of gemtui's folders with its parents, for the user alone.
 
-    Those that are there are closed to others as well. Of a folder that the user has chosen
-    elsewhere, only what is missing is made. Raises OSError.
+    Existing ones are closed to others as well (0700). For a folder elsewhere, chosen by the user,
+    only missing parts are created. Raises OSError.
     """
     tops = _tops()
     for place in (*reversed(folder.parents), folder):
@@ -22,7 +22,10 @@ def make_own_folder(folder: Path) -> None:
 
 
 def make_own_file(path: Path) -> None:
-    """Make a file of gemtui's 0600 in a folder as `make_own_folder` makes it. Raises OSError."""
+    """Create one of gemtui's files (0600), in a folder as for `make_own_folder`.
+
+    Raises OSError.
+    """
     make_own_folder(path.parent)
     make_private(path)
 

@@ -1,4 +1,4 @@
-"""Where Gemini CLI keeps its files, and where gemtui keeps its own.
+"""The places of Gemini CLI's files and of gemtui's own.
 
 gemtui's own files follow the conventions of the system (XDG on Linux, Library on macOS) and are
 never in the CLI's folder.
@@ -17,15 +17,15 @@ _APP = "gemtui"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the CLI's folder: `$GEMINI_CLI_HOME/.gemini` if that is set, else `~/.gemini`."""
+    """Return the CLI's folder: `$GEMINI_CLI_HOME/.gemini`, else `~/.gemini`."""
     base = environ.get("GEMINI_CLI_HOME") or environ.get("HOME")
     return (Path(base) if base else Path.home()).absolute() / ".gemini"
 
 
 def typed_path(text: str | os.PathLike[str]) -> Path:
-    """Return a path as a user or a settings file gives it: `~` and `~name` are home directories.
+    """Return a typed path, with `~` and `~name` replaced by home directories.
 
-    If there is no such user, the path is kept as it is, as in a shell.
+    If there is no such user, the path is unchanged, as in a shell.
     """
     try:
         return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
@@ -34,9 +34,9 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
 
 
 def settings_path(text: str, home: Path) -> Path:
-    """Return a path as the CLI reads it from its settings; `home`: its folder, `.gemini`.
+    """Return a path as the CLI reads it from its settings.
 
-    `~` is the folder that holds that one, and `~name` is nobody's.
+    `home`: its folder, `.gemini`. `~` is the parent of `home`; `~name` is not expanded.
     """
     return home.parent / text[2:] if text == "~" or text.startswith("~/") else Path(text)
 
@@ -44,8 +44,8 @@ def settings_path(text: str, home: Path) -> Path:
 def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
     """Return the paths of a setting such as `policyPaths`, each once, in their order.
 
-    `value`: a list, or one text; commas separate nothing. `home`: the CLI's folder, as
-    `settings_path` takes it. `base`: what relative paths are below, the run's folder.
+    `value`: a list, or one text, which is not split at commas. `home`: the CLI's folder, as in
+    `settings_path`. `base`: the run's folder, for relative paths.
     """
     items = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
     texts = (item for item in items if isinstance(item, str) and item and "\0" not in item)
@@ -53,7 +53,7 @@ def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
 
 
 def folder_here() -> Path | None:
-    """Return the folder in which we were started; None if it has been removed."""
+    """Return the folder in which we were started; None if it was removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -64,14 +64,17 @@ _stood_in = [Path(os.environ.get("PWD") or os.sep)]
 
 
 def current_folder() -> Path:
-    """Return the current folder; if it was removed, the path that it had."""
+    """Return the current folder; if it was removed, its last known path."""
     with suppress(OSError):
         _stood_in[0] = Path.cwd()
     return _stood_in[0]
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the path of gemtui's settings file, or `$GEMTUI_CONFIG` if set; it need not exist."""
+    """Return the path of gemtui's settings file, or `$GEMTUI_CONFIG` if set.
+
+    It need not exist.
+    """
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
         return typed_path(chosen)
@@ -84,42 +87,47 @@ def cache_dir() -> Path:
 
 
 def data_dir() -> Path:
-    """Return the folder for data of the user's own that can't be recreated, such as notes."""
+    """Return the folder for the user's own, irreplaceable data, such as notes."""
     return platformdirs.user_data_path(_APP, appauthor=False)
 
 
 def extension_dir() -> Path:
-    """Return the folder of gemtui's extension for Gemini CLI, which `~/.gemini` refers to."""
+    """Return the folder of gemtui's extension, which `~/.gemini` refers to."""
     return data_dir() / "extension"
 
 
 def live_dir() -> Path:
-    """Return the folder with a file for each process of the CLI, written by gemtui's hooks."""
+    """Return the folder with a file for each CLI process, written by hooks."""
     return data_dir() / "live"
 
 
 def vault_dir() -> Path:
-    """Return the folder for files of sessions that outlive the CLI's own."""
+    """Return the folder for session files that outlive the CLI's own."""
     return data_dir() / "vault"
 
 
 def checkpoints_dir() -> Path:
-    """Return the folder for checkpoints of projects, by which runs are undone."""
+    """Return the folder for checkpoints of projects, which undo runs."""
     return data_dir() / "checkpoints"
 
 
+def worktrees_dir() -> Path:
+    """Return the folder for git worktrees in which runs work, one folder for each."""
+    return data_dir() / "worktrees"
+
+
 def hooked_dir() -> Path:
-    """Return the folder in which hooks leave events that ask for checkpoints."""
+    """Return the folder for events from hooks that ask for checkpoints."""
     return data_dir() / "hooked"
 
 
 def state_dir() -> Path:
-    """Return the folder for data that is kept between starts, other than settings."""
+    """Return the folder for data, other than settings, that is kept between starts."""
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def failed_commands_dir() -> Path:
-    """Return the folder that says which programs named in the settings failed last, and why."""
+    """Return the folder with the last failures of programs named in the settings."""
     return state_dir() / "failed-commands"
 
 

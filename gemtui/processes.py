@@ -1,4 +1,4 @@
-"""Start programs so that nothing of them is taken from the current folder.
+"""Start programs so that nothing is loaded from the current folder.
 
 The current folder may be somebody else's. Python adds it to `sys.path`, an empty or relative entry
 in `PATH` or `PYTHONPATH` refers to it, and some programs read settings from it that name commands.
@@ -19,7 +19,7 @@ FOLDER = "/"
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs this Python with `words`; it is to be started in `FOLDER`.
+    """Return the command that runs this Python with `words`; start it in `FOLDER`.
 
     `-P` keeps Python from importing modules of the working folder. In `FOLDER`, empty and relative
     entries of `PYTHONPATH` are harmless, too.
@@ -32,7 +32,7 @@ def helper(
 ) -> subprocess.Popen[bytes]:
     """Start this Python with `words` as a helper process, in a session of its own.
 
-    `stdin`, `stdout`, `bufsize`: as `Popen` takes them. Its stderr is discarded. Raises OSError.
+    `stdin`, `stdout`, `bufsize`: as in `Popen`. Its stderr is discarded. Raises OSError.
     """
     return subprocess.Popen(
         python(*words),
@@ -51,8 +51,8 @@ def at_terminal(
     """Run a program in the terminal and return its exit code, -n if signal n ended it.
 
     `words`: its arguments, beginning with its name; `program`: the executable if it is not
-    `words[0]`; `folder`: where it works, None = the current folder. Meanwhile gemtui ignores ctrl+c
-    and ctrl+backslash, which the terminal sends to both, as a shell does. Raises OSError.
+    `words[0]`; `folder`: its working folder, None for the current one. Meanwhile gemtui ignores
+    ctrl+c and ctrl+backslash, which the terminal sends to both, as a shell does. Raises OSError.
     """
     keys = (signal.SIGINT, signal.SIGQUIT)
     before = {number: signal.signal(number, lambda *_: None) for number in keys}

@@ -1,4 +1,4 @@
-"""Gemini CLI as a response provider: takes a prompt, returns the answer and the written files."""
+"""Gemini CLI as a response provider: from a prompt to an answer and files."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class ProviderResult:
     """The result of a run.
 
     `response`: the answer. `files`: the paths that were written, in order, as given in the tool
-    calls; the values are None. `model`: the one that answered last. `session_id`: the session in
-    which the CLI stores the conversation. None = unknown.
+    calls; the values are None. `model`: the model of the last answer. `session_id`: the session in
+    which the CLI stores the conversation. None means unknown.
     """
 
     response: str
@@ -52,7 +52,7 @@ class ProviderResult:
 
 
 class GeminiCliProvider:
-    """Answers prompts by headless runs of Gemini CLI.
+    """Answers prompts with headless runs of Gemini CLI.
 
     `config` may have `model`, `sandbox`, `approval_mode`, `include_directories`, `allowed_tools`
     (need no confirmation), `working_dir`, `timeout` (seconds) and `trust` (trust the folder, for
@@ -60,8 +60,8 @@ class GeminiCliProvider:
     confirmation, shell commands included. Unknown keys cause a warning; invalid values raise
     ValueError, which names the key.
 
-    The logger `gemtui.provider` tells of each run its folder and session (INFO), what the CLI said
-    on stderr, and how it ended (INFO, or WARNING if it failed).
+    The logger `gemtui.provider` records for each run its folder and session (INFO), the CLI's
+    stderr, and the outcome (INFO, or WARNING if it failed).
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -82,7 +82,7 @@ class GeminiCliProvider:
         }
 
     def validate(self) -> None:
-        """Raise ProviderError unless a CLI is installed, works, and can report on its runs."""
+        """Raise ProviderError unless a working CLI is installed."""
         problem = detect_cli().problem
         if problem is not None:
             raise ProviderError(problem)
@@ -94,9 +94,10 @@ class GeminiCliProvider:
         system_prompt: str | None = None,
         response_timeout: float | None = None,
     ) -> ProviderResult:
-        """Run a prompt and wait for the answer; arguments, result and errors as for `agenerate`.
+        """Run a prompt and wait for the answer.
 
-        It may also be called in a thread with a running event loop, which is blocked meanwhile.
+        Arguments, result and errors as for `agenerate`. It may also be called in a thread with a
+        running event loop, which is blocked meanwhile.
         """
         answer = self.agenerate(prompt, context, system_prompt, response_timeout)
         try:
@@ -114,14 +115,14 @@ class GeminiCliProvider:
     ) -> ProviderResult:
         """Run a prompt and return the answer and the files that were written.
 
-        `context["prompt_file"]`: a file that the CLI is told to process instead of `prompt`.
+        `context["prompt_file"]`: a file for the CLI to process instead of `prompt`.
         `context["project_root"]`: the folder to run in, unless the configuration has `working_dir`.
         `system_prompt`: put before the prompt, separated by a blank line. `response_timeout`:
-        seconds, instead of the configured `timeout`.
+        seconds, overriding the configured `timeout`.
 
-        The answer is taken from the stored session if that is found, as the output stream repeats
-        text when a request is retried. Cancelling the task ends the run. Raises ProviderError, with
-        the partial answer and the files written so far, if the run fails or ends without a result.
+        The answer comes from the stored session if that is found, as the output stream repeats text
+        when a request is retried. Cancelling the task ends the run. Raises ProviderError, with the
+        partial answer and the files written so far, if the run fails or ends without a result.
         """
         context = context or {}
         options = self._options(context, response_timeout)
@@ -207,7 +208,10 @@ _CHECKS = {
 
 
 def _check(config: Mapping[str, Any]) -> None:
-    """Raise ValueError for an invalid value and warn about unknown keys; None = not set."""
+    """Raise ValueError for an invalid value and warn about unknown keys.
+
+    None = not set.
+    """
     for key, value in config.items():
         if key not in _CHECKS:
             warnings.warn(
@@ -245,7 +249,10 @@ class _Gathered:
                 pass
 
     def result(self) -> ProviderResult:
-        """Return the result, once `done` was added. Raises ProviderError for a run that failed."""
+        """Return the result, once `done` was added.
+
+        Raises ProviderError for a run that failed.
+        """
         response, model = self._answer()
         stderr, done = self._run.stderr(), self._progress.done
         self._progress.settle(Path(self._run.request.cwd))
@@ -276,7 +283,7 @@ class _Gathered:
         )
 
     def _answer(self) -> tuple[str, str | None]:
-        """The whole answer and its model, from the stored session if it is found."""
+        """Return the whole answer and its model, from the stored session if it is found."""
         live = self._fold.transcript()
         whole = enrich(live, gemini_home(), self._session)
         if whole is live:
@@ -286,7 +293,7 @@ class _Gathered:
 
 
 def _answer(transcript: Transcript) -> str:
-    """The model's text, with a blank line between messages, as the CLI stores them trimmed."""
+    """Return the model's text, with blank lines between messages."""
     said = (message for message in transcript if message.author is Author.MODEL)
     blocks = (block for message in said for block in message.blocks)
     texts = (block.text for block in blocks if isinstance(block, Text))
@@ -294,7 +301,7 @@ def _answer(transcript: Transcript) -> str:
 
 
 def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
-    """Run a coroutine in a thread with an event loop of its own, and wait for its result.
+    """Run a coroutine in a thread with its own event loop; wait for its result.
 
     If the waiting is interrupted or cancelled, the coroutine is cancelled, too.
     """
@@ -309,7 +316,7 @@ def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
         waiting = pool.submit(asyncio.run, work())
         try:
             while not wait([waiting], _LOOK).done:
-                # asyncio.run takes ctrl+c for a cancellation, which nobody sees while we wait
+                # asyncio.run turns ctrl+c into a cancellation, which goes unnoticed while we wait
                 if outer is not None and outer.cancelling():
                     raise asyncio.CancelledError
             return waiting.result()

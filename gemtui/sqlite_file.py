@@ -1,4 +1,4 @@
-"""What small SQLite files of ours have in common: an id, a version, and any kind of damage."""
+"""The common parts of our small SQLite files: id, version and checks for damage."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ _AROUND = frozenset(
         sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
     }
 )  # fmt: skip
-"""What SQLite says of a file's surroundings, not of what is in it."""
+"""SQLite's errors about a file's surroundings rather than its content."""
 
 
 _JOURNALS = ("-journal", "-wal", "-shm")
 
 
 class Damaged(ValueError):
-    """What is in the file can't be what gemtui wrote."""
+    """Raised for file contents that gemtui can't have written."""
 
 
 class Newer(Exception):
-    """The file was written by a newer gemtui."""
+    """Raised for a file that was written by a newer gemtui."""
 
     def __init__(self) -> None:
         super().__init__("it was written by a newer gemtui")
 
 
 DAMAGE = (sqlite3.Error, ValueError, TypeError, OverflowError, RecursionError)
-"""What reading a damaged file raises, while its rows are read and decoded as well."""
+"""Errors that a damaged file can cause while its rows are read and decoded."""
 
 
 def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Connection:
-    """Open a file; statements that change it begin and commit by themselves.
+    """Open a file in autocommit mode.
 
-    `wait`: seconds to wait for another program that writes to it. `any_thread`: the caller sees to
-    it that one thread at a time uses it. Raises sqlite3.Error, OSError, and Damaged where something
-    else is in the place of a journal: SQLite would wait for a pipe for ever.
+    `wait`: seconds to wait for another program that writes to it. `any_thread`: the caller ensures
+    that only one thread at a time uses it. Raises sqlite3.Error, OSError, and Damaged if something
+    else is in the place of a journal, as SQLite would wait for a pipe for ever.
     """
     for journal in _JOURNALS:
         with suppress(FileNotFoundError):
@@ -61,18 +61,18 @@ def identity(database: sqlite3.Connection) -> tuple[int, int]:
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return SQLite's code of an error without its details; None if it is not SQLite's."""
+    """Return an error's primary SQLite code; None if it is not an SQLite error."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error is about what is in the file, which making it anew would mend."""
+    """Return whether an error is about the file's content, not its surroundings."""
     return not isinstance(error, (OSError, Newer)) and code_of(error) not in _AROUND
 
 
 def why(error: BaseException) -> str:
-    """Return the words for an error in one line; what a damaged file made up is not repeated."""
+    """Return a one-line message for an error, without text from a damaged file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, (Newer, Damaged)) or not is_damage(error):
@@ -81,5 +81,5 @@ def why(error: BaseException) -> str:
 
 
 def checksum(row: Sequence[object]) -> int:
-    """Return the checksum that is kept with a row of texts, numbers, bytes and None."""
+    """Return the checksum to store with a row of texts, numbers, bytes and None."""
     return zlib.crc32(repr(tuple(row)).encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Clean foreign text: whatever comes from models, tools and files is hostile until it was cleaned.
+"""Cleaning of foreign text, which is hostile until cleaned.
 
 Escape sequences would act on the terminal (its title, the clipboard by OSC 52, colours), bidi
 controls reorder text, and a lone surrogate can't be encoded. All functions that draw or print take
@@ -38,7 +38,7 @@ _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 # a colour or style, 7-bit and 8-bit, with the "erase to the right" that grep and gcc send along
 _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 COLOUR = re.compile(_COLOUR)
-"""What `clean` removes: `gemtui.transcript.colours` reads it."""
+"""The colour codes that `clean` removes; also used by `gemtui.transcript.colours`."""
 _LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
 _HARMFUL = (
     f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
@@ -59,14 +59,14 @@ def clean(text: str) -> Clean:
 
 
 def newlines(text: str) -> str:
-    """Return a text with newlines for the other ends of lines, as `clean` has them."""
+    """Return a text with all other line ends replaced by newlines, as in `clean`."""
     if any(end in text for end in _LINE_ENDS):
         return _LINE_END.sub("\n", text)
     return text
 
 
 def _cleaned(text: str, trouble: re.Pattern[str]) -> Clean:
-    # every character that is trouble is unprintable: a scan at C speed for the usual case
+    # all troublesome characters are unprintable, so the usual case is one fast scan
     if text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
     return Clean(trouble.sub(_replacement, text))
@@ -85,7 +85,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _mark(char: str) -> str:
-    """What is shown instead of a character that can't be."""
+    """Return the visible mark for a character that can't be shown."""
     code = ord(char)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -94,13 +94,13 @@ def _mark(char: str) -> str:
     return "\ufffd" if 0xD800 <= code <= 0xDFFF else f"⟨U+{code:04X}⟩"
 
 
-# what Unicode calls default ignorable: it has no shape of its own
+# Unicode's default ignorable characters, which are invisible
 _IGNORABLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
-# blanks that look like a space, and that a shell does not split words at
+# blanks that look like a space but don't separate words in a shell
 _ODD_BLANKS = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _EMOJI = (
     "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299"
@@ -118,11 +118,12 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> Clean:
-    """Make every character of a command or an argument visible; the result is clean; idempotent.
+    """Make every character of a command or an argument visible; the result is clean.
 
-    In contrast to `clean()`, nothing is removed or becomes a newline. Colours, all line ends except
-    newline, blanks except space and tab, and characters without a shape (zero-width characters,
-    soft hyphens) become marks, except where they are part of an emoji or of a joining script.
+    Idempotent. In contrast to `clean()`, nothing is removed or becomes a newline. Colours, all line
+    ends except newline, blanks except space and tab, and characters without a shape (zero-width
+    characters, soft hyphens) become marks, except where they are part of an emoji or of a joining
+    script.
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
@@ -139,7 +140,7 @@ def visible_line(text: str) -> Clean:
 
 
 def holds_controls(command: str) -> bool:
-    """Return whether a command or an argument contains characters that a reader would not see.
+    """Return whether a command or argument contains invisible characters.
 
     These are the ones that `visible()` replaces: controls except newline and tab, bidi controls,
     zero-width characters, blanks such as U+00A0. Show `HOLDS_CONTROLS` with such a command.
@@ -152,10 +153,10 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
 
 def look_alikes(text: str) -> tuple[Clean, ...]:
-    """Describe the words of a path or command that mix Latin with Cyrillic or Greek letters.
+    """Describe words that mix Latin with Cyrillic or Greek letters.
 
     Many of these letters look the same, so such a word may name another file or program than it
-    seems to. Each word is described once, as "`p\u0430ypal` mixes Latin and Cyrillic letters".
+    seems to. Each word is described once, as "`pаypal` mixes Latin and Cyrillic letters".
     """
     if text.isascii():
         return ()
@@ -174,7 +175,7 @@ def _mixture(word: str) -> Clean | None:
 
 
 def command_line(command: str) -> Clean:
-    """Return `visible_line()` of a command, preceded by a warning if it contains controls."""
+    """Return `visible_line()` of a command, with a warning before any controls."""
     line = visible_line(command)
     return Clean(f"[{HOLDS_CONTROLS}] {line}") if holds_controls(command) else line
 
@@ -189,9 +190,10 @@ def clean_line(text: str) -> Clean:
 
 
 def one_line(text: str) -> Clean:
-    """Clean a text like `clean_line()`, but keep its blanks; line breaks and tabs become blanks.
+    """Clean a text like `clean_line()`, but keep its blanks.
 
-    This is for sentences that quote patterns, in which the number of blanks matters.
+    Line breaks and tabs become blanks. This is for sentences that quote patterns, in which the
+    number of blanks matters.
     """
     return Clean(_cleaned(text, _TROUBLE).replace("\n", " ").replace("\t", " "))
 
@@ -201,14 +203,17 @@ _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")
 
 
 def cells(text: Clean) -> int:
-    """Return the width of a line in terminal cells: 2 for wide characters, 0 for combining ones."""
+    """Return a line's width in terminal cells, 2 for wide, 0 for combining ones."""
     if text.isascii() and text.isprintable():
         return len(text)
     return sum(_widths(text))
 
 
 def _widths(text: str) -> list[int]:
-    """The width of each character; a joined emoji counts once, U+FE0F widens what it follows."""
+    """Return each character's width.
+
+    A joined emoji counts once, U+FE0F widens its base.
+    """
     widths: list[int] = []
     joined = False
     for char in text:
@@ -227,13 +232,13 @@ def _width(char: str) -> int:
         return 0
     if _JOINING.match(char):
         return 0
-    if kind == "Cn":  # younger than Python's tables, which call it wide: only emoji are
+    if kind == "Cn":  # newer than Python's tables, which treat it as wide; only emoji are
         return 2 if "\U0001f300" <= char <= "\U0001faff" else 1
     return 2 if east_asian_width(char) in "WF" else 1
 
 
 def ellipsis(text: Clean, width: int, *, mark: str = "…") -> Clean:
-    """Return the text if it fits into `width` cells, else its beginning followed by `mark`."""
+    """Return the text if it fits into `width` cells, else cut and with `mark`."""
     if cells(text) <= width:
         return text
     room = width - cells(Clean(mark))
@@ -254,7 +259,7 @@ _AGES = (
 
 
 def relative(when: datetime, now: datetime) -> str:
-    """Format how long ago something was, in at most four characters: `now`, `2m`, `1h`, `3d`, `2y`.
+    """Format an age in at most four characters: `now`, `2m`, `1h`, `3d`, `2y`.
 
     Both datetimes must be aware. A time after `now`, from a clock that is off, gives `now`.
     """
@@ -290,7 +295,10 @@ def _fits_in_name(char: str) -> bool:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun: `1 file`, `1,204 files`; `plural`: if it is not noun + `s`."""
+    """Return a number with its noun: `1 file`, `1,204 files`.
+
+    `plural`: if it is not noun + `s`.
+    """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
@@ -313,7 +321,7 @@ def size(bytes: int) -> str:
 
 
 def duration(time: timedelta) -> str:
-    """How long something took, for reading: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
+    """Format a duration for reading: `12 ms`, `2.1 s`, `1 m 12 s`, `1 h 3 m`."""
     seconds = time.total_seconds()
     if seconds < 0.9995:
         return f"{max(0, seconds) * 1000:.0f} ms"

@@ -60,6 +60,7 @@ PANES = {
         Where.WRITES,
         Where.OPTIONS,
         Where.RUN_LIST,
+        Where.WORKTREES,
         Where.QUESTION,
         Where.CHANGE_CALL,
         Where.QUEUE,

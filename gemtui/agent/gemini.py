@@ -50,7 +50,7 @@ from gemtui.agent.stderr import last_words
 from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
-from gemtui.errors import CliNotFound, GemtuiError, OptionError
+from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
@@ -336,14 +336,24 @@ class UnguardedAdapter:
         require_text(prompt, command, options.cwd or current_folder())
         return command
 
-    def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
+    def start(
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        id: str | None = None,
+        about: About | None = None,
+    ) -> GeminiRun:
         """Start a run, which continues even if nobody reads its events.
 
-        `id`: the id of the run, which must be unused; None = a new one. May block for seconds.
-        Raises CliNotFound, OptionError, and OSError if the run's folder can't be written.
+        `id`: the id of the run, which must be unused; None = a new one. `about`: more that is shown
+        of the run. May block for seconds. Raises CliNotFound, OptionError, and OSError if the run's
+        folder can't be written.
         """
         if options.asks and self._guard is None:
             raise OptionError("ask: this adapter can't ask; use the one that gemtui exports")
+        if options.worktree:
+            raise OptionError("worktree: this adapter makes none; use the one that gemtui exports")
         id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)
@@ -360,7 +370,7 @@ class UnguardedAdapter:
             timeout=options.timeout,
             idle_timeout=options.idle_timeout,
             turn_limit=command.turn_limit,
-            about=_about(prompt, options, command, machine.capabilities),
+            about=_with_more(_about(prompt, options, command, machine.capabilities), about),
         )
         request = self._with_hidden(request)
         folder.write_request(request)
@@ -422,7 +432,7 @@ class UnguardedAdapter:
         options.check()
         try:
             run = await self.begin(prompt, options)
-        except (CliNotFound, OSError) as error:
+        except (CliNotFound, WorktreeError, OSError) as error:
             for event in unstarted(error, options):
                 yield event
             return
@@ -481,6 +491,13 @@ def _about(
         "wait_for_quota": options.wait_for_quota,
         "capabilities": capabilities.to_dict(),
     }
+
+
+def _with_more(about: About, more: About | None) -> About:
+    """Both, with the notes of both."""
+    if more is None:
+        return about
+    return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}
 
 
 def _supervise(

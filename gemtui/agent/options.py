@@ -96,6 +96,17 @@ class AgentOptions:
             unit="more folder",
         ),
     ] = ()
+    worktree: Annotated[
+        bool,
+        RunOption(
+            help="Work in a new git worktree outside of the repository, on a branch of its own.",
+            flags=("--worktree",),
+            label="Worktree",
+            hint="your files stay as they are; F7 lists worktrees, applies and removes them",
+            tick="in a new git worktree",
+            brief="worktree",
+        ),
+    ] = False
     resume: Annotated[
         str | None,
         RunOption(
@@ -362,6 +373,7 @@ class AgentOptions:
             disallowed_tools: Iterable[str] = (),
             policies: Iterable[AnyPath] = (),
             include_directories: Iterable[AnyPath] = (),
+            worktree: bool = False,
             sandbox: bool = False,
             extensions: Iterable[str] = (),
             mcp_servers: Iterable[str] = (),

@@ -74,6 +74,8 @@ class About(TypedDict, total=False):
     away: str
     wait_for_quota: bool
     capabilities: Mapping[str, Any]
+    worktree: Mapping[str, str]
+    """The name, branch and repository of the git worktree in which it works."""
     hidden: Mapping[str, str]
     """Tools that the CLI has but does not offer, each with the rule that hides it."""
 

@@ -18,7 +18,7 @@ from typing import Any
 from gemtui.calls.setting_effects import SettingEffect, setting_effects
 from gemtui.files import resolved
 from gemtui.jsonfile import object_of, without_comments
-from gemtui.paths import data_dir, state_dir
+from gemtui.paths import data_dir, state_dir, worktrees_dir
 
 _CLI = "it decides what later runs of Gemini CLI may do, and what they start"
 _CLI_ADDS = "later runs of Gemini CLI take their instructions, tools or rules from it"
@@ -209,7 +209,8 @@ def decides_later(path: Path, project: Path) -> str | None:
     characters) count as the same.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
-    if any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir())):
+    ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
+    if ours and not (below != path and project.is_relative_to(resolved(worktrees_dir()))):
         return _GEMTUI
     for start in _starts(_folded(path)):
         if any(_leads(start, place) for place in _EVERYWHERE):

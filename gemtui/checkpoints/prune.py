@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -46,16 +46,22 @@ def usage(place: Path) -> CheckpointsUsage:
 
 
 def prune(
-    place: Path, *, before: float, most_bytes: int, goes_on: Callable[[str], bool]
+    place: Path,
+    *,
+    before: float,
+    most_bytes: int,
+    goes_on: Callable[[str], bool],
+    needed: Collection[Path] = (),
 ) -> CheckpointsUsage:
     """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
     `before`: seconds since 1970; older checkpoints are removed. `most_bytes`: limit for all
     projects together. `goes_on`: returns whether the run with this id is still working; its project
-    keeps what was taken since the run began. Projects whose checkpoints are in use or unreadable
-    are skipped.
+    keeps what was taken since the run began. `needed`: folders of projects that keep everything.
+    Projects whose checkpoints are in use or unreadable are skipped.
     """
-    was = {folder: sum(folder_sizes(folder)) for folder in _folders(place)}
+    folders = (each for each in _folders(place) if each not in needed)
+    was = {folder: sum(folder_sizes(folder)) for folder in folders}
     for folder in was:
         _prune_one(folder, goes_on, lambda each: each.time >= before)
     for folder in sorted(was, key=_used_last):

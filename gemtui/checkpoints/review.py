@@ -45,8 +45,8 @@ class HunkOwner(NamedTuple):
     """The author of a change.
 
     `id`: identifies everything by the same owner, such as `c0123456789`. `session`, `use`: of a
-    call, as Gemini CLI names them; "" = none. `tool`: undo, redo, review or None if the owner is a
-    person.
+    call, as Gemini CLI names them; "" = none. `tool`: undo, redo, review, worktree or None if the
+    owner is a person.
     """
 
     kind: OwnerKind

@@ -19,13 +19,13 @@ from gemtui.checkpoints.take import Before, Taker, taker_of
 from gemtui.checkpoints.tree import countable
 from gemtui.errors import UndoError
 
-UNDO, REDO, REVIEW = "undo", "redo", "review"
-"""The tools that undos, redos and reviews are recorded as, to be undone, too."""
+UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
+"""The tools that undos, redos, reviews and applied worktrees are recorded as, to be undone, too."""
 
 
 def by_person(call: Call) -> bool:
-    """Return whether a call is a person's undo, redo or review, not a run's tool call."""
-    return call.tool in (UNDO, REDO, REVIEW) and not call.run
+    """Return whether a call is a person's undo, redo, review or applied worktree, not a run's."""
+    return call.tool in (UNDO, REDO, REVIEW, APPLY) and not call.run
 
 
 class RecordedChange(NamedTuple):

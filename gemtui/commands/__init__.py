@@ -1,1 +1,4 @@
-"""The commands, a module or two each; `gemtui.cli` parses the arguments and imports one."""
+"""The commands, one or two modules each.
+
+`gemtui.cli` parses arguments and imports one.
+"""

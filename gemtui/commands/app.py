@@ -17,11 +17,14 @@ from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
 from gemtui.sessions.preload import StorePreload
 
 _ENDING = 10.0
-"""Seconds that the runs of the demo get to end when they are killed."""
+"""Seconds for the demo's runs to end after they are killed."""
 
 
 def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
-    """Open the app and return its exit code. Raises ConfigError, and what `choose` raises."""
+    """Open the app and return its exit code.
+
+    Raises ConfigError, and errors of `choose`.
+    """
     config = load_config(config_file())
     if ascii:
         config = replace(config, ascii=True)
@@ -36,7 +39,7 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
 
 
 def _demo(session: str | None, config: Config) -> int:
-    """The app on the packaged store, in a folder that is removed at the end.
+    """Run the app on the packaged store, in a folder that is removed at the end.
 
     Runs are played by a stand-in there, and end with the demo.
     """
@@ -54,7 +57,7 @@ def _demo(session: str | None, config: Config) -> int:
 
 
 def _end_runs(place: Path) -> None:
-    """End what still runs below `place`, and wait for it: that folder is about to go."""
+    """End all runs below `place`, and wait for them, before that folder is removed."""
     from gemtui.agent.run_folder import Abort
     from gemtui.runs.ending import RunState
     from gemtui.runs.listing import list_runs, runs_dir

@@ -1,4 +1,4 @@
-"""`gemtui extension`: whether it would run, installing it after a question, removing it."""
+"""`gemtui extension`: its status, installation after a question, and removal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ def remove(yes: bool) -> int:
 
 
 def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
-    """Say what would be done, and ask. Raises click.UsageError where nobody is there."""
+    """Explain the change and ask for consent.
+
+    Raises click.UsageError without a terminal.
+    """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not yes and not all(stream is not None and stream.isatty() for stream in streams):
         raise click.UsageError("no terminal to ask in: run it in a terminal, or give --yes")

@@ -1,4 +1,4 @@
-"""`gemtui files`: which sessions wrote which files, and all of it as a patch."""
+"""`gemtui files`: the files that sessions wrote, and their changes as a patch."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def run(
     as_patch: bool,
     as_json: bool,
 ) -> int:
-    """Print the files that sessions wrote; 1 where there are none.
+    """Print the files that sessions wrote; return 1 if there are none.
 
-    `path`: only this file, those below this folder, or those whose path ends so. Raises
+    `path`: only this file, those below this folder, or those whose path ends with it. Raises
     SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     with index_of_user() as index:
@@ -68,7 +68,7 @@ def run(
 def fitting(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
-    """Yield the writes of the files that a user names, None = of all; say what can't be read."""
+    """Yield the writes of the files that a user names, None for all; report problems."""
     fits = _Fits(path)
     for each in writes:
         if isinstance(each, Problem):
@@ -78,7 +78,7 @@ def fitting(
 
 
 class _Fits:
-    """Whether a path is the one that a user names, below it, or ends with it."""
+    """Tests whether a path is the one that a user names, below it, or ends with it."""
 
     def __init__(self, wanted: Path | None) -> None:
         self._places = [] if wanted is None else _names_of(wanted)
@@ -93,7 +93,7 @@ class _Fits:
 
 
 def _names_of(wanted: Path) -> list[PurePath]:
-    """The path as it is named, and with links followed."""
+    """Return the path as given, and with links followed."""
     absolute = Path(os.path.normpath(current_folder() / wanted))
     return [absolute, *map(Path, folder_names(absolute))]
 
@@ -102,7 +102,7 @@ def _folder_of(session: Summary | None) -> Path | None:
     return Path(session.project) if session is not None and session.project else None
 
 
-# --- as lines, as JSON ---------------------------------------------------------------------------
+# --- lines and JSON ------------------------------------------------------------------------------
 
 
 def _lines(
@@ -149,11 +149,14 @@ def _write_json(write: RecordedWrite) -> dict[str, Any]:
     }
 
 
-# --- as a patch ----------------------------------------------------------------------------------
+# --- patch ---------------------------------------------------------------------------------------
 
 
 def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
-    """Print one patch for all files below `root`; on stderr what is not in it, and why."""
+    """Print one patch for all files below `root`.
+
+    Report on stderr what it lacks, and why.
+    """
     if root is None:
         raise click.UsageError(
             "a patch covers one project: change to its folder, or name it with --project"

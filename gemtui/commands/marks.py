@@ -1,4 +1,4 @@
-"""`gemtui mark` and `gemtui marks`: what is the user's own about sessions."""
+"""`gemtui mark` and `gemtui marks`: the user's marks on sessions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mark(
 
 
 def _session(id: str, marks: Marks) -> str:
-    """The full id of the session meant; one that is gone is named by its full id."""
+    """Return the full id of the chosen session; a deleted one must be given in full."""
     try:
         with index_of_user() as index:
             return choose(id, index).id

@@ -1,4 +1,4 @@
-"""Write the answer of a command: to stdout, or to a file of the user's."""
+"""Output of a command: to stdout, or to a file of the user's."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
 _SLOW = 1.0
-"""Seconds after which a person is told why nothing happens."""
+"""Seconds after which a note explains the delay."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
-    """Write to stdout and flush. A stdout that was closed from the start (`>&-`) is no error.
+    """Write to stdout and flush; ignore a stdout that was closed at start (`>&-`).
 
     Raises BrokenPipeError if the reader has gone, and other OSErrors, as for a full disk.
     """
@@ -38,7 +38,7 @@ def to_stdout(pieces: Iterable[bytes]) -> None:
 
 
 def let_stdout_go() -> None:
-    """Discard what is still buffered, so that the interpreter's last flush raises nothing."""
+    """Discard buffered output, so that the interpreter's final flush raises nothing."""
     try:
         handle = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):
@@ -50,7 +50,7 @@ def let_stdout_go() -> None:
 
 @contextmanager
 def slow_note(words: str) -> Iterator[None]:
-    """Print a note on a terminal if what is done inside takes longer than a second."""
+    """Print a note on a terminal if the block takes longer than a second."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -64,30 +64,30 @@ def slow_note(words: str) -> Iterator[None]:
 
 
 def lines_to_stdout(lines: Iterable[Clean]) -> None:
-    """Write lines in the terminal's encoding; characters that it lacks become `?`."""
+    """Write lines in the terminal's encoding; unsupported characters become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal on stdout; None if it is none."""
+    """Return the columns of the terminal on stdout; None if it is not a terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     return shutil.get_terminal_size().columns
 
 
 def stdout_encoding() -> str:
-    """The encoding of the terminal, or of whatever stdout is."""
+    """Return the encoding of stdout."""
     return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
 def note(words: str) -> None:
-    """Write a line to stderr: the answer on stdout is empty, or not whole."""
+    """Write a line to stderr, such as why the answer on stdout is empty or incomplete."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
-    """Return a function that says on a terminal how many sessions are done."""
+    """Return a progress callback; it prints only if stderr is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
 
@@ -102,11 +102,11 @@ def progress(doing: str, total: int) -> Callable[[int], None]:
 def to_file(
     path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False
 ) -> None:
-    """Write an export, whole or not at all, readable by the user alone.
+    """Write an export, completely or not at all, readable by the user alone.
 
-    Refuses folders, and files that are in or are one of `keep`: Gemini's own folder and the session
-    itself. `force`: replace a file that exists, which is refused otherwise. Raises
-    click.UsageError, OSError.
+    Folders are refused, and files in or equal to one of `keep`: Gemini's own folder and the session
+    itself. `force`: replace an existing file, which is refused otherwise. Raises click.UsageError,
+    OSError.
     """
     target = resolved(typed_path(path))
     _require_file(path, target, keep)
@@ -119,7 +119,7 @@ def to_file(
 
 
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
-    """Raise click.UsageError if `target`, to which `path` leads, can't or must not be written."""
+    """Raise click.UsageError if `target`, where `path` leads, must not be written."""
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: name a file in it")
     if not is_folder(target.parent):

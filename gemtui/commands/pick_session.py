@@ -1,4 +1,4 @@
-"""Find the session that the user means, or name the candidates."""
+"""Finding the session that the user names, or listing the candidates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 def index_of_user(home: Path | None = None) -> Iterator[Index]:
     """Open the user's store, or that in `home`, with our cache.
 
-    At the end, report a cache that was damaged.
+    At the end, report a damaged cache.
     """
     with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
         try:
@@ -40,9 +40,9 @@ def index_of_user(home: Path | None = None) -> Iterator[Index]:
 def choose(
     wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None
 ) -> Summary:
-    """Return the session that a full id, a unique prefix, a file's path or `latest` names.
+    """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
-    `project`, `here`: as for `find_session`; `here` None = the current folder. The notes of
+    `project`, `here`: as in `find_session`; `here` None for the current folder. The notes of
     SessionNotFound and SessionAmbiguous are the candidates, one line each.
     """
     try:
@@ -61,7 +61,7 @@ def _all(index: Index) -> tuple[Summary, ...]:
 
 
 def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]) -> None:
-    """Say which sessions `among`, by id or by file, names."""
+    """Add notes on the sessions in `among`, given by id or by file."""
     now, named = datetime.now(UTC), set(among)
     found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
     for name, each in found[:CANDIDATES]:
@@ -71,7 +71,7 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
 
 
 def completions(begun: str) -> list[tuple[str, str]]:
-    """Return the ids that begin like that, with their titles, newest first, for a shell."""
+    """Return ids with this prefix and their titles, newest first, for a shell."""
     with closing(Index(gemini_home(), cache=cache_dir())) as index:
         snapshot = index.quick(project=None, limit=_COMPLETED)
     offered = [(LATEST, "the newest session")]

@@ -1,4 +1,4 @@
-"""`gemtui policy explain` and `replay`: policies against tool calls."""
+"""`gemtui policy explain` and `replay`: policies applied to tool calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted
 from gemtui.transcript.tools import args_hold_controls
 
 _CUT = 1000
-"""Characters of an argument that an example in a report shows."""
+"""Most characters of an argument in a report's example."""
 
 
 # --- explain -------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ _CUT = 1000
 def explain(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print what would happen to one call; return 1 if the CLI drops a policy that takes part."""
+    """Print the decision on one call; return 1 if the CLI drops one of its policies."""
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.stands(folder_here())
     answer = situation.engine(stands).explain(call)
@@ -65,7 +65,7 @@ def _tool(name: str) -> str:
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
-    """The arguments as they were typed, or from stdin for `-`: a command line has 128 KiB."""
+    """Return the arguments as typed; `-` reads stdin, as a command line holds 128 KiB."""
     such = """write one, such as '{"command": "ls"}'"""
     data = (
         sys.stdin.buffer.read()
@@ -168,7 +168,7 @@ def _one_line(args: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSelection:
-    """Which recorded calls; by default those of the current folder's project, or all."""
+    """A selection of recorded calls; by default the current folder's project, or all."""
 
     session: str | None = None
     project: Path | None = None
@@ -185,7 +185,7 @@ class CallSelection:
 
 @dataclass(kw_only=True)
 class Read:
-    """The calls that were selected. `workspace`: the folder, if all calls are of one."""
+    """The selected calls. `workspace`: the folder, if all calls are from one."""
 
     sessions: tuple[Summary, ...]
     workspace: Path | None
@@ -193,7 +193,7 @@ class Read:
     by_subagents: int = 0
 
     def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """Yield the calls in batches; what can't be read is added to `problems`."""
+        """Yield the calls in batches; reading problems are added to `problems`."""
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
                 self.problems.append(step.problem)
@@ -201,7 +201,7 @@ class Read:
             yield step.calls
 
     def say_problems(self) -> None:
-        """Write a note on what could not be read."""
+        """Report reading problems on stderr."""
         if self.problems:
             first, number = self.problems[0], len(self.problems)
             more = f" and {number - 1} more" if number > 1 else ""
@@ -231,7 +231,7 @@ def read_which(which: CallSelection) -> Read:
 
 
 def none_found(read: Read) -> int:
-    """Write a note that there are no calls; return 1."""
+    """Report that there are no calls; return 1."""
     read.say_problems()
     note("no recorded tool calls: gemtui sessions --everywhere lists all sessions")
     return 1
@@ -241,9 +241,9 @@ def none_found(read: Read) -> int:
 
 
 def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
-    """Print what would happen to recorded calls.
+    """Print the decisions on recorded calls.
 
-    Returns 1 if there are none, or the CLI drops a policy that takes part.
+    Returns 1 if there are none, or the CLI drops one of the policies.
     """
     read = read_which(which)
     stands = situation.stands(read.workspace)
@@ -293,7 +293,7 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
 
 
 def shown(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments for a report; long texts are cut, which `…` shows."""
+    """Return arguments for a report, with long texts cut and marked by `…`."""
     return {
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
         for name, value in args.items()
@@ -301,7 +301,7 @@ def shown(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decision(decision: ReplayDecision) -> str:
-    """A tool's own refusal counts as a deny."""
+    """Return the decision's name; a tool's own refusal counts as a deny."""
     return "deny" if decision is ReplayDecision.TOOL_REFUSES else decision.value
 
 
@@ -356,7 +356,7 @@ def _by(share: RuleCount) -> str:
 
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
-    """Calls, one line each: session, tool, argument."""
+    """Yield calls, one line each: session, tool, argument."""
     rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
     for line in columns(rows):
         yield Clean(f"    {line}")

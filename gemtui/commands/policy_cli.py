@@ -1,4 +1,4 @@
-"""The command line of `gemtui policy`: parsed by click, passed to the module that does it."""
+"""The command line of `gemtui policy`; the work is done in other modules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gemtui.errors import OptionError
 
 
 class _Mode(click.Choice[str]):
-    """An approval mode, by the CLI's word or as rules and other agents spell it."""
+    """An approval mode, in the spelling of the CLI, of rules or of other agents."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The CLI's word."""
+        """Return the CLI's spelling."""
         from gemtui.policy.file.levels import approval_mode
 
         try:
@@ -29,7 +29,7 @@ class _Mode(click.Choice[str]):
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The names of gemtui's policies, else files."""
+    """Return the names of gemtui's policies, else files."""
     from gemtui.errors import GemtuiError
     from gemtui.policy.edit.store import Origin, list_policies
 
@@ -65,7 +65,7 @@ _interactive = click.option(
 
 
 def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """In which run a call is decided."""
+    """Add the options that describe the run in which a call is decided."""
     for option in (
         click.option(
             "--allowed-tools",
@@ -103,7 +103,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Which recorded calls are taken."""
+    """Add the options that select recorded calls."""
     for option in (
         click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
         click.option(

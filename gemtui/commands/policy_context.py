@@ -1,4 +1,4 @@
-"""The run in which calls are decided, by the options of `explain`, `replay` and `suggest`."""
+"""The run in which calls are decided, by the options of the commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Situation:
 
     @property
     def approval(self) -> ApprovalMode:
-        """The mode."""
+        """The approval mode."""
         return ApprovalMode(self.mode)
 
     def stands(self, workspace: Path | None) -> EffectivePolicy:
@@ -61,23 +61,23 @@ class Situation:
 
     @property
     def named(self) -> Sequence[Path]:
-        """Return the files and folders of `policies`. Raises PolicyNotFound, UsageError."""
+        """The files and folders of `policies`. Raises PolicyNotFound, UsageError."""
         return [path for word in self.policies for path in _named(word)]
 
     def engine(self, stands: EffectivePolicy) -> Engine:
-        """The engine for it."""
+        """Return the engine for these policies and settings."""
         return Engine(
             stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup
         )
 
     @property
     def words(self) -> str:
-        """The mode and whether somebody can be asked."""
+        """The mode and whether somebody can be asked, in words."""
         return f"mode {self.mode}, {'interactive' if self.interactive else 'headless'}"
 
 
 def _named(word: str) -> Iterator[Path]:
-    """The files and folders of one `--policy`, whose value the CLI parts at commas."""
+    """Yield the files and folders of one `--policy`, split at commas."""
     if not word.strip():
         raise click.UsageError("--policy is empty: give a policy's name or a file")
     if "," in word and not is_there(typed_path(word)):
@@ -93,11 +93,11 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
-    """Write a note for each file or rule that the CLI drops, and for unreadable settings.
+    """Report files or rules that the CLI drops, and unreadable settings.
 
-    Returns 1 if there was any, and if other errors are found: what Gemini CLI ignores or takes
-    otherwise than it is written, such as `[[rules]]`. `named`: with such errors in these files
-    gemtui would not start a run.
+    Return 1 if any. Also returns 1 for other errors: things that Gemini CLI ignores or
+    misinterprets, such as `[[rules]]`. `named`: files in which such errors would keep gemtui from
+    starting a run.
     """
     for problem in stands.problems:
         note(problem)

@@ -73,15 +73,17 @@ def list_all(*, as_json: bool) -> int:
 
 
 def _noted(problems: Sequence[str]) -> int:
-    """Say what is wrong with settings; 1 where something is."""
+    """Report problems with settings; return 1 if there are any."""
     for problem in problems:
         note(problem)
     return 1 if problems else 0
 
 
 def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
-    """`loaded`: the CLI reads it by itself in every session; a list of paths in the settings
-    replaces the user's folder.
+    """Return a policy for the list.
+
+    `loaded`: the CLI reads it in every session; a list of paths in the settings replaces the user's
+    folder.
     """
     try:
         document = open_policy(file).document
@@ -125,7 +127,10 @@ def _built_in() -> Iterator[Clean]:
 
 
 def show(name: str, *, as_json: bool) -> int:
-    """Print the rules of one policy; return 1 if they can't be read. Raises PolicyNotFound."""
+    """Print the rules of one policy; return 1 if they can't be read.
+
+    Raises PolicyNotFound.
+    """
     opened = open_policy(find_policy(name))
     document = opened.document
     if as_json:
@@ -156,9 +161,9 @@ def _shown(opened: Opened) -> dict[str, Any]:
 
 
 def _entry(entry: RuleEntry) -> dict[str, Any]:
-    """One rule in file order; `fields` as the file spells them, null where they can't be read.
+    """Return one rule in file order; `fields` as in the file, null if unreadable.
 
-    `sentence`: the words that make such a rule, null = none do.
+    `sentence`: the words that make such a rule, null if there are none.
     """
     rule = entry.rule
     return {
@@ -172,7 +177,7 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """TOML's values as JSON has them: times and numbers without end as text."""
+    """Return TOML's values as JSON; times and infinite numbers become text."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -183,7 +188,7 @@ def _plain(value: Any) -> Any:
 
 
 def _table(document: Document) -> Iterator[Clean]:
-    """The rules as the engine asks them, those that are off at the end."""
+    """Yield the rules in the engine's order, with disabled ones at the end."""
     rules = [(entry.rule, entry.enabled) for entry in document.rules if entry.rule]
     on = sorted((rule for rule, on in rules if on), key=lambda rule: -rule.effective)
     off = [rule for rule, on in rules if not on]
@@ -202,7 +207,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """Which recorded calls are tried as well: those since a moment, in this mode."""
+    """Recorded calls to replay as well: those since a time, in this mode."""
 
     since: datetime
     which: CallSelection
@@ -212,10 +217,10 @@ class ReplayRequest:
 def check(
     files: Sequence[str], *, strict: bool, as_json: bool, replay: ReplayRequest | None = None
 ) -> int:
-    """Print the findings; return 1 on errors, with `strict` on warnings, too.
+    """Print the findings; return 1 on errors and, with `strict`, on warnings.
 
-    An example that fails is an error. With `replay`, calls that succeeded and would be denied give
-    1 as well. Raises PolicyNotFound, and what reading sessions raises.
+    A failing example is an error. With `replay`, the result is also 1 if calls that succeeded would
+    be denied. Raises PolicyNotFound, and errors of reading sessions.
     """
     paths = [_path(each) for each in files]
     examples = try_files(paths)
@@ -244,7 +249,10 @@ def check(
 
 
 def _path(wanted: str) -> Path:
-    """A path as it was typed; a name of ours becomes its file. A missing path is a finding."""
+    """Return a typed path, or the file of one of our policies.
+
+    Missing paths are reported. A missing path becomes a finding later.
+    """
     if not wanted.strip():
         raise click.UsageError("FILE is empty: give a policy's name, a file or a folder")
     path = typed_path(wanted)
@@ -255,7 +263,7 @@ def _path(wanted: str) -> Path:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    """One entry of `gemtui policy check --json`; the way out is a part of the message."""
+    """Return an entry of `gemtui policy check --json`."""
     return {
         "file": str(finding.file),
         "rule": finding.rule,
@@ -270,19 +278,19 @@ def _message(finding: Finding) -> str:
 
 
 def _line(finding: Finding) -> Clean:
-    """`work.toml: rule 3, toolName: error: what: way out`."""
+    """Return `work.toml: rule 3, toolName: error: problem: solution`."""
     place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
     words = (str(finding.file), place, finding.severity.value, _message(finding))
     return one_line(": ".join(filter(None, words)))
 
 
 def _counted(findings: Sequence[Finding]) -> tuple[int, int]:
-    """How many errors, how many warnings."""
+    """Return the numbers of errors and warnings."""
     errors = sum(each.severity is Severity.ERROR for each in findings)
     return errors, len(findings) - errors
 
 
 def _summed(errors: int, warnings: int) -> str:
-    """`2 errors, 1 warning`; "" = none of either."""
+    """Return `2 errors, 1 warning`; "" if there are none."""
     parts = ((errors, "error"), (warnings, "warning"))
     return ", ".join(counted(count, word) for count, word in parts if count)

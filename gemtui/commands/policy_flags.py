@@ -1,4 +1,4 @@
-"""`gemtui policy flags`: the command of a run with a policy, whole and ready to be copied."""
+"""`gemtui policy flags`: the complete command of a run with a policy, for copying."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.paths import current_folder
 
 
 def flags(name: str, words: RunArguments) -> int:
-    """Print what `gemtui run --policy NAME` would run, preceded by the files that it writes.
+    """Print the files and the command that `gemtui run --policy NAME` would use.
 
     Without a CLI the newest known one is assumed. Raises click.UsageError, OptionError.
     """

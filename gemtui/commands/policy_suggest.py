@@ -1,4 +1,4 @@
-"""`gemtui policy suggest`: rules that would allow what agents did and succeeded with."""
+"""`gemtui policy suggest`: rules that would allow agents' successful calls."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def suggest(
     force: bool = False,
     as_json: bool,
 ) -> int:
-    """Print the rules, or write them as a policy file, over another one only with `force`.
+    """Print the rules, or write them as a policy file.
 
-    Returns 1 if there are no calls, or the CLI drops a policy that takes part.
+    `force`: replace an existing file. Returns 1 if there are no calls, or the CLI drops one of the
+    policies.
     """
     if output is not None and not force and os.path.lexists(typed_path(output)):
         raise click.UsageError(f"{output} exists: name another file, or replace it with --force")
@@ -91,7 +92,7 @@ def _suggested(each: Suggestion) -> dict[str, Any]:
 
 
 def _fields(rule: Rule) -> dict[str, Any]:
-    """The rule with the names that its file has for them."""
+    """Return the fields of a rule under their names in policy files."""
     prefixes, tools = list(rule.command_prefixes), list(rule.tools)
     fields = {
         "toolName": tools if rule.tool_list else tools[0],
@@ -124,7 +125,7 @@ def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
 
 
 def _file(found: Suggestions) -> str:
-    """The rules as a policy file, each below its evidence."""
+    """Return the rules as a policy file, each below its evidence."""
     return "\n".join(_with_evidence(each) for each in found.suggestions)
 
 

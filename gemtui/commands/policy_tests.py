@@ -1,4 +1,4 @@
-"""The tests of `gemtui policy check`: a policy's own examples, and what agents did lately."""
+"""The tests of `gemtui policy check`: a policy's own examples, and recent calls."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from gemtui.text import Clean, counted
 
 _DENIED = (ReplayDecision.DENY, ReplayDecision.NOT_OFFERED, ReplayDecision.TOOL_REFUSES)
 LISTED = 50
-"""Calls that would be denied and are listed; of the others the number is given."""
+"""Most denied calls to list; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileExample:
-    """An example of a file, tried."""
+    """A tried example of a file."""
 
     file: Path
     tried: Tried
 
 
 def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
-    """Try the examples of all these files, each by the rules of its own file."""
+    """Try the examples of all these files, each with the rules of its own file."""
     return tuple(
         FileExample(file=file, tried=tried)
         for path in paths
@@ -92,7 +92,7 @@ def example_json(each: FileExample) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeniedCall:
-    """A call that succeeded when it was made, and would be denied now."""
+    """A call that succeeded when it was made, but would be denied now."""
 
     recorded: RecordedCall
     decision: ReplayDecision
@@ -101,9 +101,9 @@ class DeniedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What a policy would do with the calls that succeeded since a moment.
+    """A policy's decisions on calls that succeeded since a time.
 
-    `undated`: calls of which no time is stored; they are not among `calls`.
+    `undated`: number of calls without a stored time, which are not in `calls`.
     """
 
     since: datetime
@@ -119,7 +119,7 @@ class Replayed:
 def replay_since(
     paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
 ) -> Replayed:
-    """Decide headless, with these files alone, on the calls that succeeded since then.
+    """Decide headlessly, by these files alone, on calls that succeeded since a time.
 
     Calls of tools that Gemini CLI no longer has are only counted (`gone`). Raises SessionNotFound,
     SessionAmbiguous, StoreUnreadable.
@@ -184,7 +184,7 @@ def replay_json(found: Replayed) -> dict[str, Any]:
 
 
 def replay_lines(found: Replayed) -> Iterator[Clean]:
-    """Yield the numbers, and the calls that would be denied."""
+    """Yield the counts, and the calls that would be denied."""
     since = found.since.astimezone().date().isoformat()
     yield Clean(
         f"Since {since}: {counted(found.calls, 'call')} succeeded; mode {found.mode.value} would "

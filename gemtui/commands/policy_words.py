@@ -25,7 +25,10 @@ from gemtui.text import Clean, counted, short_path, visible_line
 
 
 def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
-    """Print the rules of sentences, or write them with `name`; return 1 if one makes none."""
+    """Print the rules of sentences, or write them to `name`.
+
+    Return 1 if one makes none.
+    """
     sentences = read_sentences(text, folder_here())
     if not sentences:
         raise click.UsageError("no sentence: write one, such as “allow edit src/**”")
@@ -45,7 +48,7 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
 
 
 def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
-    """Add the rules to a policy of this name, or to a new one; return its path, how many are new.
+    """Add rules to a policy, which may be new; return its path and the number added.
 
     Raises PolicyError for a policy that can't be edited.
     """
@@ -65,7 +68,7 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Each tool's name, what is decided on a call without telling arguments, whether it is seen."""
+    """Yield each tool's name, decision and visibility."""
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:
         outcome = engine.outcome(Call(tool.name, dict.fromkeys(tool.required, "x")))

@@ -18,7 +18,7 @@ from gemtui.text import clean_line, counted
 
 
 def run(folder: Path, *, since: datetime | None, redact: bool, as_json: bool) -> int:
-    """Push, and say what was written; 1 where a session could not be read.
+    """Push, and report the result; return 1 if a session could not be read.
 
     Raises PushError, StoreUnreadable, OSError.
     """

@@ -1,4 +1,4 @@
-"""`gemtui recover`: a file rebuilt from what sessions wrote, edited and read of it."""
+"""`gemtui recover`: a file rebuilt from the writes, edits and reads of sessions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gemtui.sessions.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 
 _TOLD = 20
-"""Spans of lines whose sources are named in words; --json has all."""
+"""Most spans of lines whose sources are listed; --json has all."""
 
 
 def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
-    """Print the newest recorded text of a file, or write it to `output`; return 1 if there is none.
+    """Print a file's newest recorded text, or write it to `output`; return 1 if none.
 
-    `force`: an existing file is replaced. Raises click.UsageError, StoreUnreadable, OSError.
+    `force`: replace an existing file. Raises click.UsageError, StoreUnreadable, OSError.
     """
     wanted = Path(os.path.normpath(current_folder() / typed_path(path)))
     with index_of_user() as index:
@@ -58,11 +58,11 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
     to_file(path, [data], keep=[gemini_home()], force=force)
 
 
-# --- in words ------------------------------------------------------------------------------------
+# --- text ----------------------------------------------------------------------------------------
 
 
 def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
-    """Say on stderr how sure the lines are, and where they come from."""
+    """Report on stderr how certain the lines are, and where they come from."""
     now, short = datetime.now(UTC), short_ids(ids)
     counts = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
     gaps = f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
@@ -90,7 +90,7 @@ def _notes(found: Recovered) -> Iterator[str]:
     yield from dict.fromkeys(() if found.rebuilt is None else found.rebuilt.notes)
 
 
-# --- as JSON -------------------------------------------------------------------------------------
+# --- JSON ----------------------------------------------------------------------------------------
 
 
 def _report(found: Recovered) -> dict[str, Any]:

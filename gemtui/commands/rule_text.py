@@ -10,7 +10,7 @@ from gemtui.text import Clean, cells, visible_line
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """Return RULE of the reports: its place and priorities; null = no rule."""
+    """Return RULE of the reports: its place and priorities; null if there is no rule."""
     if rule is None:
         return None
     return {
@@ -28,8 +28,10 @@ def columns(
     numbers: frozenset[int] = frozenset(),
     room: int | None = None,
 ) -> Iterator[Clean]:
-    """Aligned lines. `numbers`: columns that end together. `room`: the cells of a line, beyond
-    which the last column goes on below itself; None = it is as long as it is.
+    """Yield aligned lines.
+
+    `numbers`: columns to align right. `room`: the cells of a line, at which the last column is
+    wrapped; None for no wrapping.
     """
     cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:
@@ -47,11 +49,11 @@ def columns(
 
 
 _NARROW = 20
-"""Cells below which a column is not broken into lines."""
+"""Cells below which a column is not wrapped."""
 
 
 def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
-    """The text in lines of at most `room` cells, broken at blanks; a longer word stays whole."""
+    """Yield lines of at most `room` cells, broken at blanks; longer words stay whole."""
     if room is None or room < _NARROW:
         yield text
         return

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import forked, options_of, prompt_of
 from gemtui.commands.run_show import Show
 from gemtui.commands.writer import Writer
-from gemtui.errors import CliNotFound
+from gemtui.errors import CliNotFound, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import told_before
@@ -29,16 +30,17 @@ from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.quota import until_words, wait_until
 from gemtui.runs.user_commands import take_untold
+from gemtui.runs.worktrees import require_new
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
-"""Seconds between looks at a first checkpoint."""
+"""Seconds between checks for a first checkpoint."""
 _LONGEST = 64 * 1024
-"""Bytes of a line of stderr; of a longer one the end is shown."""
+"""Bytes of a line of stderr; of longer ones only the end is shown."""
 
 
 def run(words: RunArguments) -> int:
-    """Run the prompt; returns the exit code (`run_show`).
+    """Run the prompt; return the exit code (`run_show`).
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
@@ -55,11 +57,14 @@ def run(words: RunArguments) -> int:
         run_dry.show(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
+    if words.fork:
+        require_new(replace(options, resume=words.fork))
+    require_new(options)
     terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
-    _tell_before(options)
+    tell_before(options)
 
     def show() -> Show:
         return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
@@ -74,27 +79,30 @@ async def _follow_all(
     new_show: Callable[[], Show],
     terminal: AskingTerminal | None,
 ) -> int:
-    """Run the prompt, and continue where it waits for a quota; return the last exit code."""
+    """Run the prompt, continuing after each wait for a quota.
+
+    Return the last exit code.
+    """
     while True:
         show = new_show()
-        stderr = await _follow(adapter, prompt, options, show, terminal)
+        stderr, folder = await _follow(adapter, prompt, options, show, terminal)
         code, until = show.close(stderr), show.quota_until(stderr)
         if until is None or not options.wait_for_quota:
             return code
-        stop = _Stop(show)
+        stop = Stop(show)
         with stop.on_signals():
             note(f"waiting until {until_words(until, datetime.now(UTC))}; ctrl+c ends it")
             if not await wait_until(until, stop.stopped):
                 return code
-        prompt, options = show.continued(prompt, options)
+        prompt, options = show.continued(prompt, replace(options, cwd=folder))
 
 
-def _tell_before(options: AgentOptions) -> None:
-    """Say what the folder does without a question, and keep that it was said."""
+def tell_before(options: AgentOptions) -> None:
+    """Report what the folder permits without asking, and remember that."""
     told = told_before(options)
     for words in told.lines():
         note(words)
-    with suppress(OSError):  # it is then said again as a change, or not as one
+    with suppress(OSError):  # it is then reported again
         told.remember()
 
 
@@ -104,31 +112,33 @@ async def _follow(
     options: AgentOptions,
     show: Show,
     terminal: AskingTerminal | None,
-) -> str:
-    """Start, show what comes, and leave nothing behind however it ends; what stderr said.
+) -> tuple[str, Path | None]:
+    """Start a run, show its output, and clean up however it ends.
 
-    `terminal`: where what the run asks is answered.
+    Returns its stderr, and the folder in which it ran. `terminal`: where the run's questions are
+    answered.
     """
-    stderr = ""
-    stop = _Stop(show)
+    stderr, folder = "", options.cwd
+    stop = Stop(show)
     writer = Writer(stop.now)
     with stop.on_signals():
         try:
             run = await asyncio.to_thread(adapter.start, prompt, options)
-        except (CliNotFound, OSError) as error:
+        except (CliNotFound, WorktreeError, OSError) as error:
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
         else:
-            with _answering(run, terminal):
-                await _show_all(run, stop, writer, show)
-            stderr = run.stderr()
+            stop.begun(run)
+            with answering(run, terminal):
+                await show_all(run, writer, show)
+            stderr, folder = run.stderr(), Path(run.request.cwd)
         await writer.close()
-    return stderr
+    return stderr, folder
 
 
 @contextmanager
-def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
-    """Answer what the run asks meanwhile, in the terminal."""
+def answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+    """Answer the run's questions in the terminal meanwhile."""
     if terminal is None:
         yield
         return
@@ -140,10 +150,10 @@ def _answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None
         answering.cancel()
 
 
-async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> None:
+async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
+    """Show all that a run says, to its end, with what there is to know of it afterwards."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
-    stop.begun(run)
     show.begun(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     first = asyncio.ensure_future(_show_checkpoint(run, show))
@@ -168,7 +178,7 @@ async def _show_all(run: GeminiRun, stop: _Stop, writer: Writer, show: Show) -> 
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:
-    """What the resume did to the stored session, where that is not as it should be."""
+    """Report problems that resuming caused in the stored session."""
     found = aftermath_of(run.folder)
     if found is None:
         return
@@ -181,7 +191,7 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
-    """Say once why nothing happens: the first checkpoint of a large folder takes seconds."""
+    """Report the first checkpoint of a large folder, which takes seconds, once."""
     while (state := await asyncio.to_thread(checkpoint_state, run.folder)) is None:
         await asyncio.sleep(_LOOK)
     if state.phase is CheckpointPhase.FIRST:
@@ -189,38 +199,38 @@ async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_stderr(run: GeminiRun, show: Show) -> None:
-    """Retries, which the stream does not tell."""
+    """Show retries, which are not in the stream."""
     rest = b""
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
         *lines, rest = (rest[-_LONGEST:] + chunk).split(b"\n")
         show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
 
 
-class _Stop:
-    """Signals -> the end of the run: the first by SIGTERM to its whole tree, the second by kill.
+class Stop:
+    """Ends the runs on signals: the first by SIGTERM, the second by SIGKILL.
 
-    What is asked before the run has begun is done once it has.
+    Requests before a run has begun are carried out once it has.
     """
 
     def __init__(self, show: Show) -> None:
         self._show = show
-        self._run: GeminiRun | None = None
+        self._runs: list[GeminiRun] = []
         self._asked = 0
         self.stopped = asyncio.Event()
-        """The person wants an end."""
+        """Set when the person wants to stop."""
 
     def begun(self, run: GeminiRun) -> None:
-        """This is what signals mean from now on."""
-        self._run = run
+        """Add a run that signals end, too, from now on."""
+        self._runs.append(run)
         for _ in range(self._asked):
             run.abort()
 
     def now(self) -> None:
-        """End the run; a second time: at once."""
+        """End the runs; on the second call, at once."""
         self._asked += 1
         self.stopped.set()
-        if self._run is not None:
-            self._run.abort()
+        for run in self._runs:
+            run.abort()
 
     def _on_signal(self) -> None:
         self.now()
@@ -229,8 +239,10 @@ class _Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Take the signals that end a command. Those of a terminal may be ignored, by nohup or in
-        the background of a script, and stay so; SIGTERM always means us.
+        """Handle the signals that end a command.
+
+        A terminal's signals may be ignored, by nohup or in the background of a script, and remain
+        so; SIGTERM is always handled.
         """
         loop = asyncio.get_running_loop()
         ignored = {each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_IGN}

@@ -1,4 +1,4 @@
-"""`gemtui run --ask`: what a run asks, printed in the terminal and answered there by a line."""
+"""`gemtui run --ask`: a run's questions, printed and answered in the terminal."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ from gemtui.runs.questions import Question
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
-"""Rows of the terminal below a call: why it asks, what is similar, the keys."""
+"""Rows of the terminal below a call: its reason, similar calls, the keys."""
 _FEW = 3
-"""Cautions that are not counted."""
+"""Most cautions that are listed without a count."""
 _YES: Mapping[str, Callable[[Conversation, Asked], Given]] = {
     "y": Conversation.allow,
     "yes": Conversation.allow,
     "a": Conversation.allow_similar,
     "A": Conversation.always,
 }
-"""What lets a call run."""
+"""The answers that allow a call."""
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
-"""Seconds between two looks whether somebody else has answered."""
+"""Seconds between checks for an answer given elsewhere."""
 NO_TERMINAL = "--ask needs a terminal to ask in; without it the calls are denied"
 
 
 @dataclass(frozen=True, slots=True)
 class AskingTerminal:
-    """Where a person is asked: file descriptors to read from and to write to."""
+    """The terminal in which a person is asked: file descriptors for input and output."""
 
     reading: int
     writing: int
 
     @classmethod
     def open(cls, *, as_json: bool) -> AskingTerminal:
-        """Return the terminal of a command; with JSON on stdout, the one that controls us.
+        """Return the command's terminal; with JSON on stdout, the controlling terminal.
 
-        Raises click.UsageError where there is none.
+        Raises click.UsageError if there is none.
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
@@ -71,12 +71,12 @@ class AskingTerminal:
         return cls(place, place)
 
     def write(self, lines: Iterator[Clean] | tuple[Clean, ...], *, end: str = "\n") -> None:
-        """Print lines; a terminal that has gone shows nothing."""
+        """Print lines; ignore a closed terminal."""
         with suppress(OSError):
             os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
 
     def size(self) -> os.terminal_size:
-        """Return the columns and rows of the terminal; 80x24 where it does not say."""
+        """Return the columns and rows of the terminal; 80x24 if unknown."""
         with suppress(OSError):
             found = os.get_terminal_size(self.writing)
             if all(found):
@@ -84,7 +84,7 @@ class AskingTerminal:
         return os.terminal_size((80, 24))
 
     def ring(self, notice: Notification) -> None:
-        """Tell somebody who looks elsewhere, in the way of the settings."""
+        """Notify a person who is looking elsewhere, as set in the settings."""
         ring = Config().ring
         with suppress(GemtuiError):
             ring = load_config(config_file()).ring
@@ -94,12 +94,12 @@ class AskingTerminal:
                 os.write(self.writing, rung(notice, known).encode("utf-8", "replace"))
 
     def forget_typed(self) -> None:
-        """What was typed before is no answer."""
+        """Discard earlier input, which is not an answer."""
         with suppress(termios.error):
             termios.tcflush(self.reading, termios.TCIFLUSH)
 
     async def line(self) -> str | None:
-        """Read one line; None at its end."""
+        """Read one line; return None at the end of input."""
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self.reading, ready.set)
         try:
@@ -125,7 +125,7 @@ class TerminalQuestions:
         """The lines of the call that are not printed yet."""
 
     async def ask_all(self) -> None:
-        """Ask whatever the run asks, until cancelled."""
+        """Ask the run's questions until cancelled."""
         gone = threading.Event()
         threading.Thread(target=self._talk.questions.stay, args=(gone,), daemon=True).start()
         try:
@@ -138,7 +138,7 @@ class TerminalQuestions:
             gone.set()
 
     async def ask(self, question: Question) -> None:
-        """Ask until there is an answer; whatever another gemtui answers meanwhile counts."""
+        """Ask until there is an answer; one from another gemtui counts, too."""
         if await self._is_answered(question):
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
@@ -199,7 +199,10 @@ class TerminalQuestions:
         return any(each.number == question.number and not each.waits for each in found)
 
     async def _line(self, question: Question) -> str | None:
-        """Read one line; None at its end. Raises _AnsweredElsewhere once somebody else answered."""
+        """Read one line; return None at the end of input.
+
+        Raises _AnsweredElsewhere once somebody else has answered.
+        """
 
         async def elsewhere() -> None:
             while not await self._is_answered(question):
@@ -218,9 +221,9 @@ class TerminalQuestions:
             await asyncio.gather(reading, looking, return_exceptions=True)
 
     async def _give(self, give: Callable[[], Given], saved: str | None = None) -> bool:
-        """Give an answer and say what came of it; False where another one is needed.
+        """Give an answer and report its result; return False if another one is needed.
 
-        `saved`: what to say once its rule is kept.
+        `saved`: the message once its rule is saved.
         """
         try:
             given = await asyncio.to_thread(give)
@@ -254,13 +257,13 @@ class TerminalQuestions:
             self._terminal.write((Clean(words),))
 
     def _show_rest(self) -> None:
-        """Print what of a call has not been shown."""
+        """Print the rest of a call."""
         self._terminal.write(self._unread)
         self._unread = ()
         self._terminal.write((Clean("  Not answered yet: this was the rest."),))
 
     async def _holds(self) -> bool:
-        """Whether all like an earlier call are allowed."""
+        """Return whether an approval of similar calls is in force."""
         return any(each.holds for each in await asyncio.to_thread(self._talk.look))
 
     async def _take_back(self) -> None:
@@ -281,7 +284,7 @@ class TerminalQuestions:
         )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
-        """What the person writes in its place; shown before it runs."""
+        """Return the call with the person's changes, which are shown before it runs."""
         now = asked.runs
         try:
             if typed.strip() and now.form is Form.COMMAND:
@@ -299,11 +302,11 @@ class TerminalQuestions:
 
 
 class _AnsweredElsewhere(Exception):
-    """Another gemtui has answered the question."""
+    """Raised when another gemtui has answered the question."""
 
 
 def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
-    """Yield what to know about a call, then all it would do, every character of it visible."""
+    """Yield the facts about a call, then everything it would do."""
     request, proposal, found = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")

@@ -1,4 +1,4 @@
-"""The arguments of `gemtui run`, parsed by click, with the options that a run declares."""
+"""The arguments of `gemtui run`, parsed by click, with the options of a run."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 MODES = ("default", "auto_edit", "plan", "yolo")
 _OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "wait_for_quota")
-"""What is not about how a run is set up, whatever it is asked."""
+"""Options of a single run, which are not part of its setup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArguments:
-    """The arguments of `gemtui run`; `options`: those that were given, by their names."""
+    """The arguments of `gemtui run`; `options`: the given ones, by name."""
 
     prompt: str | None = None
     prompt_file: Path | None = None
     fork: str | None = None
+    each_model: tuple[str, ...] = ()
+    each_policy: tuple[str, ...] = ()
     fail_on_denied: bool = False
     as_json: bool = False
     dry_run: bool = False
@@ -33,7 +35,7 @@ class RunArguments:
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> RunArguments:
-        """Return the arguments that click has read."""
+        """Return the arguments parsed by click."""
         own = {name: words[name] for name in cls.__slots__ if name in words}
         given = {name: value for name, value in words.items() if name not in own}
         return cls(**own, options={name: value for name, value in given.items() if _is_set(value)})
@@ -44,10 +46,10 @@ def _is_set(value: object) -> bool:
 
 
 class SetupCommand(click.Command):
-    """A command that takes the options of how a run is set up, read when they are needed."""
+    """A command with the options of a run's setup, which are loaded when needed."""
 
     resume_completion: Callable[..., Any] | None = None
-    """Completes the session to continue; None = options of one run are not taken."""
+    """Completes the session to continue; None to leave out the options of a single run."""
 
     @cached_property
     def _declared(self) -> list[click.Option]:
@@ -83,12 +85,15 @@ class SetupCommand(click.Command):
         return click.Option([*option.flags, option.name], **more)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The command's own parameters between those of a run and `--help`."""
+        """Return the command's own parameters, with those of a run before `--help`."""
         return [*self._declared, *super().get_params(ctx)]
 
 
 def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
-    """Return the class of a command with all options of a run; sessions are completed by that."""
+    """Return the class of a command with all options of a run.
+
+    `complete_session`: completes session ids.
+    """
 
     class RunCommand(SetupCommand):
         resume_completion = staticmethod(complete_session)
@@ -97,7 +102,7 @@ def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
 
 
 def run_arguments(command: Any) -> Any:
-    """Add the argument and the options of `gemtui run` that are about this command alone."""
+    """Add the argument and the options that belong to `gemtui run` alone."""
     for word in (
         click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
         click.option(
@@ -109,6 +114,18 @@ def run_arguments(command: Any) -> Any:
             "--fork",
             metavar="ID[:N]",
             help="Continue in a copy of this session; with N, only of what comes before prompt N.",
+        ),
+        click.option(
+            "--each-policy",
+            metavar="NAME|FILE",
+            multiple=True,
+            help="Run the prompt with each of these policies at once, in a worktree each.",
+        ),
+        click.option(
+            "--each-model",
+            metavar="M",
+            multiple=True,
+            help="Run the prompt with each of these models at once, in a worktree each.",
         ),
         click.option(
             "--dry-run", is_flag=True, help="Print the exact command instead of running it."
@@ -127,14 +144,14 @@ def run_arguments(command: Any) -> Any:
 
 
 class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
-    """A time limit as `seconds` of the options reads it."""
+    """A time limit, as parsed by `gemtui.agent.options.seconds`."""
 
     name = "time"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The seconds; fails as a usage error."""
+        """Return the seconds; an invalid value is a usage error."""
         from gemtui.agent.options import seconds
         from gemtui.errors import OptionError
 

@@ -1,4 +1,4 @@
-"""`gemtui run --dry-run`: the exact command of a run and its files, as for a shell."""
+"""`gemtui run --dry-run`: the exact command of a run, and its files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gemtui.jsonout import encode
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
+from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
 
 def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
@@ -21,16 +22,18 @@ def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_js
     command = adapter.command(prompt, options, id=id)
     folder, cwd = adapter.runs / id, options.cwd or current_folder()
     told = told_before(options)
+    where = (NEW_WORKTREE,) if options.worktree and worktree_of(cwd) is None else ()
     if as_json:
         found = {**report(command, prompt, folder, cwd), "before": told.to_dict()}
+        found["notes"] = [*where, *command.notes]
         to_stdout([encode(found), b"\n"])
     else:
-        lines_to_stdout(clean_line(f"# {words}") for words in told.lines())
+        lines_to_stdout(clean_line(f"# {words}") for words in (*where, *told.lines()))
         lines_to_stdout(command.script(prompt, folder, cwd))
 
 
 def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
-    """Return the command for JSON; `prompt` None = it is not known yet."""
+    """Return the command for JSON; `prompt` is None if it is not known yet."""
     return {
         "version": 1,
         "argv": command.argv,

@@ -1,4 +1,7 @@
-"""Turn the arguments of a run into its prompt and options; raise usage errors."""
+"""Conversion of a run's arguments into its prompt and options.
+
+Raises usage errors.
+"""
 
 from __future__ import annotations
 
@@ -32,23 +35,23 @@ from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 LARGEST = 8 * 1024 * 1024
-"""Bytes of a prompt; the CLI would cut a longer one."""
+"""Most bytes of a prompt; the CLI would cut a longer one."""
 SILENCE = 3.0
-"""Seconds that nothing may come on stdin before something is said."""
+"""Seconds without input on stdin before a note is printed."""
 _BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
-"""A session and a number of a prompt."""
+"""A session and the number of a prompt."""
 TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 
 def prompt_of(words: RunArguments) -> str:
     """Return the prompt: as typed, from a file, or from stdin.
 
-    What is piped in follows one that is typed. Raises click.UsageError, OSError.
+    Piped input follows a typed prompt. Raises click.UsageError, OSError.
     """
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
     if words.prompt_file is not None:
-        with words.prompt_file.open("rb") as file:  # a pipe, as a shell's <(…) is, will do
+        with words.prompt_file.open("rb") as file:  # may be a pipe, such as a shell's <(…)
             text = _decoded(file.read(LARGEST + 1), str(words.prompt_file))
     elif words.prompt == "-":
         if sys.stdin is None or sys.stdin.isatty():
@@ -67,10 +70,10 @@ def prompt_of(words: RunArguments) -> str:
 
 
 def _piped() -> bytes:
-    """What comes by a pipe, a socket or from a file on stdin, to its end; else nothing.
+    """Return all input from a pipe, socket or file on stdin; otherwise nothing.
 
-    A pipe that stays silent is waited for, and that is said. A socket is not: programs leave one
-    open that never say anything.
+    A silent pipe is waited for, with a note. A socket is not: programs may leave one open and never
+    write to it.
     """
     try:
         kind = os.fstat(0).st_mode
@@ -99,7 +102,7 @@ def _decoded(data: bytes, place: str) -> str:
 
 
 def options_of(given: Mapping[str, Any]) -> AgentOptions:
-    """Return the options with these values, by their names, as a command line has them.
+    """Return the options with these values, by name, as on a command line.
 
     Raises click.UsageError, OptionError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
@@ -126,7 +129,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
 
 
 def _check_tools(options: AgentOptions) -> None:
-    """Raise click.UsageError for a tool that does not exist, by the option that names it."""
+    """Raise click.UsageError for an unknown tool, naming the option."""
     for each in run_options():
         if each.kind is OptionKind.NAMES and each.flags:
             for name in option_value(options, each.name) or ():
@@ -135,10 +138,10 @@ def _check_tools(options: AgentOptions) -> None:
 
 
 def forked(options: AgentOptions, wanted: str) -> AgentOptions:
-    """Return the options of a run that continues in a fork, which is made.
+    """Make a fork and return the options of a run that continues in it.
 
-    `wanted`: a session, and maybe `:N`, before which of its prompts. Raises click.UsageError,
-    ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
+    `wanted`: a session, with an optional `:N` for the prompt to fork before. Raises
+    click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
     """
     folder = options.cwd or Path()
     cut = _BEFORE.fullmatch(wanted)
@@ -158,7 +161,7 @@ def _found(wanted: str, folder: Path) -> Summary:
 
 
 def _require_here(session: Summary, folder: Path) -> None:
-    """The CLI resumes a session in its own project only."""
+    """Raise a usage error for another project's session."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
             f"session {session.id} belongs to {session.project}, and can only be continued there: "
@@ -167,7 +170,7 @@ def _require_here(session: Summary, folder: Path) -> None:
 
 
 def _session(wanted: str, folder: Path) -> str:
-    """The full id of the session to continue."""
+    """Return the full id of the session to continue."""
     session = _found(wanted, folder)
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))

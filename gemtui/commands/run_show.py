@@ -1,4 +1,4 @@
-"""Show a run in a terminal: the answer on stdout, progress on stderr."""
+"""Output of a run in a terminal: the answer on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
 NO_RESULT = "GEMINI_NO_RESULT"
-"""The error before an end without a result, which the outcome puts in better words."""
+"""The error before an end without a result, for which the outcome has better words."""
 _WIDTH = 160
 _CODES = {
     Status.OK: 0,
@@ -49,7 +49,7 @@ _CODES = {
 class Show:
     """Turns a run's events into output; `as_json`: stdout gets the events themselves.
 
-    `fail_on_denied`: a run that was done counts as failed if calls of it were refused.
+    `fail_on_denied`: a finished run counts as failed if calls of it were denied.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool, fail_on_denied: bool = False) -> None:
@@ -59,11 +59,11 @@ class Show:
         self._streamed = self._midline = self._failed = False
 
     def begun(self, request: Request) -> None:
-        """Take the request of the run that has begun."""
+        """Set the request of the run that has begun."""
         self._progress.request = request
 
     def output(self, event: AgentEvent) -> bytes:
-        """Return what goes to stdout for one event; progress is written to stderr."""
+        """Return the output for stdout for one event; progress is written to stderr."""
         self._progress.add(event)
         if self._as_json:
             return encode(self._with_denied(event)) + b"\n"
@@ -79,7 +79,7 @@ class Show:
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
 
     def _with_denied(self, event: AgentEvent) -> dict[str, Any]:
-        """The event as JSON; the last one names the calls that were refused."""
+        """Return the event as JSON; the last one lists the denied calls."""
         told = event.to_dict()
         if isinstance(event.payload, Done) and self._progress.denied:
             told["metadata"] = {**(event.metadata or {}), "deniedCalls": self._progress.denied}
@@ -112,27 +112,27 @@ class Show:
             click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
 
     def note(self, words: str) -> None:
-        """Write one whole line to stderr, which the user should know about this run."""
+        """Write one whole line about this run to stderr."""
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def settle(self, folder: Path) -> None:
-        """Find out what came of writes in the run's folder that got no result."""
+        """Determine the result of unfinished writes in the run's folder."""
         self._progress.settle(folder)
 
     def fail(self) -> None:
-        """Count the run as failed, however it ends: the session that it continued is gone."""
+        """Mark the run as failed, however it ends: the session that it continued is gone."""
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Take whole lines of the CLI's stderr, to show retries while they happen."""
+        """Process whole lines of the CLI's stderr, to show retries at once."""
         if words := retry_words(text):
             self.progress(words)
 
     def close(self, stderr: str) -> int:
-        """Say how it ended; return the exit code.
+        """Report the end of the run; return the exit code.
 
-        `stderr`: what the CLI wrote there, or the beginning of it.
+        `stderr`: the CLI's output there, or the beginning of it.
         """
         outcome, done = self._progress.outcome(stderr), self._progress.done
         assert outcome is not None
@@ -147,14 +147,14 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota is renewed that has ended the run; None = it was no quota."""
+        """Return when the quota that ended the run is renewed; None if it was not a quota."""
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until
 
     def continued(self, prompt: str, options: AgentOptions) -> tuple[str, AgentOptions]:
-        """Return the prompt and options that go on after a run that broke off.
+        """Return the prompt and options that continue an interrupted run.
 
-        Where nothing came of the prompt it is sent again.
+        If nothing came of the prompt, it is sent again.
         """
         done = self._progress.done
         if done is None or not self._progress.resumable:

@@ -1,4 +1,4 @@
-"""`gemtui runs`: past and present runs, and the copies of sessions that they keep."""
+"""`gemtui runs`: past and present runs, and their backups of sessions."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _FOLDER_WIDTH = 24
 
 
 def list_all(*, as_json: bool) -> None:
-    """List the runs, once those beyond the bound have been removed."""
+    """List the runs, after removing those beyond the limit."""
     place = runs_dir()
     prune(place)
     runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
@@ -114,6 +114,7 @@ def show(id: str, *, as_json: bool) -> None:
         "started": f"{iso(run.started)} ({relative(run.started, now)})",
         "time": _time(run, now),
         "in": run.cwd,
+        "branch": run.worktree or "",
         "model": run.model or "",
         "session": run.session or "",
         "runs on": ", ".join(map(str, run.pids)),
@@ -134,13 +135,13 @@ def show(id: str, *, as_json: bool) -> None:
 
 
 def _ended_with(run: Run) -> str:
-    """How many processes were ended because the run had ended; "" for none."""
+    """Describe the number of processes that were ended after the run; "" for none."""
     count = 0 if run.exit is None else run.exit.ended_others
     return f"{counted(count, 'process', 'processes')} left running by it" if count else ""
 
 
 def _question(question: Question) -> Clean:
-    """The row of one question: what became of it, and what it was about."""
+    """Return the row of one question: its result and its subject."""
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
@@ -148,7 +149,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """The rows of a file that is not as it was approved, with what differs."""
+    """Yield the rows of a file that differs from its approved version."""
     words = f"{difference.path} is not as you approved it in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
@@ -159,7 +160,7 @@ def _differs(difference: Difference) -> Iterator[Clean]:
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
-    """The row of one file, below the totals."""
+    """Return the row of one file, below the totals."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))
@@ -167,7 +168,7 @@ def _file(write: FileWrite, root: Path) -> Clean:
 
 
 def stop(id: str, *, as_json: bool) -> int:
-    """End everything that a run has started; 1 if nothing of it went on, or something is left.
+    """End all processes of a run; return 1 if there were none, or some remain.
 
     Raises RunNotFound, RunAmbiguous, OSError.
     """
@@ -186,7 +187,7 @@ def stop(id: str, *, as_json: bool) -> int:
 
 
 def clear(*, as_json: bool) -> None:
-    """Remove every run that has ended and keeps no only copy of a session."""
+    """Remove finished runs, except those with the only copy of a session."""
     place = runs_dir()
     waited = sum(run.undelivered for run in list_runs(place) if not run.alive)
     removed, kept = clear_runs(place), last_copies(place)
@@ -204,7 +205,7 @@ def clear(*, as_json: bool) -> None:
 
 
 def clear_prompts() -> None:
-    """Remove the prompts that the run pane remembers. Raises OSError."""
+    """Remove the run pane's remembered prompts. Raises OSError."""
     place = prompts_file()
     place.unlink(missing_ok=True)
     note(f"removed {place}")
@@ -215,7 +216,7 @@ def _answer(value: dict[str, Any]) -> None:
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:
-    """A head and one line per run; prompts are cut to the terminal's width, if there is one."""
+    """Yield a head and one line per run; prompts are cut to the terminal's width."""
     if not runs:
         return
     rows = [_HEAD, *(_row(each, now) for each in runs)]
@@ -242,6 +243,6 @@ def _row(run: Run, now: datetime) -> tuple[str, ...]:
 
 
 def _time(run: Run, now: datetime) -> str:
-    """How long it took, or has taken so far."""
+    """Return how long it took, or has taken so far."""
     end = now if run.state is RunState.RUNNING else run.ended
     return "" if end is None else duration(end - run.started)

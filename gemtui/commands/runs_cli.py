@@ -1,4 +1,4 @@
-"""The command line of `gemtui runs`: parsed by click, passed to the module that does it."""
+"""The command line of `gemtui runs`; the work is done in other modules."""
 
 from __future__ import annotations
 

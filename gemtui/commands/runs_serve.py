@@ -1,4 +1,4 @@
-"""`gemtui runs questions`, `answer`, `say` and `queue`: a run served without its screen."""
+"""`gemtui runs questions`, `answer`, `say` and `queue`: a run served from a shell."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ _CONSENTS = {
 
 
 def questions(id: str | None, *, as_json: bool) -> None:
-    """Print the questions that wait, of all runs or of one. Raises RunNotFound, RunAmbiguous."""
+    """Print waiting questions, of all runs or of one.
+
+    Raises RunNotFound, RunAmbiguous.
+    """
     place = runs_dir()
     runs = list_runs(place) if id is None else (find_run(place, id),)
     found = waiting_questions(runs)
@@ -59,7 +62,7 @@ def questions(id: str | None, *, as_json: bool) -> None:
 
 
 def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
-    """A question as `gemtui run --ask` shows it, then how to answer it."""
+    """Yield a question as in `gemtui run --ask`, then how to answer it."""
     run, asked = waiting.run, waiting.asked
     request = asked.question.request
     asked_at = datetime.fromtimestamp(request.asked / 1000, UTC)
@@ -84,10 +87,10 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
 
 
 def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_json: bool) -> int:
-    """Answer a question; 1 where the answer did not count.
+    """Answer a question; return 1 if the answer did not count.
 
-    `name`: the question's, as `questions` prints it; a number alone means the call as it was first
-    asked about, and needs the run's own id to be allowed. Raises click.UsageError, RunNotFound,
+    `name`: the question's, as printed by `questions`; a number alone means the call as first asked
+    about, and allowing it requires the run's own id. Raises click.UsageError, RunNotFound,
     RunAmbiguous, OSError.
     """
     parsed = parse_name(name)
@@ -120,7 +123,7 @@ def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_j
 
 
 def _too_late(run: Run, question: Question) -> str | None:
-    """Why a question can't be answered any more, a clause; None = it can."""
+    """Return why a question can't be answered any more, as a clause; None if it can."""
     settled = question.settled
     if settled is not None and settled.again:
         return f"it was asked again as question {settled.again}: {settled.reason}"
@@ -140,7 +143,7 @@ def _give(
 
 
 def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
-    """Say that an answer did not count."""
+    """Report that an answer did not count; return 1."""
     if as_json:
         _print_answer(run, number, counted=False, settled=None)
     note(f"question {number} of run {run.id[:_SHORT]} was not answered: {why}")
@@ -148,7 +151,10 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 
 
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
-    """Say what the run made of an answer; 1 where a yes let nothing happen."""
+    """Report the run's reaction to an answer.
+
+    Return 1 if an approved call did not run.
+    """
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)
     if settled is None:
@@ -179,9 +185,10 @@ def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | No
 
 
 def say(id: str, text: str, *, as_json: bool) -> int:
-    """Send a message to the agent of a run, which reads it with its next tool result.
+    """Send a message to a run's agent, which reads it with its next tool result.
 
-    1 where the run does not listen. Raises click.UsageError, RunNotFound, RunAmbiguous, OSError.
+    Returns 1 if the run does not accept messages. Raises click.UsageError, RunNotFound,
+    RunAmbiguous, OSError.
     """
     run, words = find_run(runs_dir(), id), _text(text)
     if not _is_listening(run):
@@ -199,7 +206,7 @@ def say(id: str, text: str, *, as_json: bool) -> int:
 
 
 def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
-    """Have a prompt wait behind a run, or print what waits there.
+    """Queue a prompt for a run, or print the queue.
 
     Raises click.UsageError, RunNotFound, RunAmbiguous, OSError.
     """
@@ -222,19 +229,22 @@ def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
 
 
 def _is_listening(run: Run) -> bool:
-    """Whether the run works and asks: its supervisor passes on messages and prompts by itself."""
+    """Return whether the run is running and supervised, and so accepts messages.
+
+    Its supervisor passes on messages and prompts by itself.
+    """
     return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
 
 
 def _waiting(steering: Steering) -> list[dict[str, Any]]:
-    """Messages that no tool result took along, which have no id, then the prompts."""
+    """Return undelivered messages, which have no id, then the queued prompts."""
     found = look(steering)
     words = [{"id": None, "text": word.text} for word, at in found.words if at is None]
     return words + [{"id": each.id, "text": each.text} for each in found.prompts]
 
 
 def _text(given: str) -> str:
-    """The text that is meant: of `-` what is on stdin. Raises click.UsageError."""
+    """Return the text, reading stdin for `-`. Raises click.UsageError."""
     text = given
     if given == "-":
         if sys.stdin is None:

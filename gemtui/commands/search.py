@@ -1,4 +1,4 @@
-"""`gemtui search`: what was said in any session, and where."""
+"""`gemtui search`: full-text search in all sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemtui.sessions.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
-"""Columns of the word for who said it."""
+"""Columns for the name of the author."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -43,11 +43,11 @@ def run(
     update_index: bool,
     as_json: bool,
 ) -> int:
-    """Print what a query finds; 1 where that is nothing.
+    """Print the results of a query; return 1 if there are none.
 
-    `project`: search its sessions; those of the current folder's project, or all, without one.
-    `dropped`: what was rewound, replaced or failed, instead of what stands. `limit`: hits at most.
-    `update_index`: bring the index up to date before. Raises StoreUnreadable, MarksUnreadable.
+    `project`: search its sessions; by default those of the current folder's project, or all.
+    `dropped`: search rewound, replaced and failed messages instead of current ones. `limit`: the
+    most hits. `update_index`: update the index first. Raises StoreUnreadable, MarksUnreadable.
     """
     query = parse(text, now=datetime.now().astimezone())
     folder = index_folder(cache_dir(), gemini_home())
@@ -77,7 +77,7 @@ def run(
 
 
 def _update(folder: Path) -> None:
-    """Bring the index up to date here; what another gemtui does just now is left to it."""
+    """Update the index here, unless another gemtui is doing so."""
     from gemtui.search.index import WriteIndex, only_writer, remove_gone
     from gemtui.search.indexer import update
 
@@ -92,7 +92,7 @@ def _update(folder: Path) -> None:
 
 
 class SearchOptions(NamedTuple):
-    """As for `run`."""
+    """The search request; fields as in `run`."""
 
     query: Query
     project: Path | None
@@ -102,7 +102,7 @@ class SearchOptions(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """What was found, in the project `where` (None = in all); `ids`: those of all sessions."""
+    """The results in the project `where` (None for all); `ids`: those of all sessions."""
 
     results: Results
     where: Path | None
@@ -110,7 +110,7 @@ class SearchAnswer(NamedTuple):
 
 
 def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Return what is found. Raises StoreUnreadable, MarksUnreadable."""
+    """Return the results. Raises StoreUnreadable, MarksUnreadable."""
     try:
         return _from_index(asked, index, search)
     except Unsure:
@@ -118,7 +118,10 @@ def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
 
 
 def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Search with the summaries of what is found alone. Raises Unsure where that can't be."""
+    """Search with just the summaries of the results.
+
+    Raises Unsure if that is impossible.
+    """
     if any(each.field in OF_SESSIONS for each in asked.query.fields):
         raise Unsure
     where = None if asked.everywhere else asked.project or _project_here(index)
@@ -129,7 +132,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
 
 
 def _project_here(index: Index) -> Path | None:
-    """The current folder, if it has sessions to show."""
+    """Return the current folder, if it has sessions to show."""
     here = folder_here()
     files = () if here is None else newest_first(index.files(here))
     shown = (not each.hidden for file in files for each in index.sessions_in([file]))
@@ -195,7 +198,7 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
 
 
 def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
-    """Each session on a line, with its hits below it, as wide as the terminal, if there is one."""
+    """Yield each session with its hits below it, fitted to the terminal's width."""
     width, now = terminal_width(), datetime.now(UTC)
     short, marks = short_ids(ids), marks_of_user()
     for group in results.groups:
@@ -220,7 +223,7 @@ def _head(group: SessionHits, name: str | None, ids: dict[str, str], now: dateti
 
 
 def _marked(line: Snippet) -> str:
-    """A snippet with its matches in bold."""
+    """Return a snippet with its matches in bold."""
     pieces, at = [], 0
     for start, end in line.spans:
         pieces += [line.text[at:start], _BOLD, line.text[start:end], _PLAIN]

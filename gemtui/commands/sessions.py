@@ -27,7 +27,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
 SHORT = 8
-"""Characters of an id that are shown, more where they would not be enough to name it."""
+"""Characters of an id to show; more if needed to make it unique."""
 
 
 def run(
@@ -40,10 +40,10 @@ def run(
     until: datetime | None,
     as_json: bool,
 ) -> int:
-    """List the sessions of `project`; of the current folder's project, or all, without one.
+    """List the sessions of `project`; by default of the current folder's, or all.
 
-    `since`, `until`: only those last used in this time, `until` not included. 1 where `project` is
-    not there and has no sessions.
+    `since`, `until`: only those last used in this period, `until` excluded. Returns 1 if `project`
+    does not exist and has no sessions.
     """
     marks = marks_of_user()
     asked = _Asked(project, everywhere, hidden, since, until, limit)
@@ -74,7 +74,7 @@ def run(
 
 
 class _Asked(NamedTuple):
-    """As for `run`."""
+    """The request; fields as in `run`."""
 
     project: Path | None
     everywhere: bool
@@ -85,9 +85,9 @@ class _Asked(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """Sessions of the project `where` (None = of all).
+    """The sessions of the project `where` (None for all).
 
-    `ids`: those of all sessions. `unreadable`: the number of files and folders that can't be read.
+    `ids`: those of all sessions. `unreadable`: the number of unreadable files and folders.
     """
 
     sessions: list[Summary]
@@ -97,7 +97,10 @@ class _Answer(NamedTuple):
 
 
 def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
-    """Choose with the summaries of the newest sessions alone. Raises Unsure, StoreUnreadable."""
+    """Return the answer from the summaries of the newest sessions alone.
+
+    Raises Unsure, StoreUnreadable.
+    """
     if asked.limit is None:
         raise Unsure
     store = NewestSessions(index)
@@ -117,7 +120,7 @@ def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer
 def _chosen(
     asked: _Asked, listed: Callable[..., Iterator[Summary]], marks: Mapping[str, Mark]
 ) -> tuple[Path | None, list[Summary]]:
-    """The project whose sessions are meant, and its newest ones that are not archived."""
+    """Return the chosen project and its newest sessions that are not archived."""
     where = None
     if not asked.everywhere:
         where = asked.project or _here(partial(listed, hidden=asked.hidden))
@@ -133,7 +136,7 @@ def _chosen(
 
 
 def marks_of_user() -> Mapping[str, Mark]:
-    """The user's marks; without them where they can't be read, which is said."""
+    """Return the user's marks; if they can't be read, report that and return none."""
     try:
         return Marks().all()
     except MarksUnreadable as error:
@@ -142,16 +145,15 @@ def marks_of_user() -> Mapping[str, Mark]:
 
 
 def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
-    """Return the folder whose sessions are meant; None = all.
+    """Return the folder of the chosen sessions; None for all.
 
-    `project`: the folder that was named; without one it is the current folder, or all where that
-    has no sessions to show.
+    `project`: the named folder; by default the current one, or all if that has no sessions to show.
     """
     return project or _here(partial(listed, snapshot, hidden=hidden))
 
 
 def _here(listed: Callable[..., Iterator[Summary]]) -> Path | None:
-    """The current folder, if it has sessions to show."""
+    """Return the current folder, if it has sessions to show."""
     here = folder_here()
     return here if here and next(listed(project=here), None) else None
 
@@ -163,7 +165,7 @@ def _why_none(home: Path, answer: _Answer) -> str:
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """For each id the shortest prefix of eight or more characters that names it alone."""
+    """Map each id to its shortest unique prefix of at least eight characters."""
     ordered = sorted(set(ids))
     lengths = dict.fromkeys(ordered, SHORT)
     for one, other in pairwise(ordered):
@@ -179,18 +181,18 @@ _HEAD = ("ID", "AGE", "PROMPTS", "TOOLS", "FAILED", "TOKENS", "PROJECT", "TITLE"
 _ID, _AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS, _PROJECT = range(7)
 _NUMBERS = frozenset({_AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS})
 _LEAVING = (_TOKENS, _FAILED, _TOOLS, _PROMPTS, _PROJECT)
-"""The order in which columns make room for the title."""
+"""The order in which columns are dropped to make room for the title."""
 _PROJECT_WIDTH, _NARROW_PROJECT = 24, 10
 _TITLE_WIDTH = 35
 _SPECIAL = Clean(" *")
-"""In the place of marks for which there is no room."""
+"""Replaces labels for which there is no room."""
 _GAP = "  "
 
 
 def _table(
     sessions: Sequence[Summary], marks: Mapping[str, Mark], ids: dict[str, str], now: datetime
 ) -> Iterator[Clean]:
-    """A head and one line per session, as wide as the terminal, if there is one."""
+    """Yield a head and one line per session, fitted to the terminal's width."""
     if not sessions:
         return
     both = [(each, marks.get(each.id) or Mark(session=each.id)) for each in sessions]
@@ -202,7 +204,7 @@ def _table(
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns
         widths = _fitting(widths, columns)
-        room = max(0, columns - _taken(widths))
+        room = max(0, columns - _used_width(widths))
     specials = [Clean(""), *(_special(each, mark) for each, mark in both)]
     for row, special in zip(cleaned, specials, strict=True):
         front = (_padded(row[at], at, width) for at, width in widths.items())
@@ -210,26 +212,26 @@ def _table(
 
 
 def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
-    """The columns, and how wide, that leave room for titles: some go, the project's shrinks."""
+    """Return the column widths that leave room for titles."""
     least = min(widths[_PROJECT], _NARROW_PROJECT)
     title = _TITLE_WIDTH + cells(_SPECIAL)
     for count in range(len(_LEAVING) + 1):
         kept = {at: width for at, width in widths.items() if at not in _LEAVING[:count]}
         if _PROJECT in kept:
-            spare = columns - _taken(kept | {_PROJECT: 0}) - title
+            spare = columns - _used_width(kept | {_PROJECT: 0}) - title
             kept[_PROJECT] = max(least, min(widths[_PROJECT], spare))
-        if columns - _taken(kept) >= title:
+        if columns - _used_width(kept) >= title:
             break
     return kept
 
 
-def _taken(widths: dict[int, int]) -> int:
-    """Cells of a line before its title."""
+def _used_width(widths: dict[int, int]) -> int:
+    """Return the cells of a line before its title."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 
 def _titled(title: Clean, special: Clean, room: int | None) -> str:
-    """The title and what is special, which gives way where there is no room for both."""
+    """Return the title and its labels, shortened if there is no room for both."""
     if room is None:
         return title + special
     if special and cells(special) > max(room - _TITLE_WIDTH, room - cells(title)):
@@ -264,7 +266,7 @@ def _project_name(session: Summary) -> str:
 
 
 def _special(session: Summary, mark: Mark) -> Clean:
-    """What is special about it, as ` [pinned, live, torn, #parser]` behind the title."""
+    """Return a session's labels after its title, as ` [pinned, live, torn, #parser]`."""
     words = [word for word in ("pinned", "archived") if getattr(mark, word)]
     words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
     words += [flag.value.replace("_", " ") for flag in Flag if flag in session.flags]

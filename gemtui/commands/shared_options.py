@@ -1,4 +1,4 @@
-"""Options and arguments that several commands take, and how they are completed and checked."""
+"""Options and arguments shared by several commands, with completion and checks."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def session_ids(
 
 
 class Moment(click.ParamType[datetime]):
-    """A date or time as it is typed, local if it names no zone; days begin at midnight.
+    """A typed date or time, local if it names no zone; days begin at midnight.
 
-    `end`: the end of the day, month or year is meant.
+    `end`: use the end of the day, month or year.
     """
 
     name = "date"
@@ -58,7 +58,7 @@ class Moment(click.ParamType[datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the moment as an aware datetime."""
+        """Return the time as an aware datetime."""
         from gemtui.moments import EXAMPLES, period
 
         if isinstance(value, datetime):

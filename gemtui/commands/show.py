@@ -26,10 +26,10 @@ def run(
     redacted: bool = False,
     force: bool = False,
 ) -> None:
-    """Print the session that `wanted` names, of `project` if given, or write it to `output`.
+    """Print the session that `wanted` names, or write it to `output`.
 
-    `dropped`: with the messages that are no longer part of the conversation. `redacted`: without
-    secrets. `force`: replace the file if it exists.
+    `dropped`: include the messages that are no longer part of the conversation. `redacted`: without
+    secrets. `force`: replace an existing file.
     """
     with index_of_user() as index:
         summary = choose(wanted, index, project=project)
@@ -46,21 +46,21 @@ def run(
             data = pieces(log, summary, format, dropped=dropped, redactor=redactor)
             to_file(output, data, keep=(gemini_home(), *summary.files), force=force)
         if redactor is not None:
-            _say_replaced(redactor)
+            _report_replaced(redactor)
         if format is not Format.JSON:
-            _say_problems(log)
+            _report_problems(log)
         if format is Format.UNIFIED:
-            _say_dropped(log)
+            _report_dropped(log)
 
 
-def _say_replaced(redactor: Redactor) -> None:
-    """How much was replaced, by kind."""
+def _report_replaced(redactor: Redactor) -> None:
+    """Report the numbers of replacements, by kind."""
     words = replaced_words(redactor)
     note(f"replaced {words}; pictures and encoded text are not searched: read it before sharing")
 
 
-def _say_problems(log: SessionLog) -> None:
-    """What JSON lists under `problems`: a line that could not be read, and how many more."""
+def _report_problems(log: SessionLog) -> None:
+    """Report the first problem, and the number of others, which JSON lists."""
     if log.problems:
         first, *more = log.problems
         place = f"{first.path}, line {first.line}" if first.line else str(first.path)
@@ -68,8 +68,8 @@ def _say_problems(log: SessionLog) -> None:
         note(f"{place}: {first.what}{others}: --format json lists what could not be read")
 
 
-def _say_dropped(log: SessionLog) -> None:
-    """What unified messages have no form for."""
+def _report_dropped(log: SessionLog) -> None:
+    """Report the dropped messages, which unified messages can't represent."""
     if lost := dropped_counts(log):
         messages = counted(lost.total(), "message")
         note(f"{messages} left out: {dropped_words(lost)}: --format json has them")

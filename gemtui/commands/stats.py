@@ -1,4 +1,4 @@
-"""`gemtui stats`: tokens, prompts, tools and files, in all and by project, model, day and tool."""
+"""`gemtui stats`: usage by project, model, day and tool."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
-"""Of each table; --json has all."""
+"""Most rows of each table; --json has all."""
 _NAME = 36
-"""Cells of a name at most."""
+"""Most cells of a name."""
 
 
 def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
-    """Print the numbers; 1 where no session counts. Raises StoreUnreadable, ConfigError."""
+    """Print usage statistics; return 1 if no session matches.
+
+    Raises StoreUnreadable, ConfigError.
+    """
     prices = load_prices()
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
@@ -126,7 +129,7 @@ def _number(number: int | None) -> str:
 def _table(
     head: str, groups: Mapping[str, Sums], columns: Mapping[str, Callable[[Sums], str]]
 ) -> Iterator[Clean]:
-    """A head and the first rows, below an empty line."""
+    """Yield an empty line, a head, and the first rows."""
     shown = [(ellipsis(clean_line(name), _NAME), groups[name]) for name in islice(groups, _ROWS)]
     rows = [(head, *columns)]
     rows += [(name, *(cell(sums) for cell in columns.values())) for name, sums in shown]

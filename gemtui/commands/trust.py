@@ -1,4 +1,4 @@
-"""`gemtui trust`: list the folders that the user told gemtui to trust, or stop trusting one."""
+"""`gemtui trust`: the folders that the user told gemtui to trust."""
 
 from __future__ import annotations
 

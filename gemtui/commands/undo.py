@@ -35,7 +35,7 @@ def undo(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Take a session back; 1 where something was left alone."""
+    """Undo a session's changes; return 1 if something was left alone."""
     session = _session(wanted)
 
     def act(*, dry_run: bool) -> Undone:
@@ -46,7 +46,7 @@ def undo(
 
 
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Take the newest undo of this folder back; 1 where something was left alone."""
+    """Revert the newest undo in this folder; return 1 if something was left alone."""
     folder = current_folder()
 
     def act(*, dry_run: bool) -> Undone:
@@ -56,7 +56,10 @@ def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
 
 
 def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
-    """List the checkpoints of a session, or remove old ones; 1 where there are none."""
+    """List the checkpoints of a session, or remove old ones.
+
+    Return 1 if there are none.
+    """
     if prune:
         freed = prune_checkpoints()
         if as_json:

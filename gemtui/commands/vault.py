@@ -1,4 +1,4 @@
-"""`gemtui vault`: what is kept of the sessions that Gemini CLI removes."""
+"""`gemtui vault`: the archive of sessions that Gemini CLI removes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
-"""Sessions that are named in words; --json has all."""
+"""Most sessions to list; --json has all."""
 _TITLE = 40
 
 
@@ -205,7 +205,7 @@ _NOTHING = "nothing that was removed"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Rows below a name, as many as a person reads."""
+    """Yield the first rows below a name, and a count of the rest."""
     for at, line in enumerate(lines[:_TOLD]):
         yield "" if at else name, line
     if len(lines) > _TOLD:
@@ -224,7 +224,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
-    """Put a session back; 1 if no file of it was gone. `by_run`: the id may be that of a run.
+    """Restore a session; return 1 if no file was missing. `by_run`: accept a run's id.
 
     Raises SessionNotFound, SessionAmbiguous, RunNotFound, RunAmbiguous, RestoreFailed, OSError.
     """
@@ -248,8 +248,9 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
 
 
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
-    """The session that the vault keeps, or the run that keeps the only copy of what is meant; of
-    several the newest, which has all of it.
+    """Return the session in the vault, or the run with the only copy.
+
+    Of several runs, the newest, which has all of it.
     """
     place = runs_dir()
     copies = [each for each in last_copies(place) if each.is_named(id)]
@@ -280,7 +281,7 @@ def _say(done: Restored) -> None:
 
 
 def _ask(found: Removal) -> None:
-    """Raises click.Abort for no, click.UsageError where nobody can be asked."""
+    """Ask for consent. Raises click.Abort for no, click.UsageError without a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("no terminal to ask in: --yes removes them without a question")
     now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Stdout for a command that must stay awake: a reader that pauses does not hold up ctrl+c."""
+"""Asynchronous writing to stdout, so that a slow reader does not delay ctrl+c."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AHEAD = 4 * 1024 * 1024
 
 
 class Writer:
-    """Writes in a thread what it is given, in order; `failed` is called once nobody reads."""
+    """Writes data in a thread, in order; `failed` is called once nobody reads."""
 
     def __init__(self, failed: Callable[[], None]) -> None:
         self._failed = failed
@@ -23,7 +23,10 @@ class Writer:
         self._task = asyncio.ensure_future(self._write())
 
     async def write(self, data: bytes) -> None:
-        """Take `data`; waits while the reader is far behind. What can't be written is dropped."""
+        """Queue `data`, waiting while the reader is far behind.
+
+        Unwritable data is dropped.
+        """
         if self._task.done():
             return
         self._waiting.append(data)
@@ -34,7 +37,7 @@ class Writer:
             await self._room.wait()
 
     async def close(self) -> None:
-        """Wait until all is written. Raises what writing raised."""
+        """Wait until everything is written. Raises the writer's errors."""
         self._closed = True
         self._more.set()
         await self._task

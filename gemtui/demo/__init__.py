@@ -1,4 +1,4 @@
-"""The home folder of `gemtui --demo`: three projects, three weeks of work, every kind of record.
+"""The home folder of `gemtui --demo`: three projects, three weeks of work.
 
 It is for people who have no sessions yet, and for pictures of the program. All of it is invented.
 The folder `home` next to this module is a user's home directory, with `.gemini` as Gemini CLI
@@ -25,7 +25,7 @@ _PERSON = "/home/ada"
 _NOW = datetime(2026, 11, 21, 1, tzinfo=UTC)
 """The current time for which the packaged files were written."""
 _UNDATED = datetime(2026, 11, 18, 22, 1, 46, tzinfo=UTC)
-"""When the checkpoint was written, the only file without a time in it."""
+"""The time of the checkpoint, the only file without a time in it."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _TIME_IN_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d")
@@ -33,10 +33,10 @@ _DATE = re.compile(r"(?<=Today's date is )\w+, \w+ \d\d, \d{4}")
 
 
 def write_store(home: Path, *, now: datetime) -> None:
-    """Write the store below `home`, which stands for a user's home directory.
+    """Write the store below `home`, which serves as a user's home directory.
 
     `home/.gemini` is as Gemini CLI leaves it, and the project folders in `home` have the files that
-    the sessions wrote. `now` (aware): when the newest session was last written to. The same
+    the sessions wrote. `now` (aware): the time of the newest session's last write. The same
     arguments give the same bytes. Raises OSError.
     """
     shift = now - _NOW
@@ -57,7 +57,7 @@ def write_store(home: Path, *, now: datetime) -> None:
 
 
 def _project_hashes(home: Path) -> dict[str, str]:
-    """Maps each project's hash in the packaged files to that of its path below `home`."""
+    """Map each project's hash in the packaged files to that of its path below `home`."""
     projects = json.loads((_HOME / ".gemini" / "projects.json").read_bytes())["projects"]
     return {_hash(root): _hash(root.replace(_PERSON, str(home))) for root in projects}
 
@@ -86,7 +86,7 @@ def _write_projects(home: Path) -> None:
 
 
 def _edits(log: Path) -> Iterator[tuple[str, str]]:
-    """The path and content of each file that a session wrote, in order."""
+    """Yield path and content of each file that a session wrote, in order."""
     text = log.read_text("utf-8")
     lines = text.splitlines() if log.suffix == ".jsonl" else [text]
     for record in map(json.loads, lines):
@@ -115,7 +115,7 @@ SETTINGS = {
 
 
 def install_agent(home: Path) -> dict[str, str]:
-    """Install the stand-in as the Gemini CLI of the demo's `home`, which already has a store.
+    """Install the stand-in as the Gemini CLI of the demo's `home`.
 
     Returns the environment variables to add: the program, its home, settings with two policies, and
     folders for gemtui's own files, so that none of the user's are touched. Raises OSError.

@@ -1,7 +1,7 @@
-"""A stand-in for Gemini CLI in the demo: `python -m gemtui.demo.agent`, with the CLI's own options.
+"""A stand-in for Gemini CLI in the demo, with the CLI's own options.
 
-It answers `--version` and `--help`, takes a prompt from stdin or from `--prompt`, and plays a fixed
-run as stream-json, with real files, real commands and a stored session. It works only below
+It answers `--version` and `--help`, reads a prompt from stdin or `--prompt`, and plays a fixed run
+as stream-json, with real files, real commands and a stored session. It works only below
 `$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE` changes its speed.
 """
 
@@ -52,7 +52,7 @@ Options:
 
 
 class Refused(Exception):
-    """No run is possible. `code`: the exit code; the message is printed to stderr."""
+    """Raised if no run is possible. `code`: the exit code; stderr gets the message."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -65,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(words: list[str]) -> int:
-    """Run with these command line arguments and return the exit code, as of the CLI."""
+    """Run with these arguments and return the exit code, as the CLI would."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -83,7 +83,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Exit at once with code 0, without a result and without ending children, as the CLI does."""
+    """Exit at once with code 0, leaving children running, as the CLI does."""
     os._exit(0)
 
 
@@ -145,7 +145,7 @@ def _prompt(word: str) -> str:
 
 
 def _chat(bench: Bench, home: Path, wanted: argparse.Namespace) -> LiveChat:
-    """The session of this run: a new one, or the one to resume."""
+    """Return the session of this run: a new one, or the one to resume."""
     id = wanted.resume or wanted.session_id or str(uuid.uuid4())
     chats = home / ".gemini" / "tmp" / bench.slug / "chats"
     log = find_log(chats, id)
@@ -157,7 +157,7 @@ def _chat(bench: Bench, home: Path, wanted: argparse.Namespace) -> LiveChat:
 
 
 def _slug(home: Path, root: Path) -> str:
-    """The name of the project's folder in the store; a new project is registered there."""
+    """Return the name of the project's folder in the store, registering a new project."""
     registry = home / ".gemini" / "projects.json"
     projects = json.loads(registry.read_text("utf-8"))
     slug = projects["projects"].get(str(root))
@@ -169,7 +169,7 @@ def _slug(home: Path, root: Path) -> str:
 
 
 def _settings(home: Path) -> Mapping[str, Any]:
-    """The user's settings, overridden by those of the run, section by section."""
+    """Return the user's settings, overridden by those of the run, section by section."""
     named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
     merged: dict[str, Any] = {}
     for path in (home / ".gemini" / "settings.json", *([Path(named)] if named else [])):

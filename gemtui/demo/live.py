@@ -1,4 +1,4 @@
-"""A session of the demo that is written while it happens, to its log and to stdout."""
+"""A session of the demo that is written in real time, to its log and to stdout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SYSTEM_PROMPT = 6800
 
 
 class EventWriter:
-    """Writes events to stdout as `--output-format=stream-json` does: one JSON object per line."""
+    """Writes events to stdout as `--output-format=stream-json` does."""
 
     def __call__(self, kind: str, **fields: Any) -> None:
         """Write one event and flush it."""
@@ -28,8 +28,8 @@ class EventWriter:
 class LiveChat:
     """The session `id` in the folder `chats`, written as the CLI writes it.
 
-    `resumed`: the log to continue, None = a new session. Each record is in the log when the method
-    that writes it returns. Raises OSError.
+    `resumed`: the log to continue, None for a new session. Each record is in the log when the
+    method that writes it returns. Raises OSError.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class LiveChat:
     ) -> None:
         self.id = id
         self.used = dict.fromkeys(("input", "output", "cached", "total"), 0)
-        """Tokens so far, as the stream counts them."""
+        """Tokens so far, as counted in the stream."""
         self._bench, self._model = bench, model
         self._read, self._cached = _SYSTEM_PROMPT, 0
         name = f"session-{datetime.now(UTC):%Y-%m-%dT%H-%M}-{id[:8]}.jsonl"
@@ -82,7 +82,7 @@ class LiveChat:
         self._log(_message("user", replies))
 
     def _begin(self) -> None:
-        """Write what a log has before the first prompt: header and session context."""
+        """Write the beginning of a log: header and session context."""
         now, bench = _now(), self._bench
         header = {"sessionId": self.id, "projectHash": bench.hash, "startTime": now}
         root, home = bench.root, bench.root.parent.parent
@@ -124,9 +124,9 @@ class LiveChat:
 
 
 def find_log(chats: Path, id: str) -> Path | None:
-    """Return the log of a stored session, None if there is none.
+    """Return the log of a stored session; None if there is none.
 
-    For a session of an older CLI, this is a new log next to its file, as the CLI does it.
+    For a session of an older CLI, this is a new log next to its file, as in the CLI.
     """
     logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
     if logs:

@@ -1,4 +1,4 @@
-"""The run that the demo's stand-in plays for any prompt: a small change and a failing test."""
+"""The run that the demo's stand-in plays for any prompt."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ TEXTS = tomllib.loads(Path(__file__).with_name("story.toml").read_text("utf-8"))
 BUGGY, RIGHT = "tries - 2", "tries - 1"
 
 TEXT_STEP, CHARACTERS = 0.06, 14
-"""Seconds between two pieces of text, and how long these are at least."""
+"""Seconds between two pieces of text, and their shortest length in characters."""
 
 
 class TurnLimitReached(Exception):
-    """The settings allow no more turns."""
+    """Raised if the settings allow no more turns."""
 
 
 class Player:
     """Plays one run.
 
-    `pace`: 1 = as fast as a model, 0 = without waiting. `turns`: how many are allowed, None = any.
+    `pace`: 1 is as fast as a model, 0 is without waiting. `turns`: how many are allowed, None for
+    any.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Player:
         self._wait(after)
 
     def _done(self, plan: Plan) -> tuple[DemoCall, str]:
-        """The call with its result, and the type of the error if it was refused."""
+        """Return the call with its result, and the type of the error if it was refused."""
         refusal = self.rights.refusal(plan.asked)
         if refusal is None:
             return plan.run(), ""
@@ -143,7 +144,7 @@ def _testing(bench: Bench, test: str) -> Plan:
 
 
 def _noting(bench: Bench, path: str) -> Plan | None:
-    """Insert a line below the README's heading; None if it is there or there is no such heading."""
+    """Plan a line below the README's heading; None if it is there or has no heading."""
     readme, note = bench.files.get("README.md", ""), TEXTS["note"].format(path=path)
     heading = readme.split("\n", 1)[0] + "\n"
     if note in readme or readme.count(heading) != 1:
@@ -156,7 +157,7 @@ def _refused(calls: Sequence[DemoCall]) -> bool:
 
 
 def _result(call: DemoCall, refused: str) -> dict[str, object]:
-    """The fields of a tool_result event, where the display is always a string."""
+    """Return the fields of a tool_result event, where the display is always a string."""
     if refused:
         message = call.response["error"]
         error = {"type": refused, "message": message}

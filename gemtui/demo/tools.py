@@ -1,4 +1,4 @@
-"""The tools of the demo's stand-in: what it may do, and what it does in its project."""
+"""The tools of the demo's stand-in: its permissions, and its work in the project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LARGEST = 200_000
 class DemoCall:
     """A tool call: an entry of `toolCalls[]` without its id and time.
 
-    `response`: {"output": …} or {"error": …} after it was made.
+    `response`: {"output": …} or {"error": …} after the call.
     """
 
     name: str
@@ -40,7 +40,7 @@ class DemoCall:
     status: str = "success"
 
     def failed(self, error: str) -> DemoCall:
-        """Return the same call with an error as its result; nothing was changed."""
+        """Return the same call with an error as its result and no change."""
         return replace(self, response={"error": error}, display=error, status="error")
 
     def reply(self, id: str) -> Json:
@@ -73,14 +73,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Why a call is refused, in the CLI's words."""
+    """The reason why a call is refused, in the CLI's words."""
 
     type: str
     message: str
 
 
 class Rights:
-    """Decides which calls are allowed by mode, settings and policy files, as the CLI does."""
+    """Decides which calls are allowed, as the CLI does."""
 
     def __init__(self, mode: str, settings: Mapping[str, Any], policies: Sequence[Path]) -> None:
         """Load the policy files; a broken one is reported on stderr, a missing one is not."""
@@ -134,25 +134,25 @@ class Bench:
         return hashlib.sha256(str(self.root).encode()).hexdigest()
 
     def tree(self) -> str:
-        """The folder tree in the session context."""
+        """Return the folder tree for the session context."""
         return "\n".join(_branches(sorted(self.files)))
 
     def reading(self, path: str) -> Plan:
-        """A call of read_file."""
+        """Return a planned call of read_file."""
         asked = DemoCall(
             name="read_file", args={"file_path": path}, description=path, title="ReadFile"
         )
         return Plan(asked, lambda: replace(asked, response={"output": self.files[path]}))
 
     def listing(self) -> Plan:
-        """A call of list_directory."""
+        """Return a planned call of list_directory."""
         asked = DemoCall(
             name="list_directory", args={"dir_path": "."}, description=".", title="ReadFolder"
         )
         return Plan(asked, lambda: self._list(asked))
 
     def writing(self, path: str, content: str) -> Plan:
-        """A call of write_file."""
+        """Return a planned call of write_file."""
         asked = DemoCall(
             name="write_file",
             args={"file_path": path, "content": content},
@@ -162,7 +162,7 @@ class Bench:
         return Plan(asked, lambda: self._write(asked, path, content))
 
     def editing(self, path: str, old: str, new: str, why: str) -> Plan:
-        """A call of replace; by then, `old` must be in the file exactly once."""
+        """Return a planned call of replace; when run, `old` must occur exactly once."""
         asked = DemoCall(
             name="replace",
             args={"file_path": path, "old_string": old, "new_string": new, "instruction": why},
@@ -172,7 +172,7 @@ class Bench:
         return Plan(asked, lambda: self._replace(asked, path, old, new))
 
     def running(self, command: str, why: str) -> Plan:
-        """A call of run_shell_command, which starts a real process."""
+        """Return a planned call of run_shell_command, which starts a real process."""
         args = {"command": command, "description": why}
         asked = DemoCall(name=SHELL, args=args, description=command, title="Shell")
         return Plan(asked, lambda: self._run(asked, command))
@@ -201,7 +201,7 @@ class Bench:
     def _changed(
         self, asked: DemoCall, path: str, before: str | None, after: str, done: str
     ) -> DemoCall:
-        """Write the file and return the call with what the CLI says about the change."""
+        """Write the file and return the call with the CLI's message about the change."""
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(after, encoding="utf-8", newline="\n")
@@ -211,7 +211,7 @@ class Bench:
         return replace(asked, response={"output": said}, display=change)
 
     def _run(self, asked: DemoCall, command: str) -> DemoCall:
-        """Run the command in a session of its own, which outlives this process if that is ended."""
+        """Run the command in a session of its own, which may outlive this process."""
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
         with tempfile.TemporaryFile() as output:
             child = subprocess.Popen(
@@ -232,7 +232,7 @@ class Bench:
 
 
 def _change(path: Path, before: str, after: str) -> Json:
-    """The display of an edit."""
+    """Return the display of an edit."""
     diff = list(_hunks(before, after))
     added = [line for line in diff if line.startswith("+")]
     removed = [line for line in diff if line.startswith("-")]
@@ -267,7 +267,7 @@ def _branches(paths: Sequence[str], indent: str = "") -> Iterable[str]:
 
 
 def _head(text: str) -> str:
-    """The first line that is not blank, by which the CLI describes an edit."""
+    """Return the first nonblank line, with which the CLI describes an edit."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return f"{line[:30]}..." if len(line) > 30 else line
 
@@ -276,7 +276,7 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def _hunks(before: str, after: str) -> Iterable[str]:
-    """The hunks of a unified diff, with line counts even if they are 1."""
+    """Yield the hunks of a unified diff, with line counts even if they are 1."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=3)
     for line in list(lines)[2:]:
         match = _HUNK.fullmatch(line)

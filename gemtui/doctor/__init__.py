@@ -1,4 +1,4 @@
-"""The checks of `gemtui doctor`: what there is on this machine, and what is broken."""
+"""The checks of `gemtui doctor`: the facts about this machine, and problems."""
 
 from gemtui.doctor.report import DoctorReport, examine
 

@@ -1,4 +1,4 @@
-"""Check policy files, and whether gemtui's policy engine is that of the installed CLI."""
+"""Checks of policy files, and of gemtui's policy engine against the installed CLI."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _look(path: Path, ours: bool) -> PolicyPlace:
 
 
 def policy_problems(policies: PolicyReport) -> Iterator[str]:
-    """Yield what is broken, each with what to do about it: files with errors in their rules."""
+    """Yield the files with errors in their rules, each with what to do about it."""
     for place in policies.places:
         if place.errors:
             what = "no run starts with them" if place.ours else "Gemini CLI leaves rules out"

@@ -1,4 +1,4 @@
-"""Examine this machine: session store, CLI, terminal, and gemtui's own files.
+"""Examination of this machine: sessions, CLI, terminal, gemtui's files.
 
 `examine` collects the facts. `Report.to_dict` is the output of `gemtui doctor --json`,
 `Report.lines` that of `gemtui doctor`.
@@ -71,7 +71,7 @@ _SHOWN_PROBLEMS = 10
 class StoreReport:
     """The CLI's folder.
 
-    `hidden`: numbers of sessions by why they are hidden; `bytes`: the size of all files.
+    `hidden`: numbers of sessions by the reason for hiding them; `bytes`: the size of all files.
     """
 
     home: Path
@@ -87,15 +87,15 @@ class StoreReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemtuiFiles:
-    """gemtui's settings, cache, saved prompts, and what the user has said about sessions.
+    """gemtui's settings, cache, saved prompts, and the user's marks on sessions.
 
-    `config_problem`: None = the file is valid or missing. `failed_commands`: why programs of the
-    user's could not do their work. `theme`: the theme in the settings, None
-    = the default; only the app knows whether it exists. `cache_private`: nobody but the user has
-    access to the folder. `cache_problem`: why the cache is not used, None = it is. `cache_renewed`:
-    why it was just created again, None = it was not. `prompts_bytes`: the size of the file, None =
-    it is missing. `marks`: the file with names, tags and notes; `marked`: number of sessions in it,
-    None = `marks_problem` is why it can't be read.
+    `config_problem`: None if the file is valid or missing. `failed_commands`: why programs of the
+    user's failed. `theme`: the theme in the settings, None for the default; only the app knows
+    whether it exists. `cache_private`: only the user has access to the folder. `cache_problem`: why
+    the cache is not used, None if it is. `cache_renewed`: why it was just recreated, None if it was
+    not. `prompts_bytes`: the size of the file, None if it is missing. `marks`: the file with names,
+    tags and notes; `marked`: number of sessions in it, None if it can't be read because of
+    `marks_problem`.
     """
 
     config: Path
@@ -117,16 +117,16 @@ class GemtuiFiles:
 
     @property
     def clear(self) -> str:
-        """The shell command that removes the cache, which is created again at the next start."""
+        """The shell command that removes the cache, which is recreated at need."""
         return f"rm -r {shlex.quote(str(self.cache))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorReport:
-    """All that was found.
+    """All findings.
 
-    `settings`: what is wrong with settings files of the CLI; `registry`: what is wrong with its
-    list of projects, None = nothing; `unhooked`: see `checkpoints_problem`.
+    `settings`: problems with settings files of the CLI; `registry`: the problem with its list of
+    projects, or None; `unhooked`: see `checkpoints_problem`.
     """
 
     gemtui: str
@@ -148,11 +148,11 @@ class DoctorReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is broken, each with what to do about it; a missing CLI is not a problem."""
+        """The problems, each with what to do about it; a missing CLI is not a problem."""
         return tuple(_problems(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the output of `gemtui doctor --json`; null = unknown or missing."""
+        """Return the output of `gemtui doctor --json`; null means unknown or missing."""
         return {
             "version": 1,
             "gemtui": {
@@ -173,7 +173,7 @@ class DoctorReport:
         }
 
     def lines(self) -> Iterator[Clean]:
-        """Yield the lines of the report, each with a name and what was found."""
+        """Yield the lines of the report, each with a name and a finding."""
         for name, text in _rows(self):
             yield Clean(f"{name:<10}{clean_line(text)}".rstrip())
 
@@ -207,11 +207,11 @@ def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
     )
 
 
-# --- looking -------------------------------------------------------------------------------------
+# --- scanning ------------------------------------------------------------------------------------
 
 
 def _system() -> str:
-    """The system, as `Linux 6.1 x86_64`; `platform.platform` would start a program for that."""
+    """Return the system, as `Linux 6.1 x86_64`, without `platform`'s helper program."""
     facts = os.uname()
     return f"{facts.sysname} {facts.release} {facts.machine}"
 
@@ -268,7 +268,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> Gemt
 
 
 def _marked(marks: Marks) -> tuple[int | None, str | None]:
-    """How many sessions have a mark, or why that can't be told."""
+    """Return the number of sessions with a mark, or why it is unknown."""
     try:
         return len(marks.all()), None
     except MarksUnreadable as error:
@@ -282,7 +282,7 @@ def _bytes(file: Path) -> int | None:
         return None
 
 
-# --- saying --------------------------------------------------------------------------------------
+# --- report --------------------------------------------------------------------------------------
 
 
 def _problems(report: DoctorReport) -> Iterator[str]:
@@ -415,7 +415,7 @@ def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
 
 
 def _price_words() -> str:
-    """Of when the prices are, and which of the CLI's models lack one."""
+    """Describe the date of the prices, and the CLI's models without one."""
     try:
         prices = load_prices()
     except ConfigError as error:
@@ -467,15 +467,15 @@ def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
 
 
 _BROKEN = (HookState.GONE, HookState.OLDER)
-"""What is not by choice."""
+"""The states that are not by choice."""
 _ALWAYS = f'checkpoints = "{Checkpoints.ALWAYS}" has no effect'
 
 
 def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -> str | None:
-    """Return why sessions of Gemini CLI itself get no checkpoints although the settings want some.
+    """Return why Gemini CLI's own sessions get no checkpoints despite the settings.
 
-    None = they get some, are not wanted, or the folder has the extension disabled. May start the
-    Python that the hooks name.
+    None if they get some, none are wanted, or the extension is disabled in the folder. May start
+    the Python that the hooks name.
     """
     try:
         wanted = load_config(config_file(environ)).checkpoints is Checkpoints.ALWAYS
@@ -490,7 +490,7 @@ def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -
 
 
 def extension_problems(extension: ExtensionState, unhooked: str | None) -> Iterator[str]:
-    """Yield what is broken, with what to do about it."""
+    """Yield a problem with the extension, with what to do about it."""
     if extension.problem is not None and extension.state in _BROKEN:
         yield extension.problem
     if unhooked is not None:
@@ -498,7 +498,7 @@ def extension_problems(extension: ExtensionState, unhooked: str | None) -> Itera
 
 
 def extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:
-    """Yield what a person is told of it."""
+    """Yield the lines of the report as (name, text)."""
     match extension.state:
         case HookState.READY:
             yield "extension", f"{extension.folder}: its hooks run in every session of Gemini CLI"

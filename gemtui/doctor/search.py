@@ -1,4 +1,4 @@
-"""What `gemtui doctor` finds of the search index: where it is, how large, and what lies in it."""
+"""The state of the search index for `gemtui doctor`: place, size and contents."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gemtui.text import counted, size
 class SearchReport:
     """The index of the store.
 
-    `files`: session files in it, None = `problem` is why it is not used, or there is none.
-    `private`: nobody but the user has access to it.
+    `files`: session files in it, None if it is not used because of `problem`, or does not exist.
+    `private`: only the user has access to it.
     """
 
     folder: Path
@@ -31,11 +31,11 @@ class SearchReport:
 
     @property
     def clear(self) -> str:
-        """The shell command that removes it; the app makes it again."""
+        """The shell command that removes it; the app recreates it."""
         return f"rm -r {shlex.quote(str(self.folder))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as in `gemtui doctor --json`."""
+        """Return the JSON form, for `gemtui doctor --json`."""
         return {
             "path": str(self.folder),
             "files": self.files,
@@ -47,7 +47,7 @@ class SearchReport:
 
 
 def look_at_search(cache: Path, home: Path) -> SearchReport:
-    """Look at the index of the store in `home`, without its words."""
+    """Inspect the index of the store in `home`, without opening its words."""
     folder = index_folder(cache, home)
     files, problem = None, None
     try:
@@ -67,7 +67,7 @@ def look_at_search(cache: Path, home: Path) -> SearchReport:
 
 
 def search_rows(search: SearchReport) -> Iterator[tuple[str, str]]:
-    """Yield what a person is told of it."""
+    """Yield the lines of the report as (name, text)."""
     if search.problem is not None:
         yield "search", f"{search.folder}: not used, {search.problem}; the app makes it anew"
     elif search.files is None:

@@ -1,4 +1,4 @@
-"""Examine the terminal."""
+"""Examination of the terminal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Terminal:
     """The terminal that the app would use.
 
     `columns`, `rows`: None if stdout is not a terminal. `set_clipboard`: tmux's option of that
-    name, which copying by OSC 52 depends on; None outside of tmux. `notifications`: the
-    number of the escape code (OSC) that shows one, None = none is known. `allow_passthrough`:
-    tmux's option of that name, which they depend on.
+    name, which copying by OSC 52 depends on; None outside of tmux. `notifications`: the number of
+    the escape code (OSC) for notifications, None if none is known. `allow_passthrough`: tmux's
+    option of that name, which they depend on.
     """
 
     tty: bool

@@ -1,6 +1,6 @@
-"""gemtui's extension for Gemini CLI: its files, and what installs, checks and removes it.
+"""gemtui's extension for Gemini CLI: its files, installation, status and removal.
 
-The CLI runs the hooks of an extension in every session of the user (assets/extension.md). They tell
-gemtui which sessions go on, keep session files where the vault is on, and let a run that gemtui
-started ask a person.
+The CLI runs the hooks of an extension in every session of the user (assets/extension.md). They
+report to gemtui which sessions are active, archive session files if the vault is on, and let a run
+that gemtui started ask a person.
 """

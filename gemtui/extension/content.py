@@ -1,4 +1,4 @@
-"""What the extension consists of: the files in its folder, and the hooks that they name."""
+"""The contents of the extension: the files in its folder, and the hooks they name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemtui.paths import extension_dir, live_dir
 from gemtui.processes import python
 
 NAME = "gemtui"
-"""Of the extension, and of its hooks: what settings would name to disable them."""
+"""The name of the extension and of its hooks, by which settings could disable them."""
 EVENTS = (
     "SessionStart",
     "BeforeAgent",
@@ -29,10 +29,13 @@ EVENTS = (
     "SessionEnd",
 )
 MARK = "gemtui: which Gemini sessions work or wait, kept sessions, runs that ask you"
-"""Its description, by which an extension is known as ours."""
+"""The extension's description, which identifies it as ours."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
-"""Milliseconds that a hook may take, 24 days: a person may answer tomorrow. More would be none."""
+"""Milliseconds that a hook may take: 24 days, as a person may answer tomorrow.
+
+Larger values overflow.
+"""
 _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this is not allowed"}'
 
 
@@ -66,9 +69,9 @@ def _hook(event: str, folder: Path) -> dict[str, str | int]:
 def command(event: str, folder: Path) -> str:
     """Return the command of a hook, for the CLI's `bash -c`.
 
-    Gemini CLI takes what a hook printed on stdout, or if that is nothing on stderr, also of one
-    that was killed. So a run that asks begins with the refusal on stderr, and the answer on stdout
-    wins. A session that goes on while the extension is removed finds no script, and is let alone.
+    Gemini CLI uses a hook's stdout, or if that is empty its stderr, even if the hook was killed. So
+    a supervised run first writes the refusal to stderr, which an answer on stdout overrides. A
+    session that is running while the extension is removed finds no script, and is not affected.
     """
     gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
     return (
@@ -80,7 +83,7 @@ def command(event: str, folder: Path) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """A path for the shell, with nothing in it that the CLI would replace: `${…}`, `$GEMINI_…`."""
+    """Quote a path for the shell, without `${…}` or `$GEMINI_…`."""
     return shlex.quote(str(path)).replace("$", "$''")
 
 
@@ -92,16 +95,17 @@ def offers_mcp(folder: Path) -> bool:
 
 
 def write(*, mcp: bool | None = None) -> None:
-    """Write the extension where it belongs, and make the folder of live files. Raises OSError.
+    """Write the extension to its folder, and create that for live files.
 
-    `mcp`: whether it offers the server that reads sessions; None = as before.
+    Raises OSError. `mcp`: whether it offers the server that reads sessions; None to keep the
+    present choice.
     """
     make_own_folder(live_dir())
     write_to(extension_dir(), mcp=offers_mcp(extension_dir()) if mcp is None else mcp)
 
 
 def write_to(folder: Path, *, mcp: bool = False) -> None:
-    """Write the extension's files to a folder, which is made. Raises OSError."""
+    """Write the extension's files to a folder, creating it. Raises OSError."""
     for name, data in content(folder, mcp=mcp).items():
         path = folder / name
         make_own_folder(path.parent)
@@ -110,7 +114,7 @@ def write_to(folder: Path, *, mcp: bool = False) -> None:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether the files in `folder` are those of this gemtui. Raises nothing."""
+    """Return whether the files in `folder` match this gemtui. Raises nothing."""
     try:
         wanted = content(folder, mcp=offers_mcp(folder))
         return all(read_small(folder / name) == data for name, data in wanted.items())

@@ -1,4 +1,7 @@
-"""Install the extension, and remove it: all below `~/.gemini` is done by the CLI itself."""
+"""Installation and removal of the extension.
+
+The CLI itself does all below `~/.gemini`.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +25,21 @@ from gemtui.processes import FOLDER
 from gemtui.text import clean_line
 
 OLDEST = (0, 26)
-"""The first Gemini CLI that was seen to run hooks of extensions; 0.25 links them all the same."""
+"""The first Gemini CLI known to run hooks of extensions; 0.25 only links them."""
 LIMIT = 60.0
 """Seconds that a command of the CLI may take; two are usual."""
 _LONGEST = 10_000
-"""Bytes of what the CLI says that are read; its last line tells why it failed."""
+"""Most bytes of the CLI's output to read; its last line says why it failed."""
 
 
 def install(
     cli: Detected, environ: Mapping[str, str] = os.environ, *, mcp: bool | None = None
 ) -> ExtensionState:
-    """Write the extension's files, and have the CLI refer to them unless it does already.
+    """Write the extension's files, and make the CLI refer to them if it does not yet.
 
-    `mcp`: whether it offers agents a server that reads stored sessions; None = as before. Returns
-    what a session in the current folder would do with it. Raises CliNotFound, ExtensionError,
-    OSError.
+    `mcp`: whether it offers agents a server that reads stored sessions; None to keep the present
+    choice. Returns the extension's state for a session in the current folder. Raises CliNotFound,
+    ExtensionError, OSError.
     """
     before = extension_state(environ)
     if before.state is HookState.FOREIGN:
@@ -59,7 +62,7 @@ def install(
 
 
 def _require_hooks(cli: Detected) -> None:
-    """Raises ExtensionError for a CLI that is known to be too old."""
+    """Raise ExtensionError for a CLI that is known to be too old."""
     numbers = re.match(r"(\d+)\.(\d+)", cli.version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
@@ -69,16 +72,16 @@ def _require_hooks(cli: Detected) -> None:
 
 
 def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
-    """Have the CLI forget the extension, and remove its folder and what its hooks wrote for us.
+    """Make the CLI forget the extension, and remove its folder and its live files.
 
-    What the vault keeps stays. Returns the state after that. Raises CliNotFound, ExtensionError,
-    OSError.
+    Archived sessions remain in the vault. Returns the state afterwards. Raises CliNotFound,
+    ExtensionError, OSError.
     """
     before = extension_state(environ)
     if before.installed:
         program = cli.program()
         if before.in_place:
-            write()  # the CLI removes nothing that it can't load
+            write()  # the CLI removes only what it can load
         elif before.source is not None and not is_folder(before.source):
             raise ExtensionError(
                 f"Gemini CLI can't remove the extension, since {before.source} is gone: "
@@ -96,11 +99,11 @@ def _remove_ours(state: ExtensionState) -> None:
     with suppress(FileNotFoundError):
         shutil.rmtree(state.folder)
     for folder in (live_dir(), hooked_dir()):
-        shutil.rmtree(folder, ignore_errors=True)  # a hook that was at it may write there still
+        shutil.rmtree(folder, ignore_errors=True)  # a running hook may still write there
 
 
 def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
-    """Run `gemini extensions`, in the home folder: the CLI notes the folder as a project.
+    """Run `gemini extensions` in the home folder.
 
     Raises CliNotFound, ExtensionError.
     """

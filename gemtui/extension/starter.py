@@ -1,7 +1,7 @@
-"""How hooks start gemtui for checkpoints in Gemini CLI's own sessions, and whether they can.
+"""The starting of gemtui by hooks, for checkpoints in Gemini CLI's own sessions.
 
-That is no part of the extension by which its version is known: another gemtui of this user may have
-another program and other settings.
+It does not count towards the extension's version: another gemtui of this user may have another
+program and other settings.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ STARTER = "checkpoint.sh"
 _MODULE = "gemtui.runs.hooked_checkpoints"
 _CONFIG, _PROGRAM = "config", "program"
 _LONGEST = 20.0
-"""Seconds that Python may take to load gemtui."""
+"""Seconds for Python to load gemtui."""
 
 
 def starter() -> bytes:
-    """Return what lets hooks take checkpoints: gemtui's settings file, and how it is started."""
+    """Return the file that lets hooks take checkpoints: gemtui's settings and command."""
     program, *words = python("-m", _MODULE)
     return "\n".join(
         (
@@ -41,9 +41,9 @@ def starter() -> bytes:
 
 
 def starter_problem(folder: Path) -> str | None:
-    """Return why hooks of the extension in `folder` take no checkpoints; None = they can.
+    """Return why hooks of the extension in `folder` take no checkpoints; None if they do.
 
-    Starts the Python that they name, if that is another one. Raises nothing.
+    Starts the Python that they name, if it is another one. Raises nothing.
     """
     try:
         data = read_small(folder / STARTER)
@@ -63,7 +63,7 @@ def starter_problem(folder: Path) -> str | None:
 
 
 def _values(text: str) -> dict[str, str]:
-    """The variables that the shell would set."""
+    """Return the variables that the shell would set."""
     found = {}
     for line in text.split("\n"):
         name, sign, value = line.partition("=")

@@ -1,4 +1,4 @@
-"""Whether Gemini CLI would run gemtui's hooks: read from its files, no process is started."""
+"""Whether Gemini CLI would run gemtui's hooks, as read from its files."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ INSTALL = "gemtui extension install"
 
 
 class HookState(StrEnum):
-    """What stands in the way of the hooks, or READY; the names are those of `--json`."""
+    """The obstacle to running the hooks, or READY; the names are those of `--json`."""
 
     READY = "ready"
     MISSING = "missing"
     """It is not installed."""
     FOREIGN = "foreign"
-    """The CLI has an extension of this name that is not ours."""
+    """The CLI has another extension of this name."""
     GONE = "gone"
-    """The folder that the CLI refers to is not there, or not whole."""
+    """The folder that the CLI refers to is missing or incomplete."""
     OLDER = "older"
-    """Its files are those of another version of gemtui."""
+    """Its files come from another version of gemtui."""
     DISABLED = "disabled"
-    """In this folder, by the CLI's own command."""
+    """Disabled in this folder, by the CLI's own command."""
     HOOKS_OFF = "hooks_off"
-    """By settings of the CLI."""
+    """Disabled by settings of the CLI."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionState:
-    """What the next session in a folder would do with the extension.
+    """The state of the extension for the next session in a folder.
 
-    `folder`: where its files belong. `link`: the entry below `~/.gemini`, and `source` what that
-    refers to; None = there is none. `problem`: why its hooks would not run, with the way out;
-    None = they run.
+    `folder`: where its files belong. `link`: the entry below `~/.gemini`, and `source` its target;
+    None if there is none. `problem`: why its hooks would not run, with what to do; None if they
+    run.
     """
 
     state: HookState
@@ -56,7 +56,7 @@ class ExtensionState:
 
     @property
     def installed(self) -> bool:
-        """Whether the CLI has it, in whatever state."""
+        """Whether the CLI has the extension, in whatever state."""
         return self.state not in (HookState.MISSING, HookState.FOREIGN)
 
     @property
@@ -70,7 +70,7 @@ class ExtensionState:
         return self.source is not None and offers_mcp(self.source)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as in `gemtui extension status --json`."""
+        """Return the JSON form, for `gemtui extension status --json`."""
         return {
             "state": self.state.value,
             "installed": self.installed,
@@ -85,9 +85,9 @@ class ExtensionState:
 def extension_state(
     environ: Mapping[str, str] = os.environ, cwd: Path | None = None
 ) -> ExtensionState:
-    """Look at the extension as a session in `cwd` would; None = the current folder.
+    """Return the extension's state for a session in `cwd`.
 
-    A run with `-e` takes part in none of this. Raises nothing.
+    None for the current folder. Runs with `-e` are not affected by any of this. Raises nothing.
     """
     home, folder = gemini_home(environ), extension_dir()
     link = home / "extensions" / NAME
@@ -99,7 +99,7 @@ def extension_state(
 
 
 def _source(link: Path) -> Path | None:
-    """What the CLI's entry refers to: another folder, or itself where it was not linked."""
+    """Return the target of the CLI's entry: another folder, or itself."""
     if not os.path.lexists(link):
         return None
     with suppress(OSError):
@@ -112,7 +112,7 @@ def _source(link: Path) -> Path | None:
 def _problems(
     environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
 ) -> Iterator[tuple[HookState, str]]:
-    """All that stands in the way, the first cause first."""
+    """Yield all obstacles, the first cause first."""
     if source is None:
         yield HookState.MISSING, f"gemtui's extension is not installed: {INSTALL}"
         return
@@ -139,7 +139,7 @@ def _problems(
 
 
 def _is_ours(source: Path) -> bool:
-    """Our folder is ours even if it is gone; another one says so in its manifest."""
+    """Return whether a folder is ours, by its place or by its manifest."""
     if resolved(source) == resolved(extension_dir()):
         return True
     with suppress(OSError):
@@ -148,7 +148,10 @@ def _is_ours(source: Path) -> bool:
 
 
 def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
-    """Whether the CLI's rules of folders leave it enabled: the last rule that matches decides."""
+    """Return whether the CLI's rules for folders enable it.
+
+    The last matching rule decides.
+    """
     rules: object = ()
     with suppress(OSError):
         listed = read_object(gemini_home(environ) / "extensions" / "extension-enablement.json")
@@ -165,7 +168,10 @@ def _rule(words: str) -> re.Pattern[str]:
 
 
 def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
-    """Where settings keep our hooks from running; of a single value the last file's counts."""
+    """Yield the settings that disable our hooks.
+
+    For single values, the last file counts.
+    """
     settings = CliSettings.read(environ, cwd)
     enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
     if enabled and not enabled[-1][1]:
@@ -183,9 +189,9 @@ def _is(found: tuple[Path, Any], kind: type) -> bool:
 
 
 def _matches(patterns: list[object], source: Path) -> bool:
-    """Whether one of the CLI's regular expressions is found in the path.
+    """Return whether one of the CLI's regular expressions is found in the path.
 
-    Where one is broken, or does not end, none is: a project's settings may be anybody's.
+    False if one is invalid or takes too long: a project's settings may be anybody's.
     """
     from gemtui.policy.match.patterns import compile_pattern
 

@@ -1,1 +1,1 @@
-"""Session files that outlive Gemini CLI's own: linked or copied, verified, put back, removed."""
+"""Session files that outlive Gemini CLI's own: archived, backed up, restored."""

@@ -1,4 +1,4 @@
-"""What the CLI's clean-up removes at its next start, and why (assets/gemini-cli.md#clean-up)."""
+"""Files that the CLI's clean-up will remove (assets/gemini-cli.md#clean-up)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary, TitleSource
 
 SETTING = "general.sessionRetention.enabled"
-"""The setting that stops all of it when it is false."""
+"""The setting that turns the clean-up off if false."""
 _PERIOD = re.compile(r"([0-9]+)([hdwm])")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
 _SHORT_ID = re.compile(r"-([a-zA-Z0-9]{8})\.jsonl?\Z")
@@ -26,10 +26,11 @@ _EVER = timedelta(days=400_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long the CLI keeps the sessions of a project, as settings say.
+    """The CLI's retention of a project's sessions, according to its settings.
 
-    `enabled`: it removes some; False as well where it finds the settings wrong. `age`: after that
-    time, None = never; `age_text`: as the setting has it. `count`: only so many, None = all.
+    `enabled`: it removes some; False also if it considers the settings wrong. `age`: the time after
+    which it removes them, None for never; `age_text`: as written in the setting. `count`: the
+    number it keeps, None for all.
     """
 
     enabled: bool = True
@@ -39,7 +40,7 @@ class Retention:
 
 
 def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
-    """Read the settings that hold for a project, None = those of no project. Raises nothing."""
+    """Read the settings for a project, or None for no project. Raises nothing."""
     found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
     said = CliSettings.read(environ, project).get("general", "sessionRetention")
     found |= said if isinstance(said, dict) else {}
@@ -56,7 +57,7 @@ def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
 
 
 def _period(text: object) -> timedelta | None:
-    """Such as 30d; None for what the CLI does not take."""
+    """Return a period such as 30d; None for one that the CLI rejects."""
     if not isinstance(text, str) or (found := _PERIOD.fullmatch(text)) is None:
         return None
     hours = int(found[1][:9]) * _HOURS[found[2]]
@@ -64,7 +65,7 @@ def _period(text: object) -> timedelta | None:
 
 
 class Why(StrEnum):
-    """Why a file is removed; the names are those of `gemtui vault status --json`."""
+    """The reason for a removal; the names are those of `gemtui vault status --json`."""
 
     EXPIRED = "expired"
     TOO_MANY = "too_many"
@@ -73,14 +74,15 @@ class Why(StrEnum):
     NO_HEADER = "no_header"
     """Its first line, which names session and project, is damaged or missing."""
     TWIN = "twin"
-    """Another file with its short id is removed, and the CLI takes all of that id."""
+    """Another file with its short id is removed, and the CLI removes all files with that id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoomedFile:
     """A file that the next start of the CLI in its project removes.
 
-    `retention`: by which settings. `twin`: for whose sake, where it is the other file of its id.
+    `retention`: the settings that cause it. `twin`: the other file with its id that causes it, if
+    any.
     """
 
     session: Summary
@@ -89,7 +91,7 @@ class DoomedFile:
     twin: Path | None = None
 
     def words(self) -> str:
-        """Say why, in a phrase."""
+        """Return the reason, as a phrase."""
         match self.why:
             case Why.EXPIRED:
                 return f"not used for {self.retention.age_text}"
@@ -124,7 +126,7 @@ def next_hits(
 ) -> tuple[DoomedFile, ...]:
     """Return the files that the next starts of the CLI remove, if no session is open.
 
-    `sessions`, `unreadable`: all of a store, as a snapshot has them. `retention_of` is asked once a
+    `sessions`, `unreadable`: all of a store, as in a snapshot. `retention_of` is called once per
     project.
     """
     folders: dict[Path, list[Summary]] = {}
@@ -146,7 +148,7 @@ def next_hits(
 
 
 def _unread(path: Path, now: datetime) -> Summary:
-    """A file that can't be read, as one in which nothing is found: so the CLI takes it."""
+    """Return an unreadable file as an empty session, which is how the CLI treats it."""
     return Summary(
         id=short_id(path),
         title=NO_TITLE,
@@ -163,7 +165,10 @@ def _unread(path: Path, now: datetime) -> Summary:
 
 
 def _is_cleaned(file: Summary) -> bool:
-    """Whether the clean-up looks at a file: a session's own, in a folder that is still in use."""
+    """Return whether the clean-up considers a file.
+
+    It considers a session's own file, in a folder that is still in use.
+    """
     path = file.path
     named = path.parent.name == "chats" and path.name.startswith("session-")
     if path.suffix not in (".json", ".jsonl") or path.is_relative_to(vault_dir()):
@@ -203,19 +208,22 @@ def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> di
 
 
 def short_id(path: Path) -> str:
-    """Return the part of a file's name by which the clean-up takes files for one session; or ""."""
+    """Return the id in a file's name that the clean-up compares; "" if there is none."""
     found = _SHORT_ID.search(path.name) if path.name.startswith("session-") else None
     return "" if found is None else found[1]
 
 
 def expires(session: Summary, rule: Retention) -> datetime | None:
-    """Return the time from which on the clean-up takes a session for too old; None = never."""
+    """Return when a session becomes too old for the clean-up; None for never."""
     if not rule.enabled or rule.age is None or not _is_cleaned(session):
         return None
     return session.when + rule.age if rule.age < _EVER else None
 
 
 def is_too_late(session: Summary, rule: Retention, now: datetime) -> bool:
-    """Whether a session may be removed for its last update, were it in the store again now."""
+    """Return whether the clean-up may remove a session for its last update.
+
+    The question is about a session that is in the store, or would be again now.
+    """
     late = rule.age is not None and now - session.when > rule.age
     return rule.enabled and (late or rule.count is not None)

@@ -1,4 +1,4 @@
-"""What the vault holds, what of it the store has no more, and how that is removed."""
+"""The contents of the vault, and the removal of archived files."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ PRUNE = "gemtui vault prune"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultUsage:
-    """How much is in the vault, of all stores that it has looked after.
+    """The size of the vault, for all stores that it has archived.
 
-    Bytes: `shared` are other names of the CLI's own files and cost nothing; `copied` are copies of
-    files that the CLI has, too; `only_here` is what it has no more, or otherwise, in `kept` files.
+    Bytes: `shared` are hard links to the CLI's own files and cost nothing; `copied` are copies of
+    files that the CLI also has; `only_here` are files that it no longer has, or has with other
+    contents, and `kept` is their number.
     """
 
     folder: Path
@@ -49,7 +50,7 @@ class VaultUsage:
 
     @property
     def own(self) -> int:
-        """Bytes that the vault takes beside the store."""
+        """Bytes that the vault uses in addition to the store."""
         return self.copied + self.only_here
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,7 +65,7 @@ class VaultUsage:
 
 
 def contents() -> VaultUsage:
-    """Look at every file in the vault. Raises nothing."""
+    """Inspect every file in the vault. Raises nothing."""
     shared = copied = only_here = files = kept = 0
     for tree in trees():
         for name, inode in files_below(str(tree)):
@@ -98,10 +99,10 @@ def _facts(path: str | Path) -> os.stat_result | None:
 def only_kept(
     sessions: Iterable[Summary], *, project: Path | None = None, before: datetime | None = None
 ) -> tuple[Summary, ...]:
-    """Return the files that the vault alone has, each as a session, newest first.
+    """Return the files that only the vault has, each as a session, newest first.
 
-    `sessions`: all of a store, as a snapshot has them. `project`: only of this folder. `before`:
-    only what was last updated before that.
+    `sessions`: all of a store, as in a snapshot. `project`: only files of this folder. `before`:
+    only files last updated before that.
     """
     names = None if project is None else folder_names(project)
     return tuple(
@@ -115,9 +116,9 @@ def only_kept(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What removing kept files takes: `names` in the vault, `size` in bytes.
+    """A planned removal of archived files: `names` in the vault, `size` in bytes.
 
-    `sessions`: those of them that are no copies and no ghosts.
+    `sessions`: those of the files that are neither copies nor ghosts.
     """
 
     sessions: tuple[Summary, ...]
@@ -129,7 +130,7 @@ class Removal:
 
 
 def removal(files: Iterable[Summary]) -> Removal:
-    """Return what removing these kept files takes, with what else the vault alone has of them."""
+    """Return the removal of these archived files and related ones."""
     files = tuple(files)
     places = trees()
     names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file, places)))
@@ -154,14 +155,14 @@ _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 def remove(removal: Removal) -> int:
-    """Remove kept files for good; return the bytes that were freed. Raises OSError."""
+    """Delete archived files permanently; return the bytes freed. Raises OSError."""
     return sum(map(_remove, removal.names))
 
 
 def forget_kept(session: Summary) -> int:
-    """Remove every name that the vault has for the files of a session and of its subagents.
+    """Delete every name in the vault of a session's files and its subagents' files.
 
-    Returns the bytes of those files. Raises OSError.
+    Returns the size of those files in bytes. Raises OSError.
     """
     return sum(map(_remove, set(_names(session))))
 
@@ -184,7 +185,7 @@ def _remove(path: Path) -> int:
         path.unlink()
     except FileNotFoundError:
         return 0
-    with suppress(OSError):  # until one is not empty
+    with suppress(OSError):  # stops at the first that is not empty
         for folder in path.parents:
             if folder.parent == vault_dir():
                 break
@@ -192,7 +193,7 @@ def _remove(path: Path) -> int:
     return size
 
 
-# --- what people are told ------------------------------------------------------------------------
+# --- texts ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,8 +201,8 @@ class VaultStatus:
     """The vault at one moment.
 
     `kept`: listed sessions that only the vault has, newest first. `hits`: the files that the next
-    starts of the CLI remove. `first`: of the other listed sessions the one that becomes too old
-    first, and when; None = none does. `hook`: the extension keeps sessions, too.
+    starts of the CLI remove. `first`: the next of the other listed sessions to become too old, and
+    when; None if none does. `hook`: the extension archives sessions, too.
     """
 
     contents: VaultUsage
@@ -212,11 +213,11 @@ class VaultStatus:
 
     @property
     def listed(self) -> tuple[DoomedFile, ...]:
-        """The hits that are sessions in the list; the others say nothing, or are copies."""
+        """The hits that appear in the session list; the others are empty, or copies."""
         return tuple(hit for hit in self.hits if not hit.session.hidden)
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Yield what it holds and who sees to it, as name and text; "" = it goes on."""
+        """Yield the rows of the status as name and text; "" continues the row above."""
         held = self.contents
         yield "vault", "on" if held.on else "off: nothing more is kept"
         yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"
@@ -235,7 +236,7 @@ _NO_HOOK = "gemtui while it runs; the extension would do it at the end of each t
 def vault_status(
     snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
 ) -> VaultStatus:
-    """Look at the vault, and at the settings of each project. Raises nothing."""
+    """Inspect the vault, and the settings of each project. Raises nothing."""
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
     hits = next_hits(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(
@@ -263,7 +264,10 @@ def _project(session: Summary) -> Path | None:
 
 
 def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
-    """Say when the clean-up takes a session, and why; "" where it does not look at it."""
+    """Describe when and why the clean-up removes a session.
+
+    "" if it does not consider it.
+    """
     rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
         return "removed by Gemini CLI; only the vault has it"
@@ -278,7 +282,7 @@ def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: 
 
 
 def unless_used(when: datetime) -> str:
-    """Say from when on the clean-up takes a session."""
+    """Describe the date from which the clean-up may remove a session."""
     return f"unless used again, from {when.astimezone():%Y-%m-%d} on"
 
 

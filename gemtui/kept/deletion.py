@@ -1,11 +1,11 @@
-"""Delete a session's files, and nothing else, after a plan that the user has seen.
+"""Deleting a session's files, and nothing else, after a reviewed plan.
 
 A plan names every file and folder with its size. Carrying it out moves them to the system's trash,
 and is refused if anything has changed since the plan was made: then the session is in use.
 
-Nothing is kept beside the trash: where a file lies in it is asked of the system while it is moved,
-which knows the path of an open file whatever has moved it. So whatever happens to gemtui, all is
-where a person looks for it, and what has been taken out of the trash or was emptied is gone here,
+No record of the trash is stored. The location of a file in it is obtained from the system while the
+file is moved, as the system knows the path of an open file. So if gemtui is killed, every file is
+where a person would look for it, and files taken out of the trash or emptied are forgotten here,
 too.
 """
 
@@ -30,9 +30,9 @@ from gemtui.text import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One file or folder to delete; `size` (bytes) and `files` include everything in it.
+    """One file or folder to delete; `size` (bytes) and `files` include its contents.
 
-    `seen`: its state when the plan was made, to notice changes.
+    `seen`: its state when the plan was made, to detect changes.
     """
 
     path: Path
@@ -44,9 +44,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """What deleting a session removes, in this order; the session's own files come last.
+    """The items that deleting a session removes, in order; its own files come last.
 
-    `home` and `copies`: as they were given to `plan`.
+    `home` and `copies`: the arguments of `plan`.
     """
 
     session: Summary
@@ -56,13 +56,13 @@ class Deletion:
 
     @property
     def size(self) -> int:
-        """Bytes in all items."""
+        """The size of all items in bytes."""
         return sum(item.size for item in self.items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """What was removed, and whether it can be restored from the system's trash."""
+    """The paths removed, and whether they can be restored from the system's trash."""
 
     paths: tuple[Path, ...]
     trashed: bool
@@ -73,7 +73,7 @@ class Deleted:
 
 
 def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
-    """Return everything that belongs to this session alone.
+    """Return the plan for everything that belongs to this session alone.
 
     That is its files, its subagents' sessions, its tool outputs and its plans
     (assets/gemini-cli.md#places). `copies`: include the other files of this id; without them only
@@ -104,11 +104,11 @@ def carry_out(
 ) -> Deleted:
     """Move everything in a plan to the system's trash.
 
-    `permanent`: remove for good where there is no trash; otherwise that raises. `trash`: gets to
-    know what is moved, to bring it back, also where only a part of it could be. Raises
-    DeletionFailed, whose `left` names what still exists and why. Nothing is removed if anything has
-    changed, or has been added, since the plan was made; what changes while others are being removed
-    is left.
+    `permanent`: delete permanently if there is no trash; otherwise that raises an error. `trash`:
+    records what is moved, even if only part of it could be, so that it can be restored. Raises
+    DeletionFailed, whose `left` names the remaining files with reasons. Nothing is removed if
+    anything was changed or added since the plan was made; files that change during the removal are
+    left.
     """
     changed = _changed(deletion)
     if changed:
@@ -138,7 +138,7 @@ def carry_out(
 
 
 def _changed(deletion: Deletion) -> list[Path]:
-    """What is no longer as it was planned, or has come."""
+    """Return the paths that were changed or added since the plan was made."""
     session, home, copies = deletion.session, deletion.home, deletion.copies
     now = {item.path: item for item in _planned(session, home, copies=copies)}
     planned = {item.path: item for item in deletion.items}
@@ -146,22 +146,22 @@ def _changed(deletion: Deletion) -> list[Path]:
 
 
 def bring_back(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
-    """Put what a deletion moved to the trash back into the store, each to its place.
+    """Restore everything that a deletion moved to the trash to its place in the store.
 
-    Nothing is written over. Returns what could not be put back, each with the reason; it stays in
-    the trash, and in `trash`.
+    Nothing is overwritten. Returns the items that could not be restored, each with the reason; they
+    remain in the trash, and in `trash`.
     """
     return trash.bring_back(lambda path: _in_store(path, home))
 
 
-# --- what belongs to a session -------------------------------------------------------------------
+# --- files of a session --------------------------------------------------------------------------
 
 
 def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Iterator[Path]:
-    """The folders that the CLI keeps for this session beside one of its files.
+    """Yield the folders that the CLI keeps for this session beside one of its files.
 
-    Only where the file's name agrees with the id in it: a header may claim anything. Without
-    `copies` they stay as long as another file of the session in that project needs them.
+    None if the file's name does not agree with the id in it, as a header may claim anything.
+    Without `copies`, folders are left out that another file of the session in that project needs.
     """
     named = name_of(path, home)
     if named is None or not is_plain_id(session.id):
@@ -180,14 +180,14 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
 
 
 def _items(paths: Iterable[Path], home: Path) -> Iterator[Item]:
-    """What stands at these paths, each once, as far as they are in the store."""
+    """Yield an item for each of these paths that exists in the store, each once."""
     for path in dict.fromkeys(paths):
         if _in_store(path, home) and (item := _item(path)) is not None:
             yield item
 
 
 def _in_store(path: Path, home: Path) -> bool:
-    """Whether a path, links in it resolved, still stands in the store."""
+    """Return whether a path is still inside the store after resolving links."""
     try:
         return path.parent.resolve(strict=True).is_relative_to((home / "tmp").resolve(strict=True))
     except (OSError, RuntimeError):  # a loop of links
@@ -195,7 +195,7 @@ def _in_store(path: Path, home: Path) -> bool:
 
 
 def _item(path: Path) -> Item | None:
-    """What stands at a path; None where there is nothing, or a link."""
+    """Return the item at a path; None if there is nothing, or a link."""
     try:
         info = path.lstat()
         if stat.S_ISDIR(info.st_mode):
@@ -216,7 +216,10 @@ def _item(path: Path) -> Item | None:
 
 
 def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
-    """(path, inode, size, time) of all files below a folder; links count, and are not followed."""
+    """Yield (path, inode, size, time) of all files below a folder.
+
+    Links are included but not followed.
+    """
     folders = [str(folder)]
     while folders:
         here = folders.pop()
@@ -237,7 +240,7 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _remove(item: Item, trash: Trash, *, permanent: bool) -> bool:
-    """Remove one item; True = it is in the trash. Raises OSError."""
+    """Remove one item; return True if it is in the trash. Raises OSError."""
     try:
         trash.put(item.path)
     except OSError:
@@ -259,8 +262,8 @@ def _remove(item: Item, trash: Trash, *, permanent: bool) -> bool:
 class Trashed:
     """A file or folder in the trash.
 
-    `path`: where it was. `place`: where it lies, None if the system does not tell. `identity`: of
-    the file, wherever it is.
+    `path`: its original place. `place`: its place in the trash, None if unknown. `identity`: of the
+    file, wherever it is.
     """
 
     path: Path
@@ -269,14 +272,14 @@ class Trashed:
 
 
 class Trash:
-    """What one deletion moves to the trash, in its order."""
+    """The items that one deletion moves to the trash, in order."""
 
     def __init__(self) -> None:
         self.items: list[Trashed] = []
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it can be brought back: there is something, and the system told where."""
+        """Whether everything can be restored: there are items, and all places are known."""
         return bool(self.items) and all(item.place is not None for item in self.items)
 
     def put(self, path: Path) -> None:
@@ -289,10 +292,10 @@ class Trash:
             self.items.append(Trashed(path=path, place=present(), identity=identity))
 
     def bring_back(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
-        """Put everything back where it was, never over anything; return what could not be, and why.
+        """Restore all items, never over anything; return those that failed, with reasons.
 
-        `allowed`: whether a path is still one to write to. What is returned stays where it is, and
-        is tried again the next time, unless it is nowhere.
+        `allowed`: returns whether a path may still be written to. Failed items stay where they are
+        and are tried again the next time, unless they no longer exist.
         """
         left = []
         for item in reversed(self.items):
@@ -305,7 +308,7 @@ class Trash:
 
 
 def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
-    """Raises OSError."""
+    """Restore one item. Raises OSError."""
     place = item.place
     if place is None:
         raise OSError("the system does not tell where it lies")
@@ -321,7 +324,7 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
         move_new(place, item.path)
     except FileExistsError:
         raise OSError("something else is at its place now") from None
-    if place.parent.name == "files":  # as freedesktop.org has it
+    if place.parent.name == "files":  # as specified by freedesktop.org
         note = place.parent.parent / "info" / f"{place.name}.trashinfo"
         with suppress(OSError):
             note.unlink()
@@ -333,7 +336,7 @@ def _lies_in_trash(item: Trashed) -> bool:
 
 @contextmanager
 def _followed(path: Path) -> Iterator[Callable[[], Path | None]]:
-    """A function that says where the file is that was at `path`; None where nobody knows."""
+    """Yield a function that returns the new path of a moved file; None if unknown."""
     try:
         handle = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -355,7 +358,7 @@ def _place_of(handle: int, identity: tuple[int, int]) -> Path | None:
 
 
 def _path_of(handle: int) -> Path:
-    """Raises OSError."""
+    """Return the path of an open file. Raises OSError."""
     if sys.platform == "darwin":
         from fcntl import F_GETPATH, fcntl
 
@@ -372,6 +375,6 @@ def _is_there(place: Path, identity: tuple[int, int]) -> bool:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Raises OSError."""
+    """Return a file's device and inode. Raises OSError."""
     facts = path.lstat()
     return facts.st_dev, facts.st_ino

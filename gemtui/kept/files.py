@@ -1,9 +1,8 @@
-"""One file that is kept: linked, copied, compared, put back.
+"""Operations on one archived file: link, copy, compare, restore.
 
-A log only grows, so another name of it holds all that is written to it; what changes a file in its
-place changes it under all its names, so a copy must follow. Here is how each is done, by the vault
-and for a run; which of them, and when, is theirs to say. Nothing appears that is not whole, and
-nothing of a session is ever written over.
+A log only grows, so a hard link to it holds everything that is appended; a change in place affects
+all links, so there a copy is needed. The vault and the runs decide what to use and when. No file
+appears before it is complete, and no session file is ever overwritten.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from gemtui.sessions.vault_files import TEMPORARY
 
 _PIECE = 1 << 20
 _SAMPLE = 4096
-"""Bytes at either end of a beginning that are compared where a sample will do."""
+"""Bytes compared at either end when a sample suffices."""
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
-"""What the system says where there can be no other name: mostly another file system."""
+"""The system's errors if a hard link is impossible: mostly another file system."""
 
 
-# --- compared ------------------------------------------------------------------------------------
+# --- comparing -----------------------------------------------------------------------------------
 
 
 def facts_of(path: Path) -> os.stat_result | None:
-    """Return what `lstat` says; None where nothing is. Raises OSError."""
+    """Return the result of `lstat`; None if there is no such file. Raises OSError."""
     with suppress(FileNotFoundError):
         return path.lstat()
     return None
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file; 0 where that can't be known."""
+    """Return the size of a file in bytes; 0 if unknown."""
     with suppress(OSError):
         return path.stat().st_size
     return 0
@@ -51,9 +50,9 @@ def same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
 
 
 def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
-    """Return whether a file holds, byte for byte, all of another one at its beginning.
+    """Return whether a file begins with the complete contents of another one.
 
-    `sampled`: compare the two ends of it only, for a list; never before something is removed.
+    `sampled`: compare only both ends of it, for use in lists; never before something is removed.
     Raises OSError.
     """
     with open_regular(path) as file, open_regular(kept) as beginning:
@@ -71,13 +70,13 @@ def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
     return True
 
 
-# --- linked and copied ---------------------------------------------------------------------------
+# --- linking and copying -------------------------------------------------------------------------
 
 
 def link(path: Path, new: Path) -> bool:
-    """Make `new` another name of a file; return False where there can be none.
+    """Create `new` as a hard link to a file; return False if the system can't.
 
-    Raises OSError, FileExistsError where something is.
+    Raises OSError, and FileExistsError if `new` exists.
     """
     try:
         os.link(path, new, follow_symlinks=False)
@@ -89,7 +88,10 @@ def link(path: Path, new: Path) -> bool:
 
 
 def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
-    """Copy content and times, behind `head`, for the user's eyes only. Raises OSError."""
+    """Copy content and times after writing `head`, readable by the user alone.
+
+    Raises OSError.
+    """
     new.touch(mode=0o600)
     with open_regular(path) as source, new.open("wb") as target:
         facts = os.fstat(source.fileno())
@@ -99,7 +101,7 @@ def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
 
 
 def append_rest(path: Path, copy: Path) -> None:
-    """Append what has come to a file that begins with its copy. Raises OSError.
+    """Append what a file has gained since it was copied to its copy. Raises OSError.
 
     If this is interrupted, the copy is still the beginning of the file.
     """
@@ -111,9 +113,9 @@ def append_rest(path: Path, copy: Path) -> None:
 
 
 def link_instead(path: Path, kept: Path) -> bool:
-    """Let `kept` be a name of a file that holds all that it held; False where there can be none.
+    """Replace `kept` by a hard link to a file that contains it.
 
-    Raises OSError.
+    Return False if impossible. Raises OSError.
     """
     with temporary(kept) as new:
         if not link(path, new):
@@ -123,7 +125,10 @@ def link_instead(path: Path, kept: Path) -> bool:
 
 
 def copy_instead(path: Path, kept: Path, *, head: bytes = b"") -> None:
-    """Let `kept` be a copy of a file that is on the disk by then. Raises OSError."""
+    """Replace `kept` by a copy of a file, which is on the disk by then.
+
+    Raises OSError.
+    """
     with temporary(kept) as new:
         copy_file(path, new, head=head)
         flush(new)
@@ -133,7 +138,7 @@ def copy_instead(path: Path, kept: Path, *, head: bytes = b"") -> None:
 
 @contextmanager
 def temporary(kept: Path) -> Iterator[Path]:
-    """Give a name beside a file that is no session's, and is gone afterwards."""
+    """Yield a temporary name beside a file, and remove the temporary file afterwards."""
     new = kept.with_name(f"{TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
     new.unlink(missing_ok=True)
     try:
@@ -143,22 +148,23 @@ def temporary(kept: Path) -> Iterator[Path]:
 
 
 def flush(path: Path) -> None:
-    """Bring a file's content to the disk. Raises OSError."""
+    """Flush a file's content to the disk. Raises OSError."""
     with open_regular(path) as stream:
         sync(stream)
 
 
-# --- put back ------------------------------------------------------------------------------------
+# --- restoring -----------------------------------------------------------------------------------
 
 
 def put(
     kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
 ) -> bool:
-    """Let what is kept appear at its place, whole and on the disk; False where something is.
+    """Restore an archived file to its place, complete and flushed to the disk.
 
-    `shared`: as the very file that is kept, where there can be another name of it. `write` makes
-    the copy otherwise; one that is interrupted leaves a file beside what is kept, or, where that is
-    on another file system, beside the place, which the next try removes. Raises OSError.
+    Returns False if the place is taken. `shared`: restore the archived file itself, as a hard link
+    if possible. Otherwise `write` makes a copy; if that is interrupted, it leaves a temporary file
+    beside the archived one or, on another file system, beside the place, which the next attempt
+    removes. Raises OSError.
     """
     make_folder(place.parent)
     try:

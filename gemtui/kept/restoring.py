@@ -1,9 +1,9 @@
-"""Put a session back into the CLI's store, so that the CLI lists and resumes it.
+"""Restoring a session to the CLI's store, so that the CLI lists and resumes it.
 
-It comes from the vault, or from a run that kept the only copy. Only the file in use comes back,
-with its subagents, tool outputs and plans, and none of its ghosts and older copies: the clean-up
-removes all files of an id as soon as one of them has nothing to resume or is too old. What the
-store has of that kind is kept in the vault first, and then removed.
+It comes from the vault, or from a run that has the only copy. Only the file in use is restored,
+with its subagents, tool outputs and plans, but none of its ghosts and older copies: the clean-up
+removes all files of an id as soon as one of them can't be resumed or is too old. Such files in the
+store are first archived in the vault, and then removed.
 """
 
 from __future__ import annotations
@@ -45,21 +45,21 @@ from gemtui.sessions.vault_files import (
 )
 
 _FIRST = 4096
-"""Bytes of a log that may hold its first line."""
+"""Bytes at the beginning of a log that are searched for its first line."""
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 Rule = Callable[[Path | None], Retention]
-"""How long the CLI keeps the sessions of a project; None = of no project."""
+"""Returns the CLI's retention of a project's sessions; None stands for no project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What a restoring did.
+    """The result of restoring a session.
 
-    `paths`: the files that are in the store again. `removed`: files with this id that had nothing
-    to resume, or were too old, and would have taken it along; the vault has them. `renewed`: its
-    last update is now, as the CLI would have found it too old. `in_the_way`: place that holds less
-    than what is kept of it -> that; nothing is written over it.
+    `paths`: the files that are in the store again. `removed`: files with this id that could not be
+    resumed or were too old, and would have caused its removal; the vault has them. `renewed`: its
+    last update was set to now, as the CLI would have considered it too old. `in_the_way`: maps
+    places whose file holds less than the saved copy to that copy; they are not overwritten.
     """
 
     paths: tuple[Path, ...]
@@ -70,11 +70,11 @@ class Restored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """What is kept of one session.
+    """The saved files of one session.
 
-    `place`: of its file in use, in the store. `kept`: what there is of that. `others`: the id in it
-    -> place of each subagent's file, tool output and plan -> what is kept of it. `is_shared`:
-    whether such a file may come back itself, as nothing writes over it.
+    `place`: the place in the store of the file in use. `kept`: its saved copy. `others`: maps the
+    session's id to the places of subagents' files, tool outputs and plans with their saved copies.
+    `is_shared`: returns whether such a file may itself be restored, as nothing overwrites it.
     """
 
     place: Path
@@ -84,10 +84,10 @@ class _Source:
 
 
 def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
-    """Put a session that the vault keeps back to its place in the store, never over a conversation.
+    """Restore a session from the vault to its place, never over another conversation.
 
-    `rule`: how long the CLI keeps sessions of its project. Interrupted at any moment it has lost
-    nothing, and can be done again. Raises RestoreFailed if there is a reason not to, and OSError.
+    `rule`: the CLI's retention for its project. If interrupted at any moment, nothing is lost, and
+    it can be repeated. Raises RestoreFailed if there is a reason not to restore, and OSError.
     """
     if Flag.KEPT not in session.flags:
         raise RestoreFailed(f"{session.path} is where it belongs: there is nothing to restore")
@@ -105,10 +105,9 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
 
 
 def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restored:
-    """Put back what a run keeps of a session and what is gone, in its newest state.
+    """Restore a session's missing files from a run's backup, in the newest state.
 
-    Where the conversation itself is gone, that is as with one of the vault. Raises RestoreFailed,
-    OSError.
+    A missing conversation is restored as from the vault. Raises RestoreFailed, OSError.
     """
     kept = kept_of(folder)
     if kept is None:
@@ -148,10 +147,10 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
     if root and session.project_hash and session.project_hash != path_hash(root):
         raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
     rule = rule_of(Path(root) if root else None)
-    removed = tuple(_make_way(place, session, rule, now))
+    removed = tuple(_clear_obstacles(place, session, rule, now))
     renewed = is_too_late(session, rule, now)
     others: tuple[Path, ...] = ()
-    if is_plain_id(session.id):  # before the session, without which all can be done again
+    if is_plain_id(session.id):  # before the session, so that a retry is possible
         others = tuple(_put_others(source.others(session.id), source.is_shared))
     if renewed:
         _put(kept, place, shared=False, write=partial(_write_updated, updated=now))
@@ -165,20 +164,20 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
 
 
 def require_stored(session: str, home: Path) -> None:
-    """Raise OptionError if only the vault has the files of a session: the CLI can't resume it."""
+    """Raise OptionError if only the vault has the session's files."""
     places = [*session_files(store_with_kept(home), session)]
     if places and all(place.kept for place in places):
         raise OptionError(put_back_first(session), option="resume")
 
 
 def put_back_first(id: str) -> str:
-    """Say why a session that only the vault has can't be resumed, and the way out."""
+    """Explain why a session that only the vault has can't be resumed, and what to do."""
     way = f"gemtui vault restore {id}"
     return f"Gemini CLI has deleted {id}; only the vault has it. Restore it first: {way}"
 
 
 def _add_header(session: Summary, place: Path, root: str | None) -> None:
-    """Put a first line before all that a kept log holds; without one the CLI would remove it.
+    """Restore a log with a new first line, without which the CLI would remove it.
 
     Raises RestoreFailed, OSError.
     """
@@ -201,7 +200,7 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
 
 
 def _id_in_first_line(kept: Path, short: str) -> str:
-    """The id that what is left of a log's first line names, else a new one for its file's name."""
+    """Return the id in the remains of a log's first line, else a new one for its name."""
     with open_regular(kept) as file:
         first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
     found = _ID.search(first)
@@ -210,11 +209,13 @@ def _id_in_first_line(kept: Path, short: str) -> str:
     return f"{short}{str(uuid4())[8:]}" if short else ""
 
 
-# --- what would take it along ------------------------------------------------------------------
+# --- files that would cause its removal --------------------------------------------------------
 
 
-def _make_way(place: Path, session: Summary, rule: Retention, now: datetime) -> Iterator[Path]:
-    """Keep, and remove, what the clean-up would take and the session with it."""
+def _clear_obstacles(
+    place: Path, session: Summary, rule: Retention, now: datetime
+) -> Iterator[Path]:
+    """Archive and remove files that would make the clean-up remove the session, too."""
     for path in _of_this_id(place):
         there = read_session(path)
         goes = there is None or not (there.resumable and there.has_header)
@@ -238,11 +239,11 @@ def _of_this_id(place: Path) -> list[Path]:
     return [path for path in dict.fromkeys(found) if os.path.lexists(path)]
 
 
-# --- putting back ------------------------------------------------------------------------------
+# --- restoring ---------------------------------------------------------------------------------
 
 
 def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
-    """The best that the vault has of each subagent's file, and the newest of all else."""
+    """Return the vault's best copies of subagents' files, the newest of others."""
     best: dict[Path, tuple[int, Path]] = {}
 
     def offer(path: Path, kept: Path, rank: int) -> None:
@@ -268,7 +269,7 @@ def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -
 
 
 def _is_shared(kept: Path) -> bool:
-    """Whether a file of the vault may come back itself, as nothing writes over it."""
+    """Return whether an archived file may itself be restored."""
     return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
 
 
@@ -280,7 +281,7 @@ def _put(
 
 
 def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
-    """Write a copy of a session that was last updated then."""
+    """Write a copy of a session with this time as its last update."""
     if kept.suffix == ".json":
         with open_regular(kept) as file:
             found = loads(file.read()) | {"lastUpdated": iso(updated)}

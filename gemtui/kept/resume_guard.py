@@ -1,11 +1,11 @@
-"""Look after the files of a session while a run resumes it, and once that has ended.
+"""Protection of a session's files while a run resumes it, and afterwards.
 
-`--resume` opens a new session under the same id before it goes on in the old file; in a later
-minute than the session's own that leaves a ghost, a second file with this id and nothing in it. The
-next start of the CLI in that project would remove every file of that id
-(assets/gemini-cli.md#ghosts). So the ghost is removed as soon as it is whole: the CLI opens it by
-name for two records, within a millisecond, and never again. What vanishes all the same is put back
-at once: the CLI opens the file by its name for each record, so it goes on in it.
+`--resume` opens a new session under the same id before it continues in the old file; unless both
+begin in the same minute, that leaves a ghost: a second, empty file with this id. The next start of
+the CLI in that project would remove every file of that id (assets/gemini-cli.md#ghosts). So the
+ghost is removed as soon as it is complete: the CLI opens it by name for two records, within a
+millisecond, and never again. If a file vanishes nevertheless, it is restored at once: the CLI opens
+the file by its name for each record, so it continues in the restored one.
 """
 
 from __future__ import annotations
@@ -54,23 +54,25 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two looks until the CLI's first output: by then the ghost exists."""
+"""Seconds between two calls until the CLI's first output, by which the ghost exists."""
 STEP = 0.02
 _RECENT = 50_000_000
-"""Nanoseconds within which a folder may change again and keep its time: file systems count in
-steps of some milliseconds."""
+"""Nanoseconds within which a folder may change again without a new time stamp.
+
+File systems count in steps of some milliseconds.
+"""
 _HEAD = 64 * 1024
 _RECORDS = 2
-"""Lines of a whole ghost: its header, and the session context."""
+"""Lines of a complete ghost: its header, and the session context."""
 
 _COPY = "copy-"
-"""Begins the names of newest states that are copies: store and run are on two file systems, say."""
+"""Prefix of backups that are copies, for example if store and run are on two file systems."""
 
 Stamp = tuple[int, int, int]
 
 
 class SessionKeeper:
-    """Looks after one session: call `look` again and again during the run, `close` at its end."""
+    """Protects one session; call `look` repeatedly, and `close` at the end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
@@ -82,28 +84,28 @@ class SessionKeeper:
         self._said = False
 
     def look(self) -> float:
-        """Settle what has happened since the last look; return the seconds until the next one.
+        """Handle changes since the last call; return the seconds until the next one.
 
         Raises OSError.
         """
         for place in self._places:
-            if self._stirred(place):
-                self._look_into(place)
+            if self._may_have_changed(place):
+                self._check_folder(place)
         self._bring_up_to_date()
         if not self._said and size_of(self._folder.stdout):
             self._said = True
-            self._look_everywhere()
+            self._rescan()
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
-        """Settle what the run has left behind, write down what was found, and return it.
+        """Handle what the run has left behind; record and return what was found.
 
-        Raises OSError if that can't be written, after everything else has been done.
+        Raises OSError if that can't be recorded, after everything else has been done.
         """
         self._said = True
-        self._look_everywhere()
+        self._rescan()
         for place in self._places:
-            self._look_into(place)
+            self._check_folder(place)
         self._bring_up_to_date()
         self._copy_links()
         before = self._kept.files
@@ -115,10 +117,10 @@ class SessionKeeper:
         write_aftermath(self._folder, found)
         return found
 
-    # --- where to look -------------------------------------------------------------------------
+    # --- places --------------------------------------------------------------------------------
 
     def _chats(self, files: set[Path]) -> tuple[Path, ...]:
-        """The folders in which the CLI keeps what belongs to this session."""
+        """Return the folders in which the CLI keeps files of this session."""
         id = self._kept.session_id
         chats = {path.parent for path in files if path.parent.name == "chats"}
         return tuple(
@@ -127,8 +129,8 @@ class SessionKeeper:
             for place in (each, each / id, each.parent / "tool-outputs" / f"session-{id}")
         )
 
-    def _look_everywhere(self) -> None:
-        """Find the folders that have come since; what was unclear is looked at again."""
+    def _rescan(self) -> None:
+        """Find new folders, and check unclear files again."""
         found = {
             place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
         }
@@ -136,8 +138,8 @@ class SessionKeeper:
         self._times.clear()
         self._unclear.clear()
 
-    def _stirred(self, place: Path) -> bool:
-        """Whether names in a folder may have changed since the last look, or what was unclear."""
+    def _may_have_changed(self, place: Path) -> bool:
+        """Return whether names in a folder may have changed, or a file there is unclear."""
         try:
             changed = place.stat().st_mtime_ns
         except OSError:
@@ -150,51 +152,53 @@ class SessionKeeper:
         return any(_stamp(path) != self._unclear[path] for path in mine)
 
     def _files(self, place: Path) -> Iterator[Path]:
-        """The regular files of this session in one of its folders."""
+        """Yield the regular files of this session in one of its folders."""
         mark = f"-{self._kept.session_id[:8]}." if place.name == "chats" else ""
         with suppress(OSError), os.scandir(place) as entries:
             for entry in entries:
                 if mark in entry.name and stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode):
                     yield Path(entry.path)
 
-    # --- looking -------------------------------------------------------------------------------
+    # --- scanning ------------------------------------------------------------------------------
 
-    def _look_into(self, place: Path) -> None:
+    def _check_folder(self, place: Path) -> None:
         for path in self._expected():
             if path.parent == place and not os.path.lexists(path):
                 self._put_back(path)
         for path in list(self._files(place)):
-            self._look_at(path)
+            self._check_file(path)
 
     def _expected(self) -> list[Path]:
         return [*{**self._kept.files, **self._newest}]
 
-    def _look_at(self, path: Path) -> None:
+    def _check_file(self, path: Path) -> None:
         now = _stamp(path)
         if self._unclear.get(path) == now:
             return
         self._unclear.pop(path, None)
         newest = self._newest.get(path)
         if newest is None:
-            self._meet(path, now)
-        elif not _same_file(path, newest) and not self._take_in(path, newest):
+            self._handle_new(path, now)
+        elif not _same_file(path, newest) and not self._handle_replaced(path, newest):
             self._unclear[path] = now
 
-    def _meet(self, path: Path, now: Stamp) -> None:
-        """A file of which nothing is kept: the session's own, a ghost, or another session's."""
-        if path in self._kept.files or path.parent.name != "chats" or self._says_something(path):
+    def _handle_new(self, path: Path, now: Stamp) -> None:
+        """Handle a file without a backup: own, ghost, or another session's."""
+        if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
         elif path in self._kept.seen or not self._is_ghost(path):
             self._unclear[path] = now
         else:
             self._remove(path)
 
-    def _says_something(self, path: Path) -> bool:
+    def _has_content(self, path: Path) -> bool:
         return path not in self._kept.seen and bool(holds(path, self._kept.session_id))
 
     def _is_ghost(self, path: Path) -> bool:
-        """Whether a file that came with the run is a ghost, and whole: then another one says
-        something. Where the CLI has written on after it was removed, it has no header any more.
+        """Return whether a file that appeared during the run is a complete ghost.
+
+        That requires another file with content. If the CLI continued writing after a ghost was
+        removed, the new file has no header.
         """
         again = path in self._done.ghosts
         empty = holds(path, self._kept.session_id) is False or (
@@ -232,14 +236,14 @@ class SessionKeeper:
         self._write()
 
     def _write(self) -> None:
-        """For whoever goes on from here if we are killed; a full disk must not stop us."""
+        """Record the progress in case we are killed; a full disk must not stop us."""
         with suppress(OSError):
             write_newest(self._folder, self._newest, self._done)
 
-    # --- the newest state ----------------------------------------------------------------------
+    # --- newest states -------------------------------------------------------------------------
 
     def _hold(self, path: Path) -> None:
-        """Keep the newest state of a file: as another name of it, else as a copy."""
+        """Back up the newest state of a file: as a hard link, else as a copy."""
         taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
         number = next(number for number in count() if str(number) not in taken)
         newest = self._folder.path / f"now-{number}{path.suffix}"
@@ -252,8 +256,8 @@ class SessionKeeper:
         self._newest[path] = newest
         self._write()
 
-    def _take_in(self, path: Path, newest: Path) -> bool:
-        """Another file stands in the place of one that is kept; whether all it says is kept now."""
+    def _handle_replaced(self, path: Path, newest: Path) -> bool:
+        """Handle a replaced file; return whether all of its content is backed up now."""
         if path.suffix == ".jsonl" and not _has_header(path):
             _rejoin(path, newest)
         elif _is_copy(newest):
@@ -265,14 +269,14 @@ class SessionKeeper:
         return True
 
     def _copy_links(self) -> None:
-        """Copy what is only linked, as far as there is room (`copy_at_end`)."""
+        """Copy backups that are only links, if there is room (`copy_at_end`)."""
         for newest in self._newest.values():
             if not _is_copy(newest):
                 with suppress(OSError):
                     copy_at_end(newest)
 
     def _bring_up_to_date(self) -> None:
-        """Write to the copies what has come; a file that has become less changes nothing."""
+        """Update the copies with new content; a file that shrank changes nothing."""
         for path, copy in self._newest.items():
             if _is_copy(copy) and _stamp(path)[1:] != _stamp(copy)[1:]:
                 with suppress(OSError):
@@ -280,8 +284,10 @@ class SessionKeeper:
 
 
 def _rejoin(path: Path, newest: Path) -> None:
-    """Join a log that was removed while the CLI wrote to it: what the CLI has written since, to a
-    file that began anew, goes behind what was there, and all of it stands in that place again.
+    """Join a log that was removed during writing with the CLI's later records.
+
+    The CLI began a new file; its content is appended to the earlier one, and the result takes its
+    place.
     """
     made = path.with_name(f".gemtui-{newest.name}")
     with path.open("rb") as later, newest.open("ab") as log:
@@ -305,7 +311,10 @@ def _refresh(path: Path, copy: Path) -> None:
 
 
 def _was_rewritten(path: Path, copy: Path) -> bool:
-    """Whether a log no longer goes on from what was copied; the other format is rewritten."""
+    """Return whether a log no longer continues its copy.
+
+    The other format is rewritten.
+    """
     try:
         return path.suffix == ".jsonl" and not begins_with(path, copy, sampled=True)
     except OSError:
@@ -313,7 +322,7 @@ def _was_rewritten(path: Path, copy: Path) -> bool:
 
 
 def _has_header(path: Path) -> bool:
-    """Whether a log begins with a record that names its session; True where that can't be said."""
+    """Return whether a log begins with a header; True if that is unknown."""
     try:
         with path.open("rb") as file:
             first = file.read(_HEAD).partition(b"\n")[0]
@@ -351,14 +360,15 @@ def _with(paths: tuple[Path, ...], path: Path) -> tuple[Path, ...]:
     return paths if path in paths else (*paths, path)
 
 
-# --- before a run and after it ------------------------------------------------------------------
+# --- before and after a run ---------------------------------------------------------------------
 
 
 class ResumeGuard:
-    """Keeps the sessions that an adapter's runs resume: `GeminiAdapter(guard=ResumeGuard())`.
+    """Protects the sessions that an adapter's runs resume.
 
-    The keeper works in the run's supervisor, so that it is there as long as the run goes on,
-    whoever follows it. If the supervisor was killed, the next gemtui does the keeper's last part.
+    Use it as `GeminiAdapter(guard=ResumeGuard())`. The keeper works in the run's supervisor, so
+    that it is active as long as the run, regardless of who follows it. If the supervisor was
+    killed, the next gemtui does the keeper's final part.
     """
 
     supervisor = "gemtui.runs.supervisor"
@@ -366,8 +376,8 @@ class ResumeGuard:
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
         """Copy the session that the run will resume.
 
-        Any start of the CLI cleans up, so what earlier runs left is settled first. Raises OSError,
-        which keeps the run from starting.
+        Any start of the CLI cleans up, so remains of earlier runs are handled first. Raises
+        OSError, which keeps the run from starting.
         """
         settle_left(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
@@ -375,9 +385,9 @@ class ResumeGuard:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Settle the session once; does nothing for a run that resumed none.
+        """Restore order in a resumed session once; does nothing if the run resumed none.
 
-        If the disk is full it is settled without being written down.
+        If the disk is full, this is not recorded.
         """
         kept = kept_of(folder)
         if kept is not None and aftermath_of(folder) is None:
@@ -386,10 +396,10 @@ class ResumeGuard:
 
 
 def settle_left(runs: Path) -> tuple[RunFolder, ...]:
-    """Settle the sessions of ended runs whose supervisors could not, say because they were killed.
+    """Settle the sessions of ended runs whose supervisors could not (were killed).
 
-    Returns these runs. Cheap if there is nothing to do. While processes of such a run go on, its
-    session is settled for now and will be again.
+    Returns these runs. Cheap if there is nothing to do. While processes of such a run remain, its
+    session is handled for now and will be again.
     """
     left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
     for folder in left:

@@ -1,9 +1,9 @@
-"""What a run's folder keeps of the session that the run resumes, and how it is put back.
+"""A run's backup of the session that it resumes, and how to restore it.
 
-`before.json` names a copy of each of the session's files as it was before the run; `now.json` their
-newest states: hard links, so that what is written to a file is kept as well, or copies that are
-updated where there can be no link. What is linked is copied, too, when the run has ended: a change
-in place changes all names of a file. `after.json` says what was found when the run had ended.
+`before.json` names a copy of each of the session's files from before the run; `now.json` their
+newest states: hard links, so that everything written to a file is backed up at once, or copies that
+are updated if links are impossible. When the run has ended, linked files are copied as well, as a
+change in place affects all links. `after.json` records what was found at the end of the run.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _HEAD = 64 * 1024
 class KeptSession:
     """A session that a run resumes.
 
-    `files`: place in the store -> its copy from before the run. `seen`: files that had the
-    session's short id in their names then, whatever was in them. `newest`: place in the store ->
-    the newest state that is kept, including files that appeared during the run.
+    `files`: maps places in the store to copies from before the run. `seen`: files that had the
+    session's short id in their names then, whatever their content. `newest`: maps places in the
+    store to their newest backups, including files that appeared during the run.
     """
 
     session_id: str
@@ -54,17 +54,16 @@ class KeptSession:
 
     @property
     def states(self) -> Mapping[Path, Path]:
-        """Place in the store -> the newest state of it in the run's folder."""
+        """Maps places in the store to their newest states in the run's folder."""
         return {**self.files, **self.newest}
 
 
 class Aftermath(Struct, frozen=True, kw_only=True):
-    """What was found and done during a run and after it.
+    """The actions and findings during a run and after it.
 
-    `ghosts`: empty second files that were removed. `restored`: files of the session that were gone
-    and were put back in their newest state. `lost`: files that are gone and could not be put back.
-    `changed`: logs that no longer begin with what was in them. `problems`: what went wrong, in
-    words.
+    `ghosts`: empty second files that were removed. `restored`: missing files of the session that
+    were restored in their newest state. `lost`: missing files that could not be restored.
+    `changed`: logs that no longer begin with their earlier content. `problems`: errors, in words.
     """
 
     ghosts: tuple[Path, ...] = ()
@@ -74,7 +73,7 @@ class Aftermath(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
-        """Return what the user should know of it, a sentence each; empty if all is well."""
+        """Return what the user should know, one sentence each; empty if all is well."""
         return (
             *(f"{path} was missing and has been restored" for path in self.restored),
             *(f"{path} is gone: its copy is kept in {folder.path}" for path in self.lost),
@@ -87,7 +86,10 @@ class Aftermath(Struct, frozen=True, kw_only=True):
 
 
 def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
-    """Copy every file of a session, and of its subagents, into the run's folder. Raises OSError."""
+    """Copy every file of a session, and of its subagents, into the run's folder.
+
+    Raises OSError.
+    """
     places = list(session_files(Store(home), session_id))
     mine = [place.path for place in places if _may_hold(place, session_id)]
     files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
@@ -110,9 +112,9 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 
 
 def kept_of(folder: RunFolder) -> KeptSession | None:
-    """Return what a run's folder keeps of a session; None if the run resumed none.
+    """Return a run's backup of a session; None if the run resumed none.
 
-    None as well where that is damaged, which `is_damaged` tells.
+    Also None if the backup's record is damaged, see `is_damaged`.
     """
     found = _read(folder, _BEFORE, _Before)
     if found is None or not found.session_id or "\0" in found.session_id:
@@ -127,7 +129,7 @@ def kept_of(folder: RunFolder) -> KeptSession | None:
 
 
 def is_damaged(folder: RunFolder) -> bool:
-    """Return whether a run may keep a session, but what names the copies can't be read."""
+    """Return whether a run may have a backup whose record is unreadable."""
     return is_there(folder.path / _BEFORE) and kept_of(folder) is None
 
 
@@ -137,7 +139,7 @@ def _newest(folder: RunFolder) -> dict[Path, Path]:
 
 
 def copy_at_end(newest: Path) -> None:
-    """Copy a newest state that is a link, to have it when its file is changed in place.
+    """Copy a newest state that is a link, in case its file is changed in place later.
 
     Raises OSError.
     """
@@ -149,7 +151,7 @@ def _at_end(newest: Path) -> Path:
 
 
 def _whole(newest: Path) -> Path:
-    """A newest state, or its copy from the end of the run if it lacks what that holds."""
+    """Return a newest state, or its copy from the end of the run if that holds more."""
     copy = _at_end(newest)
     if not is_there(copy):
         return newest
@@ -164,7 +166,7 @@ def _whole(newest: Path) -> Path:
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
-    """Write down which files are the newest states, and what has been done so far.
+    """Record which files are the newest states, and what has been done so far.
 
     Raises OSError.
     """
@@ -172,23 +174,26 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
 
 
 def done_so_far(folder: RunFolder) -> Aftermath:
-    """Return what `write_newest` has written of what has been done."""
+    """Return the actions so far, as recorded by `write_newest`."""
     found = _read(folder, _NOW, Aftermath)
     return Aftermath() if found is None else found
 
 
 def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
-    """Write down what was found after the run. Raises OSError."""
+    """Record what was found after the run. Raises OSError."""
     _write(folder, _AFTER, found)
 
 
 def aftermath_of(folder: RunFolder) -> Aftermath | None:
-    """Return what was found after a run; None if nobody has looked, or it resumed nothing."""
+    """Return what was found after a run.
+
+    None if nobody has checked, or it resumed nothing.
+    """
     return _read(folder, _AFTER, Aftermath)
 
 
 def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
-    """Yield the folders of runs that keep a session, newest first."""
+    """Yield the folders of runs with a backup of a session, newest first."""
     found = []
     with suppress(OSError), os.scandir(runs) as entries:
         for path in (Path(entry.path) for entry in entries):
@@ -199,12 +204,12 @@ def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
 
 
 def unsettled(runs: Path) -> Iterator[RunFolder]:
-    """Yield the folders of runs that resumed a session and after which nobody has looked yet."""
+    """Yield the folders of runs that resumed a session and are not checked yet."""
     return (folder for folder in runs_that_keep(runs) if not is_there(folder.path / _AFTER))
 
 
 def drop_kept(folder: RunFolder) -> None:
-    """Remove all that a run keeps of a session. Raises OSError."""
+    """Remove a run's backup of a session. Raises OSError."""
     kept = kept_of(folder)
     newest = _newest(folder).values()
     for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
@@ -217,7 +222,7 @@ def drop_kept(folder: RunFolder) -> None:
 
 
 def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
-    """Yield the files that are named like files of this session or of its subagents."""
+    """Yield the files whose names belong to this session or its subagents."""
     for place in store.files():
         main = place.kind is SessionKind.MAIN and place.name_id == session_id[:8]
         if main or (place.kind is SessionKind.SUBAGENT and place.parent == session_id):
@@ -225,7 +230,7 @@ def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
 
 
 def _may_hold(place: ChatFile, session_id: str) -> bool:
-    """Whether a file is of this very session, or can't tell."""
+    """Return whether a file belongs to this very session, or can't be read."""
     if place.kind is SessionKind.SUBAGENT:
         return True
     try:
@@ -237,7 +242,7 @@ def _may_hold(place: ChatFile, session_id: str) -> bool:
 
 
 def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
-    """Read a file wherever it lies, or about `upto` bytes of it; None where it is no session."""
+    """Read a file anywhere, or about `upto` bytes of it; None if it is not a session."""
     if (place := file_anywhere(path)) is None:
         return None
     with SessionLog(path) as log:
@@ -246,9 +251,9 @@ def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
 
 
 def holds(path: Path, session_id: str | None) -> bool | None:
-    """Whether a file of this session says anything, or once did; None = that can't be told.
+    """Return whether a file of this session has, or once had, content.
 
-    `session_id` None: a file that does not name its session.
+    None if unknown. `session_id` None: for a file that does not name its session.
     """
     try:
         with SessionLog(path) as log:
@@ -266,9 +271,9 @@ def holds(path: Path, session_id: str | None) -> bool | None:
 
 
 def covers(path: Path, copy: Path) -> bool:
-    """Whether a file holds all that a copy of the session holds.
+    """Return whether a file holds everything in a copy of the session.
 
-    That is the same and more, or at least as many messages.
+    It does if it is the same or longer, or has at least as many messages.
     """
     try:
         if path.samefile(copy) or begins_with(path, copy, sampled=True):
@@ -287,19 +292,20 @@ def _messages(path: Path) -> int:
         return 0
 
 
-# --- putting back ------------------------------------------------------------------------------
+# --- restoring ---------------------------------------------------------------------------------
 
 
 def put_file_back(kept: KeptSession, path: Path) -> bool:
-    """Put one file back, whole and durably, or not at all; False if a file is there.
+    """Restore one file, completely and durably or not at all.
 
-    The newest state comes back as the very file that was removed, if that still exists, so that a
-    CLI that goes on writes to it; a copy from before the run is copied. Raises OSError.
+    False if a file is there. The newest state is restored as the very file that was removed, if
+    that still exists, so that a running CLI writes to it; a copy from before the run is copied.
+    Raises OSError.
     """
     return not os.path.lexists(path) and put(kept.states[path], path, shared=path in kept.newest)
 
 
-# --- the records in the run's folder -----------------------------------------------------------
+# --- records in the run's folder ---------------------------------------------------------------
 
 
 class _Copy(Struct, frozen=True):
@@ -326,14 +332,14 @@ def _write(folder: RunFolder, name: str, record: Struct) -> None:
 
 
 def _read(folder: RunFolder, name: str, type: type[R]) -> R | None:
-    """A record that was written by `_write`; None where there is none that can be read."""
+    """Return a record written by `_write`; None if there is no readable one."""
     with suppress(OSError, msgspec.ValidationError):
         return msgspec.convert(read_object(folder.path / name), type, dec_hook=_path_of)
     return None
 
 
 def _path_of(_: type, text: object) -> Path:
-    """Raises ValueError, which is a ValidationError then, for what can't be a path."""
+    """Return a path. Raises ValueError, reported as ValidationError, for invalid ones."""
     if not isinstance(text, str) or "\0" in text:
         raise ValueError("not a path")
     return Path(text)
@@ -344,7 +350,7 @@ def _pairs(files: Mapping[Path, Path]) -> tuple[_Copy, ...]:
 
 
 def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
-    """Place in the store -> file in the folder, whatever path the record gives for it."""
+    """Map places in the store to files in the folder, ignoring folders in the record."""
     copies = {each.path: folder.path / Path(each.copy).name for each in files}
     return {path: copy for path, copy in copies.items() if path.is_absolute() and is_file(copy)}
 
@@ -354,10 +360,10 @@ def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCopy:
-    """A run that keeps what the store no longer has of a session.
+    """A run with the only copy of files of a session.
 
-    `files`: place in the store -> the copy; that place is empty, or holds a file with less in it.
-    `size`: bytes of the copies.
+    `files`: maps places in the store, which are empty or hold a file with less in it, to the
+    copies. `size`: bytes of the copies.
     """
 
     folder: RunFolder
@@ -367,16 +373,19 @@ class LastCopy:
 
     @property
     def in_the_way(self) -> Mapping[Path, Path]:
-        """The copies at whose place a file with less in it stands: they can't be put back there."""
+        """The copies that can't be restored, as a file with less in it is in their place."""
         return {path: copy for path, copy in self.files.items() if os.path.lexists(path)}
 
     def is_named(self, id: str) -> bool:
-        """Whether an id, or the beginning of one, means this run or its session."""
+        """Return whether an id or prefix denotes this run or its session."""
         return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
 
 
 def title_of(copy: LastCopy) -> str:
-    """The title of the session, as the beginning of the copies tells it; "" where none does."""
+    """Return the session's title from the beginning of the copies.
+
+    "" if there is none.
+    """
     for path in copy.files.values():
         known = read_session(path, upto=_HEAD)
         if known is not None and known.title_source is not TitleSource.NONE:
@@ -385,7 +394,7 @@ def title_of(copy: LastCopy) -> str:
 
 
 def last_copy_words(copy: LastCopy) -> str:
-    """Return what a person should know of it: one line, with the way out."""
+    """Return a one-line description of the copy, with the command that restores it."""
     return (
         f"run {copy.folder.id[:8]} has the only copy of session {copy.session_id}: "
         f"gemtui runs restore {copy.folder.id[:8]} restores it"
@@ -393,10 +402,10 @@ def last_copy_words(copy: LastCopy) -> str:
 
 
 def last_copies(runs: Path) -> tuple[LastCopy, ...]:
-    """Return the runs in the folder `runs` that keep the only copy of a session, newest first.
+    """Return the runs in `runs` with the only copy of a session, newest first.
 
-    Of several runs that keep one session it is the newest that has all of it. Reads the store's
-    folders, and of the sessions only those that are gone or have been rewritten.
+    Of several runs with one session, this is the newest that has all of it. Reads the store's
+    folders, and only those sessions that are missing or were rewritten.
     """
     holders: dict[tuple[Path, str], list[Path]] = {}
     stores: dict[Path, Store] = {}
@@ -420,9 +429,9 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
 
 
 def forget_copies(runs: Path, home: Path, session_id: str) -> None:
-    """Remove all copies of a session that the user has deleted, if the store has no more of it.
+    """Remove all backups of a session that the user has deleted from the store.
 
-    Raises OSError.
+    Does nothing while the store has any file of it. Raises OSError.
     """
     mine = [folder for folder in runs_that_keep(runs) if _keeps(folder, home, session_id)]
     if mine and not _in_store(Store(home), session_id):
@@ -440,7 +449,7 @@ def _in_store(store: Store, session_id: str) -> list[Path]:
 
 
 def _copies(kept: KeptSession) -> dict[Path, Path]:
-    """The conversation's own files: without it, nothing else of a session is worth anything."""
+    """Return the conversation's own files, without which others are worthless."""
     return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
 
 

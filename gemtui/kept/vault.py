@@ -1,15 +1,15 @@
-"""Keep the files of sessions: another name for each in the vault, then a copy.
+"""Archiving the files of sessions: a hard link to each in the vault, later a copy.
 
-A log only grows, so a hard link holds all that is written to it, at once and at no cost. But what
-empties a file, or writes over it, does so under all its names: so a link whose file has been quiet
-for some minutes is replaced by a copy, which shares its blocks with the file where the disk can. A
-file that grows again is linked again, and the copy is brought up to date when it is quiet. Tool
-outputs and plans are kept so, too, as the CLI has them last. A copy is taken at once where there
-can be no link (the vault is on another file system), and of the objects of older versions, which
-the CLI writes over. Where a file lies is told in `gemtui/sessions/vault_files.py`.
+A log only grows, so a hard link holds everything that is written to it, at once and at no cost. But
+truncating or overwriting a file affects all links: so a link whose file has been unchanged for some
+minutes is replaced by a copy, which shares its blocks with the file if the disk supports that. A
+file that grows again is linked again, and the copy is updated when it is unchanged for a while.
+Tool outputs and plans are archived in the same way, in their latest version. A copy is made at once
+if a link is impossible (the vault is on another file system), and for the objects of older
+versions, which the CLI overwrites. `gemtui/sessions/vault_files.py` describes the layout.
 
-Nothing in here removes or replaces what is kept, unless what takes its place holds all of it; so it
-may be killed at any moment, and several programs may keep the same file at once.
+Nothing in here removes or replaces an archived file unless its replacement holds all of it; so
+gemtui may be killed at any moment, and several programs may archive the same file at once.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from gemtui.transcript.parts import objects
 
 _ON, _LOCK = "on", "lock"
 _STALE = 3600
-"""Seconds after which a temporary file of the others was left by one that was killed."""
+"""Seconds after which another program's temporary file counts as abandoned."""
 QUIET = 300
 """Seconds without a change after which a link is replaced by a copy."""
 _ROOM = 1 << 30
-"""Bytes that stay free on the disk: with less, links stay links."""
+"""Bytes to leave free on the disk; with less, links stay links."""
 
 
 def is_on() -> bool:
-    """Return whether sessions are kept. Raises nothing."""
+    """Return whether the vault is on. Raises nothing."""
     return os.path.lexists(vault_dir() / _ON)
 
 
 def switch_on() -> None:
-    """Keep sessions from now on; `keep_all` keeps those that there are. Raises OSError."""
+    """Turn the vault on; `keep_all` archives existing sessions. Raises OSError."""
     make_own_file(vault_dir() / _ON)
 
 
 def switch_off() -> None:
-    """Keep nothing more; what is kept stays. Raises OSError."""
+    """Turn the vault off, keeping archived files. Raises OSError."""
     (vault_dir() / _ON).unlink(missing_ok=True)
 
 
@@ -75,10 +75,10 @@ def keep_all(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Keep every file of a store that is not kept yet; return how many these were.
+    """Archive every file of a store that is not archived yet; return their number.
 
-    `told` is called with the number of files that are kept, and of all. Raises OSError where one
-    can't be kept, after the others.
+    `told` is called with the number of archived files, and the total. Raises OSError after all
+    files if one can't be archived.
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
@@ -110,12 +110,15 @@ def keep_all(
 
 
 def _is_quiet(changed: tuple[int, int] | None) -> bool:
-    """Whether a file of this size and time of change has not changed for some minutes."""
+    """Return whether a file has been unchanged for some minutes."""
     return changed is not None and not 0 <= time.time() - changed[1] / 1e9 < QUIET
 
 
 def keep_changed(paths: Iterable[Path], home: Path) -> None:
-    """Keep these files of a store, and what else their sessions have. Raises OSError."""
+    """Archive these files of a store, and other files of their sessions.
+
+    Raises OSError.
+    """
     places = []
     for path in paths:
         keep(path)
@@ -126,7 +129,7 @@ def keep_changed(paths: Iterable[Path], home: Path) -> None:
 
 
 def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
-    """Every file that is kept of a store: path, inode, and where it is known size and time."""
+    """Yield every file of a store to archive: path, inode, and size and time if known."""
     places = Store(home).files()
     for place in places:
         yield place.name, place.inode, (place.size, place.mtime_ns)
@@ -139,15 +142,15 @@ def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
 
 
 def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
-    """The files, with inodes, that the CLI removes with these sessions."""
+    """Yield the files, with inodes, that the CLI removes with these sessions."""
     for folder in folders_beside(places):
         yield from files_below(str(folder))
 
 
 def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
-    """(path in the store, inode) of what is linked; path -> (size, time) of what is copied.
+    """Return the linked files as (path in the store, inode), and the copied ones.
 
-    What programs have left that were killed is removed.
+    The latter map paths to (size, time). Temporary files of killed programs are removed.
     """
     links: set[tuple[str, int]] = set()
     copies: dict[str, tuple[int, int]] = {}
@@ -166,16 +169,16 @@ def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]
 
 
 def _remove_stale(path: Path) -> None:
-    with suppress(OSError), _alone():
+    with suppress(OSError), _replacing():
         ours = path.name.startswith(TEMPORARY[0])
         if ours or time.time() - path.lstat().st_ctime > _STALE:
             path.unlink()
 
 
 def keep(path: Path) -> bool:
-    """Keep all that is in a file of the store now; False if it is kept, or is no file.
+    """Archive a file of the store as it is now.
 
-    Symbolic links are not followed. Raises OSError.
+    Return False if there is nothing to do. Symbolic links are not followed. Raises OSError.
     """
     try:
         facts = path.lstat()
@@ -190,7 +193,7 @@ def keep(path: Path) -> bool:
                 return False
             if (linked := _link(path, facts)) is not None:
                 return linked
-        with _alone():
+        with _replacing():
             return _bring_up_to_date(path, facts)
     except FileNotFoundError:
         if os.path.lexists(path):
@@ -198,11 +201,14 @@ def keep(path: Path) -> bool:
         return False  # removed just now
 
 
-# --- another name --------------------------------------------------------------------------------
+# --- links ---------------------------------------------------------------------------------------
 
 
 def _link(path: Path, facts: os.stat_result) -> bool | None:
-    """Whether there is a new name of it in the vault; None: there can be none. Raises OSError."""
+    """Return whether a new link was made in the vault; None if impossible.
+
+    Raises OSError.
+    """
     for kept in _numbered(path):
         there = facts_of(kept)
         if there is None:
@@ -215,7 +221,7 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
             there = kept.lstat()
         if os.path.samestat(there, facts):
             return False
-        with _alone():
+        with _replacing():
             if begins_with(path, kept):
                 return True if link_instead(path, kept) else None
     raise AssertionError
@@ -226,29 +232,29 @@ def _numbered(path: Path) -> Iterator[Path]:
 
 
 def _keep_apart(path: Path) -> None:
-    """Give the copy of a log that holds something else now a name that is never replaced."""
+    """Rename the copy of a log with other content, so that it is never replaced."""
     copy = in_tree(vault_dir() / COPIES, path)
     if path.suffix == ".jsonl" and facts_of(copy) is not None:
-        with _alone():
+        with _replacing():
             if facts_of(copy) is not None and not begins_with(path, copy):
                 _set_aside(path, copy)
                 copy.unlink()
 
 
-# --- a copy --------------------------------------------------------------------------------------
+# --- copies --------------------------------------------------------------------------------------
 
 
 def detach(path: Path) -> None:
-    """Replace what the vault shares with a file of the store by a copy that is on the disk.
+    """Replace links in the vault to a file of the store by a copy on the disk.
 
-    Nothing is done where they share nothing, and where the disk is nearly full. Raises OSError.
+    Does nothing if there are none, or the disk is nearly full. Raises OSError.
     """
     with suppress(FileNotFoundError):
         facts, copy = path.lstat(), in_tree(vault_dir() / COPIES, path)
         shared = [name for name in _names(path) if os.path.samestat(name.lstat(), facts)]
         if not shared or shutil.disk_usage(vault_dir()).free - facts.st_size < _ROOM:
             return
-        with _alone():
+        with _replacing():
             _bring_up_to_date(path, facts)
             for name in shared:
                 if copy.lstat().st_size == name.lstat().st_size and begins_with(copy, name):
@@ -258,7 +264,7 @@ def detach(path: Path) -> None:
 
 
 def _names(path: Path) -> list[Path]:
-    """What there is in the vault of a path, in the trees of names that are never replaced."""
+    """Return a path's names in the vault, in the trees whose names are never replaced."""
     names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
     return [name for name in names if facts_of(name) is not None]
 
@@ -271,11 +277,11 @@ def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
     if there is not None and path.suffix == ".jsonl" and begins_with(path, kept):
         append_rest(path, kept)
         return True
-    return _copy_anew(path, kept)
+    return _replace_copy(path, kept)
 
 
-def _copy_anew(path: Path, kept: Path) -> bool:
-    """An object that is half-written is left alone until it is quiet: its writer goes on."""
+def _replace_copy(path: Path, kept: Path) -> bool:
+    """Copy a file, unless it is an object that is still being written."""
     make_own_folder(kept.parent)
     with temporary(kept) as new:
         copy_file(path, new)
@@ -307,7 +313,10 @@ def _holds_all(new: Path, kept: Path) -> bool:
 
 
 def _message_ids(path: Path) -> set[str] | None:
-    """The ids of the messages in an object of an older version; None if it is not whole."""
+    """Return the message ids in an object of an older version.
+
+    None if it is incomplete.
+    """
     with open_regular(path) as file, suppress(orjson.JSONDecodeError):
         found = loads(file.read())
         if isinstance(found, dict):
@@ -315,6 +324,6 @@ def _message_ids(path: Path) -> set[str] | None:
     return None
 
 
-def _alone() -> AbstractContextManager[bool]:
-    """Be the one who replaces what is kept. Raises OSError."""
+def _replacing() -> AbstractContextManager[bool]:
+    """Hold the lock for replacing archived files. Raises OSError."""
     return locked(vault_dir() / _LOCK)

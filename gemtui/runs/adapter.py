@@ -8,7 +8,7 @@ from dataclasses import replace
 from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.run_folder import About, Request, RunFolder
 from gemtui.errors import ConfigError, GemtuiError
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
@@ -23,6 +23,7 @@ from gemtui.runs.user_commands import (
     keep_failure,
     look_for_programs,
 )
+from gemtui.runs.worktrees import enter_worktree, leave_worktree
 
 
 class GeminiAdapter(gemini.UnguardedAdapter):
@@ -36,12 +37,34 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
     _guard = ResumeGuard()
 
-    def start(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
-        """Start a run.
+    def start(
+        self,
+        prompt: str,
+        options: AgentOptions,
+        *,
+        id: str | None = None,
+        about: About | None = None,
+    ) -> GeminiRun:
+        """Start a run, in a new git worktree if the options want one.
 
-        Besides the errors of the base class, raises GateError if the run is to ask but can't, and
-        OptionError for a session to resume that only the vault has.
+        Besides the errors of the base class, raises GateError if the run is to ask but can't,
+        WorktreeError, and OptionError for a session to resume that only the vault has or that
+        can't continue in a new worktree.
         """
+        entered = enter_worktree(prompt, options)
+        if entered is None:
+            self._check(options)
+            return super().start(prompt, options, id=id, about=about)
+        more: About = {"worktree": entered.worktree.about(), "notes": list(entered.notes)}
+        try:
+            self._check(entered.options)
+            return super().start(prompt, entered.options, id=id, about={**(about or {}), **more})
+        except BaseException:
+            leave_worktree(entered)
+            raise
+
+    def _check(self, options: AgentOptions) -> None:
+        """Raise what keeps a run with these options from starting."""
         if options.resume is not None:
             require_stored(options.resume, gemini_home({**self._environ, **options.environment}))
         if options.asks:
@@ -50,7 +73,6 @@ class GeminiAdapter(gemini.UnguardedAdapter):
             check_gate(
                 options, self._environ, version=found.version, capabilities=found.capabilities
             )
-        return super().start(prompt, options, id=id)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
         """Store the user's notification commands for this run, then prepare as usual."""

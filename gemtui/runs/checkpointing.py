@@ -42,6 +42,7 @@ from gemtui.runs.listing import runs_dir
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.worktree_records import list_worktrees
 
 _STEP, _SLOW = 0.05, 1.0
 """Seconds between checks, and until a first checkpoint is reported as slow."""
@@ -325,7 +326,8 @@ def _before(root: Path, name: bytes, when: float) -> Before:
 def prune_checkpoints() -> CheckpointsUsage:
     """Remove checkpoints that the settings call too old or too many.
 
-    Returns what was freed. Those of a run that is still working stay. Raises ConfigError.
+    Returns what was freed. Those of a run that is still working and of worktrees stay. Raises
+    ConfigError.
     """
     config = load_config(config_file())
 
@@ -340,4 +342,5 @@ def prune_checkpoints() -> CheckpointsUsage:
         before=time.time() - config.checkpoint_days * 86400,
         most_bytes=config.checkpoint_bytes,
         goes_on=goes_on,
+        needed={folder_of(checkpoints_dir(), each.tree) for each in list_worktrees()},
     )

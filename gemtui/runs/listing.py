@@ -65,6 +65,7 @@ class Run:
     * `pids`: its processes without a supervisor.
     * `asks`: number of its open questions.
     * `undelivered`: number of messages and prompts that have not reached the agent.
+    * `worktree`: the branch of the git worktree in which it works; None = in none.
     """
 
     folder: RunFolder
@@ -83,6 +84,7 @@ class Run:
     pids: tuple[int, ...] = ()
     asks: int = 0
     undelivered: int = 0
+    worktree: str | None = None
 
     @property
     def id(self) -> str:
@@ -140,6 +142,7 @@ class Run:
             "pids": list(self.pids),
             "asks": self.asks,
             "undelivered": self.undelivered,
+            "worktree": self.worktree,
         }
 
 
@@ -414,6 +417,7 @@ def _run(folder: RunFolder) -> Run | None:
         size=_size(folder.path),
         asks=len(GateFolder.of(folder).waiting()) if state is RunState.RUNNING else 0,
         undelivered=Steering.of(folder).undelivered(),
+        worktree=(about.get("worktree") or {}).get("branch"),
     )
 
 

@@ -1,7 +1,7 @@
-"""What is searched of a session: a document for each block of its messages.
+"""The searchable documents of a session: one for each block of its messages.
 
-The text of a document is `block_text` of the block, so that what is found can also be found, and
-seen, in the open transcript.
+The text of a document is the block's `block_text`, so that every hit can also be found, and seen,
+in the open transcript.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
     from gemtui.sessions.records import SessionLog
 
 UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
-"""Errors of a file that is no session, or can't be read."""
+"""Errors for a file that can't be read or holds no session."""
 
 
 _BLOCKS = 10
-"""Bits of an order that number the blocks of a message."""
+"""Bits of `Document.order` that number the blocks of a message."""
 
 
 class DocumentKind(IntEnum):
-    """Who says a document; its number is what the index holds."""
+    """The author of a document; the index stores its number."""
 
     USER = 0
     MODEL = 1
     THOUGHT = 2
     TOOL = 3
     NOTICE = 4
-    """The CLI itself: "Request cancelled."."""
+    """Gemini CLI itself: "Request cancelled."."""
 
     @property
     def word(self) -> str:
-        """As JSON and people name it."""
+        """The kind's name in JSON and for people."""
         return self.name.lower()
 
 
@@ -62,11 +62,11 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
     """One block of a message.
 
     `message`, `block`: the message's id in the transcript and the block's index in it. `order`:
-    greater than that of the documents before it in the session. `time`: of
-    the message, or when the tool ended. `paths`: files that a tool call names. `tool`: its name.
-    `parts`: those of the names in the text. `failed`: the call, or the prompt. `dropped`: it is no
-    longer part of the conversation. `line`: offset and length of the line that holds all of it;
-    None = several do.
+    greater than that of the session's earlier documents. `time`: when the message was written, or
+    the tool ended. `tool`: the tool's name. `paths`: files that the tool call names. `parts`: the
+    parts of compound names in the text. `failed`: the call or prompt failed. `dropped`: the message
+    is no longer part of the conversation. `line`: offset and length of the one line that holds the
+    whole document; None if it is spread over several.
     """
 
     message: str
@@ -84,12 +84,15 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def tool_words(self) -> str:
-        """The tool's name and its kind, by both of which it is looked for."""
+        """The tool's name and kind; both are searchable."""
         return f"{self.tool} {kind_of(self.tool).value}" if self.tool else ""
 
 
 class FileDocuments(NamedTuple):
-    """What the index takes of a file; `session`: that in it, as `file_list.session_of`."""
+    """The indexable contents of a file.
+
+    `session`: its session, as in `file_list.session_of`.
+    """
 
     session: str = ""
     documents: Iterable[SearchDocument] = ()
@@ -98,9 +101,9 @@ class FileDocuments(NamedTuple):
 def documents_of(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield the documents of a session as far as it was read, dropped messages included.
+    """Yield the documents of a session as far as read, with dropped messages.
 
-    `start`, `stop`: of these messages alone, as `placed_messages` counts them.
+    `start`, `stop`: limit them to these messages, as numbered by `placed_messages`.
     """
     from gemtui.sessions.load import placed_messages
 
@@ -146,7 +149,7 @@ def _kind(block: Block, author: Author) -> DocumentKind:
 
 
 def _paths(block: Block) -> tuple[str, ...]:
-    """The files that a block is about: read, written, or put behind a prompt."""
+    """Return the files that a block reads, writes or attaches to a prompt."""
     match block:
         case ToolCall():
             shown = block.display.path if isinstance(block.display, DiffDisplay) else ""

@@ -1,8 +1,8 @@
-"""Which version of which session file the index holds: one SQLite file beside the words.
+"""The list of indexed session files and their versions, in SQLite.
 
-A file's documents carry its number, or one of several where it was indexed in parts. What changed
-gets a new number, and no number is given twice: whatever is interrupted, documents of numbers that
-are not in the list are not found.
+A file's documents carry its number, or one of several if it was indexed in parts. A changed file
+gets a new number, and no number is used twice. So after an interruption, documents whose numbers
+are not in the list are never found.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, connect, identity
 
 VERSION = 6
-"""Of list and documents. Raise it when either changes: an index of another version is made anew."""
+"""Version of the list and the documents; raise it when either changes, to rebuild every index."""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
-"""Seconds to wait for another gemtui, which only holds the file for milliseconds."""
+"""Seconds to wait for another gemtui, which holds the file only for milliseconds."""
 _TABLES = """
     create table file (path blob primary key, data blob, checksum integer) without rowid;
     create table replaced (number integer primary key);
@@ -36,20 +36,20 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def index_folder(cache: Path, home: Path) -> Path:
-    """Return where the index of the store in `home` is kept: a folder of our cache folder."""
+    """Return the folder for the index of the store in `home`, below our cache folder."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
     return cache / "search" / name
 
 
 def list_file(folder: Path) -> Path:
-    """Return where the list of an index is."""
+    """Return the path of an index's list of files."""
     return folder / "files.sqlite3"
 
 
 class NoIndex(Exception):
-    """There is no index that this gemtui can use; the words say why.
+    """Raised if there is no index that this gemtui can use; the message says why.
 
-    `is_there`: there is one. `damaged`: it is none any more.
+    `is_there`: an index exists. `damaged`: it can no longer be read.
     """
 
     def __init__(self, why: str, *, is_there: bool = True, damaged: bool = False) -> None:
@@ -61,9 +61,9 @@ class NoIndex(Exception):
 class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
     """A file in the index.
 
-    `numbers`: those of its documents. `stamp`: `ChatFile.stamp` of the version that was read.
-    `size`: bytes. `modified`: the time of change in seconds since 1970, as `ChatFile.modified` has
-    it. `session`: what the files of one session share, `session_of`; "" = it holds none.
+    `numbers`: the numbers of its documents. `stamp`: `ChatFile.stamp` of the version that was read.
+    `size`: bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`: the value
+    of `session_of`, shared by all files of one session; "" if the file holds none.
     """
 
     numbers: tuple[int, ...]
@@ -74,21 +74,25 @@ class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
 
 
 def session_of(kind: SessionKind, id: str) -> str:
-    """Return the session in a file as a row holds it; an id from a file's name may be no text."""
+    """Return a session's key for a row.
+
+    Undecodable ids from file names are made printable.
+    """
     return f"{kind} {id}".encode(errors="replace").decode()
 
 
 class Indexed(NamedTuple):
-    """A file as it was indexed: as `IndexedFile.numbers` and `IndexedFile.session`."""
+    """The document numbers and session of a newly indexed file (`IndexedFile`)."""
 
     numbers: tuple[int, ...]
     session: str
 
 
 class FileList:
-    """The list at `path`. Raises NoIndex if there is none of our version, and sqlite3.Error.
+    """The list of indexed files at `path`. Raises NoIndex and sqlite3.Error.
 
-    `name`: that of the folder with the words that belong to it.
+    NoIndex is raised if there is no list of our version. `name`: the folder with the words that
+    belong to this list.
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,7 +101,7 @@ class FileList:
             raise NoIndex("its list is no file" if there else "there is none yet", is_there=there)
         self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
-            self._database.execute("pragma synchronous = off")  # what a power cut breaks is remade
+            self._database.execute("pragma synchronous = off")  # rebuilt if a power cut damages it
             self.name = self._name()
         except BaseException:
             self.close()
@@ -105,7 +109,7 @@ class FileList:
 
     @classmethod
     def create(cls, path: Path, name: str) -> FileList:
-        """Make an empty list, readable by the user alone."""
+        """Create an empty list that only the user can read."""
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         database = connect(path, wait=_WAIT)
         with database:
@@ -135,7 +139,7 @@ class FileList:
 
     @property
     def revision(self) -> int:
-        """Another number whenever another program has changed the list."""
+        """A number that changes whenever another program changes the list."""
         return self._number("data_version")
 
     def rows(self) -> dict[str, IndexedFile]:
@@ -149,7 +153,7 @@ class FileList:
         return found
 
     def replaced(self) -> list[int]:
-        """Return the numbers whose documents no list names any more."""
+        """Return the numbers of replaced documents, which are still to be removed."""
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
@@ -160,10 +164,10 @@ class FileList:
         replaced: Iterable[int],
         removed: Iterable[int],
     ) -> None:
-        """Take files under their numbers, and drop others, all at once.
+        """Add files under their numbers and drop others, in one transaction.
 
-        `replaced`: numbers that no file has any more. `removed`: those of them whose documents have
-        been removed.
+        `replaced`: numbers that no longer belong to any file. `removed`: earlier replaced numbers
+        whose documents have now been removed.
         """
         paths = [(os.fsencode(path),) for path in (*(place.name for place in taken), *gone)]
         new = [_values(place, each) for place, each in taken.items()]

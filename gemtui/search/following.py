@@ -1,8 +1,8 @@
-"""Logs that grow just now: of these the index takes only what is new.
+"""Incremental indexing of logs that are still growing.
 
-A log's last messages may still change, as calls get their results; those before them rarely do.
-So its documents have several numbers, of which the last is replaced each time. Where earlier
-messages changed too, by a rewind or a list in their place, all of the log is taken again.
+A log's last messages may still change, as calls get their results; earlier ones rarely do. So its
+documents have several numbers, and only the last is replaced each time. If earlier messages change
+too (by a rewind, or because a list replaced them), the whole log is indexed again.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 
 _LOGS = 4
-"""Logs that are kept open."""
+"""Most logs kept open."""
 _LIVE = 600.0
-"""Seconds since the last change of a log that may be growing."""
+"""Seconds since its last change for which a log counts as growing."""
 _OPEN = 16
-"""Messages at the end of a log that may change."""
+"""Messages at the end of a log that may still change."""
 _MANY = 64
-"""Messages after which those that will hardly change get a number for good."""
+"""Messages after which the settled ones get a permanent number."""
 
 
 class Following:
-    """The logs that are followed, for the one who writes `index`."""
+    """The growing logs that the writer of `index` follows."""
 
     def __init__(self, index: WriteIndex) -> None:
         self._index = index
@@ -44,7 +44,7 @@ class Following:
             self._logs.popitem()[1].log.close()
 
     def growing(self, places: Sequence[ChatFile]) -> Collection[ChatFile]:
-        """Return those of `places`, newest first, that are to be followed."""
+        """Return the files to follow, out of `places`, which are sorted newest first."""
         now = time.time()
         found = {
             place
@@ -54,7 +54,7 @@ class Following:
         return found | {place for place in places if place.name in self._logs}
 
     def add(self, place: ChatFile) -> None:
-        """Add what is new in a log to the index."""
+        """Index the new part of a log."""
         growing = self._logs.pop(place.name, None) or _Growing(place)
         try:
             growing.log.refresh()
@@ -69,7 +69,7 @@ class Following:
 
 
 class _Growing:
-    """A log, and which of its messages the index holds for good: under `_settled`."""
+    """A growing log, with its messages that are indexed and final."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)
@@ -78,7 +78,7 @@ class _Growing:
         self._settled: tuple[int, ...] = ()
 
     def add(self, index: WriteIndex, place: ChatFile) -> None:
-        """Add what is new in the log since."""
+        """Index the messages that were added to the log."""
         messages = made_of(self.log)
         start = len(self._messages)
         if self._replay is not self.log.replay or messages[:start] != self._messages:

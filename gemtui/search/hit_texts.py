@@ -1,4 +1,4 @@
-"""The texts of hits, which the index does not hold: read again from their files."""
+"""The texts of hits, read from their files, as the index has none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class HitTexts:
-    """Reads texts of hits; the last few files that had to be read whole are kept.
+    """Reads the texts of hits, caching the last files that were read whole.
 
     Not thread-safe.
     """
@@ -38,7 +38,7 @@ class HitTexts:
         self._logs.clear()
 
     def text(self, hit: Hit) -> str | None:
-        """Return the text of a hit; None if it is there no more."""
+        """Return the text of a hit, or None if it no longer exists."""
         message = self._on_line(hit) or self._in_transcript(hit)
         if message is None or hit.block >= len(message.blocks):
             return None

@@ -1,9 +1,9 @@
-"""The index of a store on disk: read by any number of programs, written by one at a time.
+"""The index of a store on disk, with many readers and one writer at a time.
 
 It is kept in our cache folder, private to the user, and can be deleted at any time. Its folder has
 a list of files (`file_list.py`), their words (`text_index.py`) in a folder that the list names, and
-the lock of the one who writes. Words are committed before the list: what the list names is there,
-and what it does not name is not found.
+the writer's lock. Words are committed before the list, so everything that the list names exists,
+and nothing else is ever found.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from gemtui.sessions.store import ChatFile
 _LOCK = "lock"
 _BROKEN = "broken"
 _HOME = "home"
-"""The file that names the store."""
+"""The file with the path of the store."""
 _WORDS = f"words-{minor_version()}-"
-"""How the name of a folder with words begins."""
+"""Prefix of the name of a folder with words."""
 
 
 # --- reading -------------------------------------------------------------------------------------
 
 
 class ReadIndex:
-    """An index to search in. Raises NoIndex if there is none that can be used.
+    """An index opened for searching. Raises NoIndex if none can be used.
 
-    `rows`: the files in it, `words`: what they say, both as at the last `refresh`.
+    `rows`: the indexed files; `words`: their text. Both are as of the last `refresh`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,7 +53,7 @@ class ReadIndex:
         self._list.close()
 
     def refresh(self) -> bool:
-        """See what has been indexed since; return True if anything. Raises NoIndex."""
+        """Load what was indexed since; return True if anything was. Raises NoIndex."""
         with _no_index_if_damaged():
             if not _is_there(self._folder, self._list):
                 raise NoIndex("it has been replaced")
@@ -68,13 +68,13 @@ class ReadIndex:
 
 
 def report_damage(folder: Path) -> None:
-    """Have the index in a folder made anew by the one who writes."""
+    """Mark the index in a folder as damaged, so that its writer rebuilds it."""
     with suppress(OSError):
         (folder / _BROKEN).touch(mode=0o600)
 
 
 def _is_there(folder: Path, files: FileList) -> bool:
-    """Whether an open index is still the one in its folder, and nobody has found it damaged."""
+    """Return whether an open index is still the current one, and undamaged."""
     return (folder / files.name).is_dir() and not (folder / _BROKEN).exists()
 
 
@@ -105,9 +105,10 @@ def _no_index_if_damaged() -> Iterator[None]:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[bool]:
-    """Be the one who may write to an index, while in this context; False = another one is.
+    """Hold an index's write lock in this context.
 
-    The system takes the lock from a program that ends, however it ends. Raises OSError.
+    Yield False if another program has it. The system releases the lock when its program ends,
+    however it ends. Raises OSError.
     """
     make_own_folder(folder)
     for private in (folder.parent, folder):
@@ -119,8 +120,10 @@ def only_writer(folder: Path) -> Iterator[bool]:
 
 
 def remove_gone(folder: Path, home: Path) -> None:
-    """Note that the index in `folder` is of the store in `home`, and remove those of stores that
-    are gone: they are beside it, and stay while somebody writes to them. Raises OSError.
+    """Label an index with its store, and remove indexes of deleted stores.
+
+    The label is `home`. The other indexes lie beside it; those that somebody is writing to are
+    kept. Raises OSError.
     """
     write_whole(folder / _HOME, [os.fsencode(home)])
     for other in folder.parent.iterdir():
@@ -133,10 +136,10 @@ def remove_gone(folder: Path, home: Path) -> None:
 
 
 class WriteIndex:
-    """An index to keep up to date, for the one who holds its lock.
+    """An index to keep up to date, for the program that holds its lock.
 
-    What is broken, or of another version, is made anew: `renewed` says why, None = it was not.
-    Raises OSError where nothing can be written.
+    An index that is broken or of another version is rebuilt: `renewed` says why, and is None
+    otherwise. Raises OSError if nothing can be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -148,14 +151,14 @@ class WriteIndex:
         except NoIndex as error:
             if error.is_there:
                 self.renewed = f"the search index was rebuilt: {error}"
-            self._list, self._text = _made_anew(folder)
+            self._list, self._text = _recreated(folder)
             numbers = set()
         self.rows = self._list.rows()
         self._next = max(numbers, default=0) + 1
         self._taken: dict[ChatFile, Indexed] = {}
 
     def _settled(self) -> set[int]:
-        """All numbers in use; documents that an interrupted commit has left are removed."""
+        """Remove documents left by an interrupted commit; return all numbers in use."""
         with _no_index_if_damaged():
             listed = {number for row in self._list.rows().values() for number in row.numbers}
             there = set(self._text.reader().numbers())
@@ -163,17 +166,17 @@ class WriteIndex:
             return there | listed | set(self._list.replaced())
 
     def close(self) -> None:
-        """Close its files; what was not committed is lost."""
+        """Close its files, discarding whatever was not committed."""
         self._text.close()
         self._list.close()
 
     @property
     def is_there(self) -> bool:
-        """Whether it is still in its folder, and nobody has found it damaged."""
+        """Whether it is still the index in its folder, and not reported damaged."""
         return _is_there(self._folder, self._list)
 
     def stale(self, places: Iterable[ChatFile]) -> list[ChatFile]:
-        """Return those of `places` that must be read."""
+        """Return those of `places` that are not indexed in their present version."""
         return [place for place in places if not self._knows(place)]
 
     def _knows(self, place: ChatFile) -> bool:
@@ -181,9 +184,9 @@ class WriteIndex:
         return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: FileDocuments, *, keep: tuple[int, ...] = ()) -> int:
-        """Add what stands in a file in its present version; return its number.
+        """Add the contents of a file in its present version; return their number.
 
-        `keep`: numbers under which the file's other documents were added; all others of it are
+        `keep`: numbers under which other documents of this file were added; all remaining ones are
         replaced.
         """
         number = self._next
@@ -193,7 +196,7 @@ class WriteIndex:
         return number
 
     def commit(self, gone: Iterable[str] = ()) -> None:
-        """Keep what was added, and forget the files that are gone. Raises OSError."""
+        """Commit all additions and forget the files that are gone. Raises OSError."""
         gone, removed = list(gone), self._list.replaced()
         if not (gone or removed or self._taken):
             return
@@ -210,21 +213,24 @@ class WriteIndex:
 
 
 def _remove_unless_file(entry: Path) -> None:
-    """Remove a folder, link or device that is where a file of the index belongs."""
+    """Remove a folder, link or device in the place of an index file."""
     if os.path.lexists(entry) and (entry.is_symlink() or not entry.is_file()):
         _remove(entry)
 
 
 def _remove(entry: Path) -> None:
-    """Remove whatever is there, if anything."""
+    """Remove a file, link or folder, if it exists."""
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)
     else:
         entry.unlink(missing_ok=True)
 
 
-def _made_anew(folder: Path) -> tuple[FileList, TextIndex]:
-    """An empty index in the place of what is there; without a list nobody looks at the rest."""
+def _recreated(folder: Path) -> tuple[FileList, TextIndex]:
+    """Replace whatever is there by an empty index.
+
+    Without a list, no reader opens the rest.
+    """
     _remove(list_file(folder))
     for entry in folder.iterdir():
         if entry.name != _LOCK:

@@ -1,11 +1,12 @@
-"""Keep the index of a store up to date: in a process of its own, newest sessions first.
+"""Keeping a store's index up to date in a separate process.
 
-    indexer = Indexer(home, index_folder(cache_dir(), home), told)   # `told` gets each Progress
+    indexer = Indexer(home, index_folder(cache_dir(), home), told)   # `told` receives each Progress
     indexer.look()                                                   # the store has changed
     indexer.stop()
 
-The process runs this module as a program and ends when its input ends, that is, with its parent.
-Of several gemtui one writes, and what it commits all of them see; the others wait for their turn.
+The process runs this module as a program and ends when its input is closed, that is, with its
+parent. Of several running gemtui one writes, and all see what it commits; the others wait to take
+over.
 """
 
 from __future__ import annotations
@@ -35,37 +36,38 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.vault_files import store_with_kept
 
 _FIRST, _LONGEST = 0.5, 8.0
-"""Seconds between commits: few at first, so that the newest sessions are found soon."""
+"""First and longest seconds between commits; the first is short, to find new sessions soon."""
 _TOLD = 0.1
-"""Seconds between two words about progress."""
+"""Seconds between two reports of progress."""
 _REST = 0.6
-"""Seconds after a look at the store, at most, before the next: three times what it took."""
+"""Longest pause in seconds between scans of the store; usually three times the scan's duration."""
 _TURN = 1.0
-"""Seconds after which one that waits tries again to be the one who writes."""
+"""Seconds after which a waiting indexer tries again to get the lock."""
 _AGAIN = 30.0
-"""Seconds after which one that failed tries again."""
+"""Seconds after which a failed indexer tries again."""
 _PATIENCE = 5.0
-"""Seconds that a process gets to end by itself."""
+"""Seconds that a process gets to exit by itself."""
 
 
 class IndexerState(StrEnum):
-    """What an indexer does."""
+    """The state of an indexer."""
 
     INDEXING = "indexing"
     DONE = "done"
-    """All of the store is in the index; it waits for changes."""
+    """The whole store is indexed; waiting for changes."""
     WAITING = "waiting"
     """Another gemtui keeps the index up to date."""
     FAILED = "failed"
-    """The index can't be written; `IndexProgress.note` says why. It tries again."""
+    """The index can't be written, as `IndexProgress.note` explains; it will be tried again."""
     ENDED = "ended"
-    """The process is gone."""
+    """The process has ended."""
 
 
 class IndexProgress(Struct, frozen=True, kw_only=True):
-    """How far an index is.
+    """The progress of indexing.
 
-    `done`, `total`: files of the store. `note`: why it failed, or was made anew; None = nothing.
+    `done`, `total`: files of the store. `note`: why indexing failed or the index was rebuilt; None
+    otherwise.
     """
 
     state: IndexerState
@@ -74,7 +76,7 @@ class IndexProgress(Struct, frozen=True, kw_only=True):
     note: str | None = None
 
 
-# --- the one who writes --------------------------------------------------------------------------
+# --- writer --------------------------------------------------------------------------------------
 
 
 def update(
@@ -85,12 +87,11 @@ def update(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Read what changed in a store since it was indexed, newest first, and forget what is gone.
+    """Index what changed in a store, newest first, and forget deleted files.
 
-    `following`: the logs that grow, of which only what is new is read; None = all are read whole.
-    `told` is called with the number of files that are in the index, and of all. When `cancelled`,
-    what was read is kept. Raises OSError, ValueError or sqlite3.Error where the index can't be
-    written.
+    `following`: growing logs, of which only the new part is read; None to read every file whole.
+    `told` is called with the number of indexed files and the total. If `cancelled`, whatever was
+    read is kept. Raises OSError, ValueError or sqlite3.Error if the index can't be written.
     """
     files = store_with_kept(home).files()
     places = [place for place in files if place.kind is not SessionKind.CHECKPOINT]
@@ -114,7 +115,7 @@ def _added(
     following: Following | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[ChatFile]:
-    """Add files, and yield each that was."""
+    """Index files, and yield each one afterwards."""
     growing = () if following is None else following.growing(stale)
     for place in growing:
         if following is not None and not cancelled():
@@ -128,7 +129,7 @@ def _added(
 
 @contextmanager
 def _unless_gone(index: WriteIndex) -> Iterator[None]:
-    """Errors of writing, unless they are because somebody has removed the index meanwhile."""
+    """Suppress errors of writing if somebody has removed the index meanwhile."""
     try:
         yield
     except (OSError, ValueError, sqlite3.Error):
@@ -137,7 +138,7 @@ def _unless_gone(index: WriteIndex) -> Iterator[None]:
 
 
 class _Program:
-    """What the process does, until it is told to end."""
+    """The indexing process: runs until its input is closed."""
 
     def __init__(self, home: Path, folder: Path, out: BinaryIO) -> None:
         self._home = home
@@ -148,7 +149,7 @@ class _Program:
         self._said = 0.0
 
     def listen(self, asked: BinaryIO) -> None:
-        """Take what the parent says: one line each time that the store has changed."""
+        """Read the parent's messages: one line for each change of the store."""
         while asked.readline():
             self._changed.set()
         self._ended.set()
@@ -172,7 +173,7 @@ class _Program:
                 self._ended.wait(_AGAIN)
 
     def run_once(self) -> None:
-        """Bring the index up to date, unless another gemtui does."""
+        """Update the index once, unless another gemtui is writing to it."""
         with suppress(OSError, ValueError, sqlite3.Error), only_writer(self._folder) as mine:
             if mine:
                 with closing(WriteIndex(self._folder)) as index:
@@ -228,14 +229,14 @@ def _main() -> None:
     os._exit(0)
 
 
-# --- its parent ----------------------------------------------------------------------------------
+# --- parent process ------------------------------------------------------------------------------
 
 
 class Indexer:
-    """The process that keeps the index of the store in `home` up to date, from now on.
+    """The process that keeps the index of the store in `home` up to date.
 
-    `folder`: where the index is. `told` is called with each Progress, in a thread of its own. Where
-    the process can't be started, it is told that it has ended, as when it ends.
+    `folder`: the index's folder. `told` is called with each Progress, in a thread of its own. If
+    the process can't be started, it receives the state ENDED, just as when the process ends.
     """
 
     def __init__(self, home: Path, folder: Path, told: Callable[[IndexProgress], None]) -> None:
@@ -251,11 +252,11 @@ class Indexer:
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def look(self) -> None:
-        """Say that the store has changed: what is new is searchable within a second."""
+        """Report that the store has changed; new text becomes searchable within a second."""
         self._say(b"\n")
 
     def stop(self) -> None:
-        """End the process quietly: what it has read so far is kept. May be called twice."""
+        """End the process and keep what it has indexed so far. May be called twice."""
         with self._lock:
             process, self._process = self._process, None
         if process is None:
@@ -287,13 +288,13 @@ if __name__ == "__main__":
 
 
 def begin_index(home: Path, folder: Path) -> None:
-    """Start to bring the index in `folder` of the store in `home` up to date; return at once.
+    """Start updating the index in `folder` for the store in `home`.
 
-    Where the process can't be started, there is no index; nothing is raised.
+    If the process can't be started, there is no index; nothing is raised.
     """
     with suppress(OSError):
         process = helper("-m", "gemtui.search.indexer", stdin=subprocess.PIPE)
         assert process.stdin is not None
         with process.stdin as asked:
             asked.write(pickle.dumps((home, folder, True)))
-        process.returncode = 0  # it outlives this program, so nobody waits for it
+        process.returncode = 0  # it outlives this program, so don't warn that nobody waited

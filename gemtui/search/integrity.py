@@ -1,8 +1,8 @@
-"""Whether the files of a text index are as the engine wrote them.
+"""Integrity checks for the files of a text index.
 
-The engine maps its files into memory and believes them: of a changed byte it makes wrong hits or a
-panic, of a pipe it waits for ever. So every file that a reader will use is compared with the
-checksum at its end. Those that were, and have not changed since, are named in a small file.
+The engine maps its files into memory and trusts them: a changed byte leads to wrong hits or a
+panic, and a pipe blocks it for ever. So every file that a reader will use is compared with the
+checksum at its end. Checked files that have not changed since are named in a small file.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from gemtui.files import open_regular, write_whole
 
 _META = "meta.json"
 _END = struct.Struct("<II")
-"""The length of a file's footer, and the engine's mark, behind it."""
+"""Footer of an engine's file: the length of the footer, and the engine's magic number."""
 _MARK = 1337
 _TRIES = 3
-"""Times to look again when a writer has replaced files meanwhile."""
+"""Attempts if a writer replaces files meanwhile."""
 _Stamp = tuple[int, int, int]
 
 
 class IndexDamaged(ValueError):
-    """The index can't be used; the words say why."""
+    """Raised if the index can't be used; the message says why."""
 
 
 class _Deletes(Struct):
@@ -51,7 +51,10 @@ class _Footer(Struct):
 
 
 class Integrity:
-    """Checks the files in the folder `words`; `known`: the file that names those that were."""
+    """Checks the files in the folder `words`.
+
+    The file `known` names those already checked.
+    """
 
     def __init__(self, words: Path, known: Path) -> None:
         self._words, self._known = words, known
@@ -60,7 +63,7 @@ class Integrity:
             self._checked = msgspec.json.decode(stream.read(), type=dict[str, _Stamp])
 
     def check(self) -> None:
-        """Check what has changed since the last time. Raises IndexDamaged."""
+        """Check the files that changed since the last time. Raises IndexDamaged."""
         for left in reversed(range(_TRIES)):
             try:
                 self._check()
@@ -90,7 +93,7 @@ class Integrity:
                 write_whole(self._known, [msgspec.json.encode(used)])
 
     def _used(self) -> Iterator[str]:
-        """The files of the segments that a reader uses; one that is missing the engine names."""
+        """Yield the files of the segments in use; the engine itself reports missing ones."""
         with open_regular(self._words / _META) as stream:
             data = stream.read()
         try:
@@ -108,7 +111,7 @@ _KINDS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file has the checksum that is written at its end."""
+    """Return whether a file matches the checksum at its end."""
     with open_regular(path) as stream:
         try:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

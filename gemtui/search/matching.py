@@ -1,4 +1,4 @@
-"""From a query to what the text engine looks for."""
+"""Translation of a query into one of the text engine."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gemtui.search.words import words
 
 
 class Likeness(IntEnum):
-    """How words that nobody wrote are looked for."""
+    """The ways to search for a term that occurs nowhere."""
 
     SAME = 0
     SIMILAR = 1
-    """With typing errors: see `gemtui.search.similar`."""
+    """With typing errors; see `gemtui.search.similar`."""
     INSIDE = 2
-    """Inside of other words."""
+    """Inside other words."""
 
 
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
-"""Bytes of words that are looked for inside of others."""
+"""Lengths in bytes of words that are searched for inside other words."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
 _KINDS = {
     "prompt": DocumentKind.USER,
@@ -47,32 +47,34 @@ def engine_query(
     dropped: bool = False,
     in_a_row: bool = True,
 ) -> Engine:
-    """Return what finds the documents that a query means.
+    """Return the engine's query for the documents that match `query`.
 
-    Its scores do not depend on other documents, so they are the same in every index.
-    `likeness`: that of the terms that are `missing`; all others are looked for as they are.
-    `files`: the numbers of those to look in, None = all. `dropped`: the messages that are no
-    longer part of their conversation, instead of those that are. What a query says of sessions is
-    up to the caller: which files. `in_a_row`: False = the last word of a row may stand anywhere if
-    it may go on, which is for words that go on in more ways than the engine follows in a row
-    (`TooMuch`).
+    Scores do not depend on other documents, so they are the same in every index. `likeness`: how to
+    search for the terms in `missing`; all others are matched exactly. `files`: numbers of the files
+    to search; None for all. `dropped`: search messages that are no longer part of their
+    conversation, instead of those that are. `in_a_row`: if False, the last word of a phrase may
+    occur anywhere when it is a prefix; use this for prefixes with more completions than the engine
+    accepts in a phrase (`TooMuch`). Conditions on sessions are left to the caller, who chooses
+    `files`.
     """
     kept = Engine.term_query(schema(), "dropped", int(dropped))
     clauses = [_only(kept), *_times(query)]
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
-    clauses += [_clause(each.excluded, _field(each)) for each in query.fields if _says(each)]
+    clauses += [
+        _clause(each.excluded, _field(each)) for each in query.fields if _narrows_documents(each)
+    ]
     clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
 
 
 def wanted_terms(query: Query) -> list[Term]:
-    """Return the terms of a query that must occur, those that have a word."""
+    """Return the terms that must occur, leaving out those without a word."""
     return [term for term in query.terms if not term.excluded and words(term.text)]
 
 
 def _only(query: Engine) -> _Clause:
-    """What must hold, and says nothing about how well it fits."""
+    """Return a required clause that does not affect the score."""
     return Occur.Must, Engine.const_score_query(query, 0.0)
 
 
@@ -86,8 +88,8 @@ def _clause(excluded: bool, query: Engine) -> _Clause:
 _OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG)
 
 
-def _says(narrowed: Narrowed) -> bool:
-    """Whether a field is about documents, not about sessions."""
+def _narrows_documents(narrowed: Narrowed) -> bool:
+    """Return whether a field narrows documents rather than sessions."""
     marked = narrowed.field is Field.IS and narrowed.value in MARKED
     return narrowed.field not in _OF_SESSIONS and not marked
 
@@ -140,7 +142,7 @@ def _of_term(term: Term, row: list[str], likeness: Likeness, in_a_row: bool) -> 
 
 
 def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
-    """What finds words in a row; a single one also as a part of a name."""
+    """Return a query for a phrase; a single word also matches parts of compound names."""
     if len(row) > 1:
         found = _in_a_row("text", row, likeness, prefix=prefix)
         return Engine.const_score_query(found, 1.0)
@@ -164,7 +166,7 @@ def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[tuple[Engine,
 
 
 def may_be_inside(word: str) -> bool:
-    """Whether a word is looked for inside of others."""
+    """Return whether a word is searched for inside other words."""
     return _SHORTEST_INSIDE <= len(word.encode()) <= _LONGEST_INSIDE
 
 

@@ -1,10 +1,9 @@
-"""What is searched for: the words that a person types, taken apart.
+"""The query language: parses what a person types into the search field.
 
     parser "falls apart" -draft tool:shell after:7d is:failed in:answer
 
-Words that stand side by side must all occur in one message or tool call; `-` excludes; fields
-narrow down. Nothing is refused: what can't be read as meant is searched as words, and `Query.note`
-says so.
+All words must occur in one message or tool call; `-` excludes; fields narrow the search. Nothing is
+rejected: what can't be parsed is searched as words, and `Query.note` says so.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from gemtui.moments import period
 from gemtui.text import listed
 
 LONGEST = 1000
-"""Characters of a query that are read."""
+"""Most characters of a query that are read."""
 
 
 class Field(StrEnum):
-    """What can be narrowed down, as it is typed before the colon."""
+    """A field that narrows the search, as typed before the colon."""
 
     PROJECT = "project"
     TOOL = "tool"
@@ -39,19 +38,19 @@ class Field(StrEnum):
 
 
 MARKED = ("pinned", "archived")
-"""What a user has made of a session, which `is:` asks for."""
+"""The user's own marks on a session, for `is:`."""
 CHOICES: Mapping[Field, tuple[str, ...]] = {
     Field.IS: ("failed", "thought", *MARKED),
     Field.IN: ("prompt", "answer", "thought", "tool"),
 }
-"""Fields that take one of a few words."""
+"""Fields that accept only these values."""
 
 
 class Term(Struct, frozen=True, kw_only=True):
-    """Words that must occur, in this order and without others between them.
+    """Words that must occur next to each other and in this order.
 
-    `text`: as typed. `quoted`: exactly so, however few hits there are. `prefix`: the last word may
-    go on. `excluded`: they must not occur.
+    `text`: as typed. `quoted`: match exactly, however few hits there are. `prefix`: the last word
+    may be incomplete. `excluded`: they must not occur.
     """
 
     text: str
@@ -61,7 +60,10 @@ class Term(Struct, frozen=True, kw_only=True):
 
 
 class Narrowed(Struct, frozen=True, kw_only=True):
-    """A field with its value, in lower case for those of CHOICES. `excluded`: it must not hold."""
+    """A field with its value, in lower case for those of CHOICES.
+
+    `excluded` negates it.
+    """
 
     field: Field
     value: str
@@ -69,10 +71,10 @@ class Narrowed(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """A query taken apart.
+    """A parsed query.
 
-    `before`, `after`: the times that messages are older than, or not older than. `note`: what was
-    not read as it may have been meant; None = nothing.
+    `before`, `after`: match messages older than, or not older than, these times. `note`: which part
+    may have been understood differently from what was meant; None if there is none.
     """
 
     text: str
@@ -83,7 +85,7 @@ class Query(Struct, frozen=True, kw_only=True):
     note: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether it asks for anything."""
+        """Return whether it has any condition."""
         return bool(self.terms or self.fields or self.before or self.after)
 
 
@@ -96,11 +98,11 @@ _FIELDS = frozenset(map(str, Field))
 
 
 def parse(text: str, *, now: datetime) -> Query:
-    """Take a query apart; nothing is raised, whatever it is.
+    """Parse a query; never raises.
 
-    `now`: an aware time, from which `after:7d` counts; days begin at midnight of its zone.
+    `now`: an aware time, from which `after:7d` counts; days begin at midnight in its zone.
     """
-    text = text.encode(errors="replace").decode()  # what no text can hold is in no session
+    text = text.encode(errors="replace").decode()  # lone surrogates are in no session
     if len(text) > LONGEST:
         return replace(
             parse(text[:LONGEST], now=now),
@@ -117,7 +119,7 @@ def parse(text: str, *, now: datetime) -> Query:
 
 
 class _Malformed(Exception):
-    """Something in the query can't be meant so."""
+    """Raised for a part of a query that can't have its special meaning."""
 
 
 def _parsed(text: str, now: datetime) -> Query:
@@ -151,7 +153,7 @@ def _parsed(text: str, now: datetime) -> Query:
 
 
 def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
-    """The term of a word or phrase; with `name` it looked like a field and is none."""
+    """Yield the terms of a word or phrase; `name` is a prefix that resembles a field."""
     excluded = match["minus"] is not None
     plain, quoted = match["plain"], match["quoted"]
     if quoted is not None:
@@ -167,7 +169,7 @@ def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
 
 
 def _mistyped(name: str) -> str | None:
-    """A word about what is no field and looks like one."""
+    """Return a note about a misspelled field; None if `name` resembles no field."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
@@ -194,7 +196,7 @@ def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
 
 
 def _time(field: Field, value: str, now: datetime) -> datetime:
-    """The moment that a day, month or year begins, or that is so long ago."""
+    """Return the start of a day, month or year, or the time a period ago."""
     found = period(value, now)
     if found is None:
         raise _Malformed(f"{field}:{value} is no day, such as 2026-11-20, yesterday or 7d")
@@ -208,9 +210,9 @@ _BEGUN = re.compile(r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):)?(?P<begun>[^\s":]
 
 
 def completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[str]:
-    """Return what `text` may become: the field that is begun at its end, or the value of one.
+    """Return completions of the field or value at the end of `text`.
 
-    `values`: those that can be offered for a field, the likeliest first; CHOICES are known.
+    `values`: known values of each field, the likeliest first; those of CHOICES are built in.
     """
     match = _BEGUN.search(text)
     if match is None or text.count('"') % 2:

@@ -1,4 +1,4 @@
-"""Which matches of several sources are the best, and how many there are in all."""
+"""Scoring, ranking and counting of matches from several sources."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gemtui.search.text_index import FoundDocument, TextReader, TooMuch
 from gemtui.text import clean_line, listed
 
 _RANKED = 2000
-"""Hits that are ordered by all that counts; of more only the newest are."""
+"""Most matches that are ranked by all criteria; beyond these only the newest are considered."""
 _BRIEF = 50
-"""Words of a text that is brief."""
+"""Words of a text that still counts as brief."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {
     DocumentKind.USER: 1.5,
@@ -37,7 +37,7 @@ _WEIGHTS = {
 
 
 class SearchedIndex(NamedTuple):
-    """Words to search in, the name of the file of each number, and how many there are in all."""
+    """Words to search, file names by number, and how many files the words hold in all."""
 
     words: TextReader
     files: Mapping[int, str]
@@ -45,7 +45,10 @@ class SearchedIndex(NamedTuple):
 
 
 class SearchRequest(NamedTuple):
-    """What is searched; `dropped`: in messages that were dropped. `limit`: hits to show at most."""
+    """A search request; `dropped`: search dropped messages.
+
+    `limit`: most hits to show.
+    """
 
     query: Query
     dropped: bool
@@ -53,7 +56,7 @@ class SearchRequest(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Matches that are fetched."""
+        """The number of matches to fetch."""
         return max(2 * self.limit, _RANKED)
 
 
@@ -64,14 +67,14 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Where so much of an index is asked, the rest is left out afterwards: that is quicker."""
+"""Share of an index above which it is faster to search all of it and filter afterwards."""
 
 
 class Matches:
-    """Matches of several sources, and how many each file has, by the file's path.
+    """The matches of several sources, and their number in each file, by path.
 
-    `missing`: the terms that nobody wrote, which are looked for with `likeness`. Where there are
-    more than were fetched, these are counted apart, which takes as long again.
+    `missing`: the terms that occur nowhere, which are searched with `likeness`. Matches beyond
+    those fetched are counted separately, which takes as long again.
     """
 
     def __init__(self, likeness: Likeness = Likeness.SAME, missing: Collection[Term] = ()) -> None:
@@ -80,17 +83,20 @@ class Matches:
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
-        """The number of matches; with those that were not fetched, once they are counted."""
+        """The number of matches; includes those that were not fetched once they are counted."""
         self._uncounted: list[tuple[SearchedIndex, Engine, Mapping[int, int]]] = []
 
     def add(self, source: SearchedIndex, ask: SearchRequest) -> None:
-        """Search in one more source."""
+        """Search one more source."""
         whole = len(source.files) >= _NEARLY * source.total
         if not (whole and self._add(source, ask, None)):
             self._add(source, ask, source.files)
 
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
-        """The matches in these files; False if so many others match that some may be missing."""
+        """Add the matches in these files; return False if some may be missing.
+
+        Some are missing if too many matches in other files crowd them out.
+        """
         known = source.files
         ask_engine = partial(
             engine_query,
@@ -129,11 +135,11 @@ class Matches:
 
     @property
     def counted(self) -> bool:
-        """Whether `count` and `counts` are of all matches."""
+        """Whether `count` and `counts` include all matches."""
         return not self._uncounted
 
     def count_all(self) -> None:
-        """Count those that were not fetched, too."""
+        """Count the matches that were not fetched, too."""
         uncounted, self._uncounted = self._uncounted, []
         for source, wanted, fetched in uncounted:
             counts = source.words.files(wanted)
@@ -142,9 +148,9 @@ class Matches:
 
 
 def _score(found: FoundDocument, now: float) -> float:
-    """How well it fits, who says it, in how many words, and how long ago.
+    """Score a match by its fit, author, length and age.
 
-    Half of it fades within months; of long texts more than half.
+    Half of the score fades within months; long texts lose more than half.
     """
     age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
     brief = 1.0 / (1.0 + log2(1.0 + found.length / _BRIEF) / 4)
@@ -152,7 +158,7 @@ def _score(found: FoundDocument, now: float) -> float:
 
 
 def _rank(match: _Match) -> tuple[float, int, str, int]:
-    """The place of a match, the same in every index."""
+    """Return a match's sort key, the same in every index."""
     found = match.found
     return -match.score, -found.time, match.source.files[found.file], found.order
 
@@ -160,9 +166,9 @@ def _rank(match: _Match) -> tuple[float, int, str, int]:
 def results_of(
     found: Matches, *, scope: SearchScope, query: Query, limit: int, complete: bool, unindexed: int
 ) -> Results:
-    """Return the best of what was found, by session; hits of sub-agents count for who called them.
+    """Return the best matches by session; hits in subagents count for their callers.
 
-    `complete`, `unindexed`: as `Results` has them.
+    `complete`, `unindexed`: as in `Results`.
     """
     best = nsmallest(limit, found.matches, key=_rank)
     hits: dict[str, list[Hit]] = {}
@@ -185,7 +191,7 @@ def results_of(
 
 
 def recounted(results: Results, found: Matches, *, scope: SearchScope, complete: bool) -> Results:
-    """Return results with how many there are of what was found, now that all are counted."""
+    """Return `results` with the counts in `found`, now that all matches are counted."""
     counts = _by_session(found, scope)
     return replace(
         results,
@@ -197,7 +203,7 @@ def recounted(results: Results, found: Matches, *, scope: SearchScope, complete:
 
 
 def _by_session(found: Matches, scope: SearchScope) -> Mapping[str, int]:
-    """How many matches each session has."""
+    """Return the number of matches in each session."""
     counts = Counter(found.counts)
     for name in scope.askers.keys() & counts.keys():
         counts[scope.askers[name]] += counts.pop(name)

@@ -1,4 +1,4 @@
-"""Read the documents of many session files: here, or in several processes where there are many.
+"""Reading the documents of session files, in several processes if there are many.
 
 Each process runs this module as a program (`gemtui.sessions.readers`).
 """
@@ -16,20 +16,20 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 
 MUCH = 32 * 1024 * 1024
-"""Bytes; fewer are read here."""
+"""Bytes from which several processes read; fewer are read in this one."""
 _HUGE = 64 * 1024 * 1024
-"""Bytes of a file whose documents are never all in memory: it is read here."""
+"""Bytes of a file from which it is read here, so that its documents are never all in memory."""
 _KEPT = 8 * 1024 * 1024
-"""Bytes of a log that need not be parsed twice."""
+"""Bytes of a log that is kept parsed, to avoid parsing it twice."""
 
 
 def read_documents(
     places: Sequence[ChatFile], *, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[ChatFile, FileDocuments]]:
-    """Yield each file with its documents, roughly in the given order, until `cancelled`.
+    """Yield each file with its documents, in rough order, until `cancelled`.
 
-    They are to be taken before the next file is. One that is no session, or can't be read, has
-    none.
+    Consume the documents before asking for the next file. Files that can't be read or hold no
+    session have none.
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
@@ -55,7 +55,7 @@ def _contents(log: SessionLog, place: ChatFile) -> FileDocuments:
 def readable_documents(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield as `documents_of`, as far as they can be read."""
+    """Yield as `documents_of` does, up to the first one that can't be read."""
     with suppress(*UNREADABLE):
         yield from documents_of(log, start=start, stop=stop)
 

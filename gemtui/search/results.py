@@ -1,4 +1,4 @@
-"""What a search found: sessions with their hits, and what a person should know of it."""
+"""The results of a search: sessions with their hits, and a note for the reader."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gemtui.sessions.summary import Summary
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """A block of a message that matches.
+    """A matching block of a message.
 
-    `session`: the one it counts for; `file`: the one to open, another only for a sub-agent's.
-    `message`, `block`: id and index of the block in its transcript. `kind`: who says it. `tool`:
-    the tool's name, "" = none. `time`: None = unknown. `score`: greater is better, in one search.
-    `rank`: 0 = the best of the search.
+    `session`: the session it counts for; `file`: the one to open, which differs only for subagents.
+    `message`, `block`: id and index of the block in its transcript. `kind`: its author. `tool`: the
+    tool's name, "" for none. `time`: None if unknown. `score`: greater is better, within one
+    search. `rank`: 0 is the best of the search.
     """
 
     session: Summary
@@ -33,7 +33,7 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 class SessionHits(Struct, frozen=True, kw_only=True):
-    """The hits of one session, the best first; `count`: of all there are, those left out too."""
+    """The hits of one session, the best first; `count` includes those left out."""
 
     session: Summary
     hits: tuple[Hit, ...]
@@ -41,12 +41,12 @@ class SessionHits(Struct, frozen=True, kw_only=True):
 
 
 class Results(Struct, frozen=True, kw_only=True):
-    """What was found.
+    """The results of a search.
 
-    `total_sessions`, `total_hits`: with those that `limit` leaves out. `complete`: False while
-    files are still to be read, or hits to be counted: all numbers are lower bounds. `unindexed`:
-    number of files that the index does not hold yet. `note`: what a person should know of it; None
-    = nothing.
+    `total_sessions`, `total_hits`: including those that `limit` leaves out. `complete`: False while
+    files remain to be read or hits to be counted; until then all numbers are lower bounds.
+    `unindexed`: number of files that are not in the index yet. `note`: a remark for the reader, or
+    None.
     """
 
     query: Query

@@ -1,4 +1,4 @@
-"""Where to look: the files that a search is about, and the session that each counts for."""
+"""The scope of a search: its files, and the session that each one counts for."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG, Field.IS)
-"""Fields that say something of sessions; `is:` may."""
+"""Fields that may narrow sessions; of the values of `is:`, only some do."""
 _MOST_UNREAD = 24 * 1024 * 1024
-"""Bytes of files that the index does not hold; where there are more, all must be read anyway."""
+"""Bytes of unindexed files; with more, all of them must be read anyway."""
 _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 class File(Protocol):
-    """A file of a session as it is now: a summary, or a file of the store."""
+    """A session file in its present version: a summary, or a file of the store."""
 
     @property
     def name(self) -> str:
-        """The absolute path."""
+        """The absolute path as text."""
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
 
     @property
     def modified(self) -> datetime:
@@ -47,30 +47,30 @@ class File(Protocol):
 
 
 class SearchScope(Protocol):
-    """The files to look in."""
+    """The files to search."""
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], Sequence[File]]:
-        """Return the names of files that an index holds as they are, by number, and the others.
+        """Return the file names in the index by number, and the files that are not in it.
 
-        Those that changed last come first.
+        Files whose indexed version is outdated are among the latter, which are sorted newest first.
         """
 
     def file(self, name: str) -> Summary:
         """Return the summary of a file."""
 
     def session(self, name: str) -> Summary:
-        """Return the session that a file counts for: of a subagent the one that asked it."""
+        """Return the session that a file counts for; a subagent counts for its caller."""
 
     @property
     def askers(self) -> Mapping[str, str]:
-        """The names of those sessions, by file, where it is another one."""
+        """The names of calling sessions, by file, for files of subagents."""
 
 
-# --- the sessions of a snapshot ------------------------------------------------------------------
+# --- sessions of a snapshot ----------------------------------------------------------------------
 
 
 class SnapshotScope:
-    """The files of sessions that are known: those that fit what a query says of sessions."""
+    """The sessions of a snapshot that match the conditions of a query on sessions."""
 
     def __init__(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
@@ -89,7 +89,7 @@ class SnapshotScope:
     def is_of(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> bool:
-        """Whether it was made of these."""
+        """Return whether it was made from these arguments."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
@@ -124,7 +124,7 @@ def _is_searched(each: Summary) -> bool:
 
 
 def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
-    """Sessions by project folder and id, and by id alone; the newest, where several have one id."""
+    """Map project folder and id, and id alone, to sessions; the newest wins."""
     mains = [each for each in sessions if each.kind is SessionKind.MAIN]
     return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
 
@@ -132,14 +132,14 @@ def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
 def _asker(
     project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]
 ) -> Summary | None:
-    """The session that asked a subagent, rather that of its own project folder."""
+    """Return the session that called a subagent, preferably in its project."""
     if not parent:
         return None
     return mains.get((project_key, parent)) or mains.get(("", parent))
 
 
 def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bool:
-    """Whether a session is one that a field means; fields of messages mean all."""
+    """Return whether a session satisfies a field; fields about messages always match."""
     value = narrowed.value.lower()
     match narrowed.field:
         case Field.PROJECT:
@@ -155,15 +155,15 @@ def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bo
     return fits is not narrowed.excluded
 
 
-# --- the files of a store ------------------------------------------------------------------------
+# --- files of a store ----------------------------------------------------------------------------
 
 
 class StoreScope:
-    """The files of a store, without the summaries of all of them: for who searches once.
+    """The files of a store, without reading all their summaries: for a single search.
 
-    `index`: the sessions of the store, which it has looked at; a summary is read when it is wanted.
-    `rows`: what the index of words says of files. `project`: look in its sessions alone; None = in
-    all. Every method may raise Unsure.
+    `index`: an up-to-date index of the store's sessions; summaries are read when needed. `rows`:
+    the files of the text index. `project`: search only its sessions; None for all. Every method may
+    raise Unsure.
     """
 
     def __init__(self, index: Index, rows: Mapping[str, IndexedFile], project: Path | None) -> None:
@@ -220,13 +220,13 @@ class StoreScope:
         return self.session(name).name if others else only
 
     def _askers(self, name: str) -> Sequence[str]:
-        """The files that may be the one of the session which asked a subagent."""
+        """Return the files that may hold the session which called a subagent."""
         parent = self._places[name].parent
         return self._mains.get(parent, ()) if parent else ()
 
     @cached_property
     def _mains(self) -> Mapping[str, Sequence[str]]:
-        """The files of sessions that nobody asked, by id."""
+        """The files of main sessions, by id."""
         found: dict[str, list[str]] = {}
         for name in self._wanted:
             kind, _, id = self._sessions.get(name, "").partition(" ")
@@ -235,14 +235,14 @@ class StoreScope:
         return found
 
     def _take(self, files: Sequence[ChatFile]) -> None:
-        """Read summaries."""
+        """Read the summaries of files."""
         for session in self._index.sessions_in(files):
             for each in (session, *session.copies):
                 self._read[each.name] = each
                 self._sessions[each.name] = session_of(each.kind, each.id)
 
     def _leave_out(self, project: Path | None) -> None:
-        """Keep the files of the project, and of those that hold the same session the one in use."""
+        """Keep the project's files and, of several copies, the one in use."""
         count = Counter(self._sessions.values())
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])

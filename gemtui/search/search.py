@@ -1,21 +1,21 @@
-"""Search in all that was said in sessions: the one face of this package for screens and commands.
+"""Search in the text of all sessions: the interface for screens and commands.
 
-    search = Search(index_folder(cache_dir(), home))       # once; Search(None): without an index
-    query = parse(text, now=datetime.now().astimezone())   # gemtui.search.query; `query.note`
+    search = Search(index_folder(cache_dir(), home))       # once; Search(None) has no index
+    query = parse(text, now=datetime.now().astimezone())   # gemtui.search.query; see `query.note`
     for results in search.find(query, snapshot.sessions, limit=200, cancelled=...):
-        ...                                                # each replaces the one before
-    line = search.snippet(hit, query, width=80)            # reads the file: for hits in sight
+        ...                                                # each replaces the previous one
+    line = search.snippet(hit, query, width=80)            # reads the file: for visible hits only
 
-All methods are for worker threads, of which several may search at once. `find` gives its first
-results (`gemtui.search.results`) after some milliseconds where there is an index, and goes on as
-long as files are not in it and must be read. `Results.groups` are sessions, the best first;
-`Group.hits` lead to a message by its id in the session's transcript and to a block of it by its
-number: `Hit.file` is the summary of the file to open, that of a sub-agent where it said so. Dropped
-messages (`dropped=True`) are in `transcript_of(log, dropped=True)`. A new snapshot of the store is
-all that `find` needs to see changes: what the index does not hold yet is read from the files.
+All methods are for worker threads, of which several may search at once. With an index, `find`
+yields its first results (`gemtui.search.results`) within milliseconds, and more while it reads
+files that are not indexed. `Results.groups` are sessions, the best first; `Group.hits` point to a
+message by its id in the session's transcript, and to one of its blocks by number. `Hit.file` is the
+summary of the file to open, which may be a subagent's. Dropped messages (`dropped=True`) are in
+`transcript_of(log, dropped=True)`. To see changes, pass `find` a new snapshot of the store: what is
+not indexed yet is read from the files.
 
-The index is made by a process of its own: `gemtui.search.indexer.Indexer`, which tells of its
-progress and wants to know of changes. `gemtui.search.query.completions` completes fields.
+The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
+progress and must be notified of changes. `gemtui.search.query.completions` completes fields.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class Search:
-    """Searches in the sessions of one store.
+    """Searches the sessions of one store.
 
-    `folder`: where its index is (`index_folder`); None = there is none, all is read from the files.
+    `folder`: the index's folder (`index_folder`); None to read everything from the files.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -67,10 +67,10 @@ class Search:
         self._texts = HitTexts()
         self._reading = threading.Lock()
         self.damage: str | None = None
-        """Why the last search did without an index that is there; None = it did not."""
+        """The damage that made the last search ignore the index; None if there was none."""
 
     def close(self) -> None:
-        """Close all files, and hold nothing any more; a further search opens them again."""
+        """Close all files and free all memory; a further search opens them again."""
         with self._reading:
             self._texts.close()
         with self._lock:
@@ -94,12 +94,12 @@ class Search:
         marks: Mapping[str, Mark] = NO_MARKS,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[Results]:
-        """Yield what is found so far; the last is all, unless `cancelled` or cut by `limit`.
+        """Yield growing results; the last is complete unless cancelled or cut by `limit`.
 
-        `sessions`: where to look, sub-agents included, as a snapshot has them; copies, ghosts and
-        checkpoints are left out. `limit`: hits at most. `dropped`: search what was rewound,
-        replaced or failed instead of what stands. `marks`: those of sessions by id, which `tag:`,
-        `is:pinned` and `is:archived` ask for. Never raises.
+        `sessions`: where to search, as in a snapshot with subagents; copies, ghosts and checkpoints
+        are left out. `limit`: the most hits. `dropped`: search rewound, replaced and failed
+        messages instead of current ones. `marks`: those of sessions, by id, for `tag:`, `is:pinned`
+        and `is:archived`. Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
@@ -114,9 +114,9 @@ class Search:
         dropped: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Iterator[Results]:
-        """Yield what is found in the files of a scope; else as `find`.
+        """Yield results from the files of a scope, otherwise as `find`.
 
-        An index that turns out to be damaged is left out, and noted to be made anew.
+        An index that turns out to be damaged is ignored, and marked to be rebuilt.
         """
         if not query:
             yield Results(query=query)
@@ -164,7 +164,7 @@ class Search:
             yield results(found, complete=sought and not unread and not cancelled())
 
     def scope(self, index: Index, project: Path | None) -> StoreScope:
-        """Return where to look for who searches once: see `StoreScope`. Raises Unsure."""
+        """Return the scope of a single search; see `StoreScope`. Raises Unsure."""
         with self._lock:
             words = self._current_index()
             if words is None:
@@ -174,14 +174,17 @@ class Search:
     def _scope_of(
         self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
     ) -> SnapshotScope:
-        """The files to look in; the last answer is kept, as it is asked with every key."""
+        """Return the files to search.
+
+        The last scope is cached, as every key press asks for it.
+        """
         key = sessions, marks, tuple(each for each in query.fields if each.field in OF_SESSIONS)
         if self._scope is None or not self._scope.is_of(*key):
             self._scope = SnapshotScope(*key)
         return self._scope
 
     def _sources(self, scope: SearchScope) -> tuple[list[SearchedIndex], Sequence[File]]:
-        """What the index holds of the files as they are, and those of which it holds nothing."""
+        """Return the indexed source of current files, and the files that are not indexed."""
         index = self._current_index()
         if index is None:
             return [], scope.divided({})[1]
@@ -216,7 +219,7 @@ class Search:
         self._split = None
 
     def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> SearchedIndex:
-        """Words of a few files that the index lacks, kept as long as they are the same ones."""
+        """Return the words of a few unindexed files, cached while unchanged."""
         fresh = self._fresh
         if fresh is None or fresh[0] != files:
             fresh = files, words_of(files, cancelled)
@@ -228,7 +231,7 @@ class Search:
         return self._fresh is not None and self._fresh[0] == files
 
     def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
-        """What matches; where nothing does, with words similar to those that nobody wrote."""
+        """Return the matches; if there are none, those with words similar to unknown ones."""
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)
         for likeness, some in (
@@ -244,12 +247,12 @@ class Search:
     # --- bodies ------------------------------------------------------------------------------
 
     def text(self, hit: Hit) -> str | None:
-        """Return the whole text of a hit, raw and foreign; None if it is there no more."""
+        """Return the whole text of a hit, raw and untrusted; None if it no longer exists."""
         with self._reading:
             return self._texts.text(hit)
 
     def snippet(self, hit: Hit, query: Query, *, width: int = WIDTH) -> Snippet:
-        """Return the line of a hit that matches, of `width` characters at most, clean."""
+        """Return the matching line of a hit, cleaned and at most `width` characters long."""
         text = self.text(hit)
         return Snippet(Clean("")) if text is None else snippet(text, query, width=width)
 
@@ -272,7 +275,7 @@ def _matches(
 
 
 def _missing(sources: Sequence[SearchedIndex], ask: SearchRequest) -> list[Term]:
-    """The terms that must occur and are nowhere, as far as they may be looked for loosely."""
+    """Return the required terms that occur nowhere and may be matched loosely."""
 
     def occurs(term: Term) -> bool:
         alone = Query(text=term.text, terms=(term,))

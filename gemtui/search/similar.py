@@ -1,4 +1,4 @@
-"""Which words are similar: those that somebody may have meant who made a typing error."""
+"""Words that differ from a given one only by typing errors."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from gemtui.search.words import parts
 
 _FIXED, _SHORT = 4, 7
-"""Letters of words that have no typing error, and of those that have one at most."""
+"""Letters of words that may have no typing error, and of those that may have one."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def typos(word: str) -> int:
-    """Return how many typing errors a word may have: 0 for short ones, and those with digits."""
+    """Return how many typing errors a word may have: 0 if it is short or has digits."""
     if len(word) <= _FIXED or any(map(str.isdigit, word)):
         return 0
     return 1 if len(word) <= _SHORT else 2
 
 
 def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
-    """Return the similar ones of the first `most` words of a text, and of the parts of names.
+    """Return the similar words and name parts in the first `most` words.
 
-    `prefix`: those that begin so, too. Each is as it is written there.
+    `prefix`: include words that only begin like `word`. Each is spelled as in the text.
     """
     if not (errors := typos(word)):
         return []
@@ -38,7 +38,10 @@ def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
 
 
 def _is_similar(found: str, word: str, most: int, prefix: bool) -> bool:
-    """Whether so many letters are added, left out, other, or changed with their neighbour."""
+    """Return whether two words differ by at most `most` typing errors.
+
+    An error is a letter added, left out, replaced, or swapped with its neighbour.
+    """
     if len(found) < len(word) - most or (not prefix and len(found) > len(word) + most):
         return False
     found = found[: len(word) + most]

@@ -1,4 +1,4 @@
-"""The line of a text that matches a query, clean, with the words marked."""
+"""The line of a text that matches a query, cleaned, with the words marked."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from gemtui.search.words import words
 from gemtui.text import Clean, clean_line
 
 WIDTH = 200
-"""Characters of a snippet, unless told otherwise."""
+"""Default length of a snippet in characters."""
 _LOOKS = 200
-"""Lines that are compared; the best of them is shown."""
+"""Most lines that are compared to find the best one."""
 _MOST_WORDS = 50_000
-"""Words that are looked at for those that are similar."""
+"""Most words that are searched for similar ones."""
 _CUT = "…"
 
 
 class Snippet(NamedTuple):
-    """One line: `spans` are pairs of start and end of the words that match, in characters."""
+    """One line; `spans` are the start and end of each matching word, in characters."""
 
     text: Clean
     spans: tuple[tuple[int, int], ...] = ()
 
 
 def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
-    """Return the line of a text that has most of a query's words, of `width` characters at most.
+    """Return the line with most of a query's words, at most `width` characters long.
 
-    The text's first line where a query has no words, or none is found.
+    Return the text's first line if the query has no words, or none of them is found.
     """
     patterns = _patterns(text, query)
     if (line := _best_line(text, patterns)) is not None:
@@ -42,16 +42,19 @@ def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
 
 
 def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
-    """Return a pattern for the words by which a text matches a query; None if it has none."""
+    """Return a pattern for the words by which a text matches a query.
+
+    None if it has none.
+    """
     patterns = [each.pattern for each in _patterns(text, query)]
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
 
-# --- which words are looked for ------------------------------------------------------------------
+# --- patterns ------------------------------------------------------------------------------------
 
 
 def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
-    """What a text has of each term: as whole words, else inside of words, else similar ones."""
+    """Return a pattern for each term: as whole words, inside words, or similar."""
     found = []
     for term, whole, inside in _ways(query):
         pattern = next((each for each in (whole, inside) if each.search(text)), None)
@@ -63,7 +66,7 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 
 @lru_cache(maxsize=16)
 def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
-    """The terms of a query with patterns for them as whole words, and anywhere in words."""
+    """Return each term with patterns for whole words and for parts of words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
     return [
         (term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", ""))
@@ -80,7 +83,7 @@ def _pattern(row: list[str], start: str, end: str) -> re.Pattern[str]:
 
 
 def _similar(text: str, term: Term) -> re.Pattern[str] | None:
-    """A pattern for the words of a text that are similar to a term of one word."""
+    """Return a pattern for the words of a text that are similar to a one-word term."""
     row = words(term.text)
     if term.quoted or len(row) != 1:
         return None
@@ -88,11 +91,11 @@ def _similar(text: str, term: Term) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, found)), re.IGNORECASE) if found else None
 
 
-# --- the line ------------------------------------------------------------------------------------
+# --- lines ---------------------------------------------------------------------------------------
 
 
 def _best_line(text: str, patterns: Sequence[re.Pattern[str]]) -> str | None:
-    """The first line with most of the patterns; None if there is none with any."""
+    """Return the first line with the most patterns; None if no line has any."""
     best, most = None, 0
     for start, end in islice(_lines_with(text, patterns), _LOOKS):
         line = text[start:end]
@@ -105,7 +108,10 @@ def _best_line(text: str, patterns: Sequence[re.Pattern[str]]) -> str | None:
 
 
 def _lines_with(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[tuple[int, int]]:
-    """Where lines begin and end in which something is found; a phrase may go on in the next."""
+    """Yield start and end of lines with a match.
+
+    A phrase may continue on the next line.
+    """
     for pattern in patterns:
         at = 0
         while (match := pattern.search(text, at)) is not None:
@@ -116,7 +122,7 @@ def _lines_with(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[tupl
 
 
 def _marked(line: str, patterns: Sequence[re.Pattern[str]], width: int) -> Snippet:
-    """The line around the first match, cut to `width`."""
+    """Return the line around its first match, cut to `width`."""
     first = min((match.start() for p in patterns if (match := p.search(line))), default=0)
     near = max(0, first - 4 * width)
     shown = clean_line(line[near : first + 4 * width])
@@ -131,7 +137,7 @@ def _marked(line: str, patterns: Sequence[re.Pattern[str]], width: int) -> Snipp
 
 
 def _spans(line: str, patterns: Iterable[re.Pattern[str]]) -> tuple[tuple[int, int], ...]:
-    """Where the patterns match, in order, those that overlap as one."""
+    """Return the matching spans in order, with overlapping ones joined."""
     found = sorted(match.span() for pattern in patterns for match in pattern.finditer(line))
     joined: list[tuple[int, int]] = []
     for start, end in found:

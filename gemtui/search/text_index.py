@@ -1,6 +1,7 @@
-"""The inverted index of documents: the one module, with `matching.py`, that speaks to `tantivy`.
+"""The inverted index of documents, on disk or in memory.
 
-On disk or in memory. Bodies are not stored; a document holds where its text stands.
+With `matching.py`, the only module that uses `tantivy`. Texts are not stored; a document holds the
+location of its text.
 """
 
 from __future__ import annotations
@@ -21,28 +22,28 @@ from gemtui.search.integrity import IndexDamaged, Integrity
 from gemtui.search.words import analyzer
 
 WORDS = "words"
-"""The name under which the index knows `analyzer()`."""
+"""The name of `analyzer()` in the index."""
 CHECKED = "checked"
-"""The file beside the words that says which of them are known to be whole."""
+"""The file beside the words that names those whose checksums were verified."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
-"""Words of a text; a longer one counts as if it had so many."""
+"""Longest length of a text in words; longer texts count as this long."""
 LATEST = 2**53
-"""A time, in seconds, that is later than all."""
+"""A time in seconds that is later than any other."""
 _MOST_FILES = 60_000
-"""What the engine counts apart."""
+"""Most files that the engine counts separately."""
 
 
 class TooMuch(Exception):
-    """The engine refuses a query, which says nothing about the index."""
+    """Raised if the engine rejects a query as too expensive; the index itself is fine."""
 
 
 @contextmanager
 def _engine() -> Iterator[None]:
-    """Errors of reading as IndexDamaged, also where the engine panics; else TooMuch."""
+    """Turn the engine's errors and panics into IndexDamaged or TooMuch."""
     try:
         yield
     except IndexDamaged:
@@ -56,10 +57,10 @@ def _engine() -> Iterator[None]:
 
 
 class FoundDocument(NamedTuple):
-    """A document that matches.
+    """A matching document.
 
-    `file`: the number of its file; `time`: seconds, 0 = unknown; `order`: as in `SearchDocument`;
-    `length`: number of words, up to a limit.
+    `file`: the number of its file; `time`: seconds since 1970, 0 if unknown; `order`: as in
+    `SearchDocument`; `length`: number of words, up to a limit.
     """
 
     score: float
@@ -72,7 +73,7 @@ class FoundDocument(NamedTuple):
 
 
 class DocumentPlace(NamedTuple):
-    """Where a document stands, as `SearchDocument` says it, and the tool."""
+    """The location of a document, as in `SearchDocument`, and its tool."""
 
     message: str
     block: int
@@ -81,7 +82,7 @@ class DocumentPlace(NamedTuple):
 
 
 def minor_version() -> str:
-    """Return the version of the text engine as far as indexes depend on it, such as `0.27`."""
+    """Return the version of the text engine that indexes depend on, such as `0.27`."""
     found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
     return "" if found is None else found[0]
 
@@ -106,10 +107,10 @@ def schema() -> tantivy.Schema:
 
 
 class TextIndex:
-    """Documents by their words.
+    """Documents indexed by their words.
 
-    `folder`: where it is kept; None = in memory. `new`: make it there. Raises IndexDamaged where
-    what is there is no index of this form.
+    `folder`: where the index is kept; None for memory. `new`: create it there. Raises IndexDamaged
+    if the folder holds no index of this form.
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
@@ -132,17 +133,17 @@ class TextIndex:
             writer.add_document(_stored(file, each))
 
     def remove(self, files: Iterable[int]) -> None:
-        """Remove all documents of files."""
-        if numbers := list(files):  # by term the engine finds no unsigned number
+        """Remove all documents with these file numbers."""
+        if numbers := list(files):  # a term query does not find unsigned numbers
             asked = tantivy.Query.term_set_query(schema(), "file", numbers)
             self._written().delete_documents_by_query(asked)
 
     def commit(self) -> None:
-        """Keep what was added and removed, for readers that are made from now on."""
+        """Commit additions and removals; readers created from now on see them."""
         self._written().commit()
 
     def close(self) -> None:
-        """End writing: what was not committed is lost."""
+        """Stop writing, discarding whatever was not committed."""
         if self._writer is not None:
             with suppress(ValueError):
                 self._writer.rollback()
@@ -156,7 +157,10 @@ class TextIndex:
     # --- reading -----------------------------------------------------------------------------
 
     def reader(self) -> TextReader:
-        """Return what has been committed until now, by other programs too. Raises IndexDamaged."""
+        """Return a reader of all that is committed so far. Raises IndexDamaged.
+
+        This includes commits of other programs.
+        """
         if self._integrity is not None:
             self._integrity.check()
         with _engine():
@@ -165,7 +169,7 @@ class TextIndex:
 
 
 class TextReader:
-    """An index as it is at one moment. All methods may raise IndexDamaged."""
+    """An index frozen at one moment. All methods may raise IndexDamaged."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self._searcher = searcher
@@ -176,9 +180,9 @@ class TextReader:
         return self._searcher.num_docs
 
     def search(self, query: tantivy.Query, most: int) -> list[FoundDocument]:
-        """Return the documents that match, or about `most` of them: then the newest.
+        """Return the matching documents.
 
-        Raises TooMuch.
+        If there are more than `most`, about the newest `most`. Raises TooMuch.
         """
         with _engine():
             most = max(1, min(most, self._searcher.num_docs))
@@ -195,10 +199,10 @@ class TextReader:
             ]
 
     def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
-        """A query for those that match and are not older than the `most` newest; None = none is.
+        """Restrict a query to about its `most` newest matches; return None if it has none.
 
-        It comes first, as its scores would be lost where there are more, and most queries have
-        either many matches or next to none.
+        This runs first, as most queries have either many matches or next to none, and sorting by
+        time loses the scores.
         """
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
         if len(newest) < most or most == self._searcher.num_docs:
@@ -213,7 +217,7 @@ class TextReader:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
 
     def files(self, query: tantivy.Query) -> dict[int, int]:
-        """Return the numbers of the files with matches, each with the count of them."""
+        """Return the numbers of the files with matches, each with its count of matches."""
         most = max(1, min(_MOST_FILES, self._searcher.num_docs))
         terms = {"field": "file", "size": most, "segment_size": most}
         with _engine():
@@ -225,7 +229,7 @@ class TextReader:
         return list(self.files(tantivy.Query.all_query()))
 
     def place(self, found: FoundDocument) -> DocumentPlace:
-        """Return where a document stands."""
+        """Return the location of a document."""
         with _engine():
             message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
         return DocumentPlace(message, block, tool, None if line is None else tuple(line))
@@ -252,5 +256,8 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
 
 
 def seconds(time: datetime | None) -> int:
-    """Return a time as the index holds it: whole seconds since 1970, 0 = unknown or before."""
+    """Return a time as the index holds it: whole seconds since 1970.
+
+    0 if unknown or earlier.
+    """
     return 0 if time is None else max(0, int(time.timestamp()))

@@ -1,4 +1,4 @@
-"""Read the words of files that the index does not hold as they are now."""
+"""Read the words of files whose current version is not indexed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from gemtui.search.words import words
 AT_ONCE = 24 * 1024 * 1024
 """Bytes of session files that are read and held as words at once."""
 _AT_FIRST = 2 * 1024 * 1024
-"""Bytes of those that are read first."""
+"""Bytes of the files that are read first."""
 _HUGE = 64 * 1024 * 1024
-"""Bytes of files that are not looked through before they are read."""
+"""Bytes of a file above which it is read without scanning it first."""
 
 
 def chunks(files: Iterable[File]) -> Iterator[list[File]]:
-    """Yield files together that are not too large to be held as words; the first are soon read."""
+    """Yield groups of files small enough to index in memory.
+
+    The first ones are the smallest.
+    """
     chunk: list[File] = []
     size, enough = 0, min(_AT_FIRST, AT_ONCE)
     for file in files:
@@ -43,7 +46,7 @@ def words_of(
     *,
     only: Callable[[Path], bool] = lambda _: True,
 ) -> SearchedIndex:
-    """Return the words of files; of `only` those that may match."""
+    """Return the words of files; `only` skips those that can't match."""
     from gemtui.sessions.records import SessionLog
 
     text = TextIndex()
@@ -62,11 +65,11 @@ def words_of(
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")
-"""A letter that JSON may have written as its number."""
+"""A character that JSON may have escaped as its code."""
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:
-    """Return what tells whether a file holds all words of a query: some files only may."""
+    """Return a predicate that is False for files which can't match a query."""
     wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
     plain = [word.encode() for word in wanted if word.isascii()]
 

@@ -1,9 +1,9 @@
-"""What a word is: how texts are cut into words, and which parts names of code have.
+"""Tokenization: how texts are split into words, and compound names into parts.
 
-A word is a run of letters and digits in lower case; whatever stands between them separates words.
-So `parse_message` is two words in a row, as `messages.py` is. `parseMessage` is one, and has two
-parts. The text engine does this itself while it indexes; the functions here do the same for queries
-and for the few lines that are shown.
+A word is a run of letters and digits in lower case; everything else separates words. So
+`parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one, with two parts.
+The text engine splits texts itself while it indexes; these functions do the same for queries and
+for the few lines that are shown.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
 LONGEST = 255
-"""Bytes of a word; a longer one is no word but data, and is not found."""
+"""Bytes of a word; a longer run is data and is not indexed."""
 
 _CLASSES = bytearray(b" " * 256)
 _CLASSES[ord("a") : ord("z") + 1] = b"a" * 26
 _CLASSES[ord("0") : ord("9") + 1] = b"a" * 10
 _CLASSES[ord("A") : ord("Z") + 1] = b"A" * 26
-"""Each letter of a text as what counts for the parts of names."""
+"""Maps each byte of a text to its class: capital, small letter or digit."""
 _SEAMS = (b"aA", b"AAa")
-"""Where parts of a name meet."""
+"""Pairs of classes at which the parts of a name meet."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 
 
 @lru_cache(maxsize=1)
 def analyzer() -> TextAnalyzer:
-    """Return what cuts texts into words; it is the text engine's own, which is loaded for it."""
+    """Return the text engine's own tokenizer; loads the engine."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     simple = TextAnalyzerBuilder(Tokenizer.simple())
@@ -44,9 +44,10 @@ def words(text: str) -> list[str]:
 
 
 def parts(text: str) -> str:
-    """Return the parts of all names in a text, each part once: "parse message" of `parseMessage`.
+    """Return the parts of all compound names in a text, each once.
 
-    Only names with a capital inside have parts, those in plain letters and digits.
+    For `parseMessage` they are "parse message". Only ASCII letters and digits with a capital inside
+    form such a name.
     """
     classes = text.encode("latin-1", "replace").translate(_CLASSES)
     names = dict.fromkeys(name for seam in _SEAMS for name in _names_with(seam, text, classes))
@@ -57,7 +58,7 @@ def parts(text: str) -> str:
 
 
 def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
-    """The names in a text that have such a seam."""
+    """Yield the names in a text that contain such a seam."""
     end = 0
     while (at := classes.find(seam, end)) >= 0:
         start = classes.rfind(b" ", 0, at) + 1

@@ -1,1 +1,1 @@
-"""The chats that Gemini CLI has stored: found, read, summarised, watched."""
+"""Gemini CLI's stored sessions: finding, reading, summarising, watching."""

@@ -1,4 +1,4 @@
-"""What the CLI keeps of a session beside its file: tool outputs, plans, tasks.
+"""The CLI's files for a session beside its log: tool outputs, plans, tasks.
 
 It removes them with the session (assets/gemini-cli.md#clean-up).
 """
@@ -15,26 +15,31 @@ _CHATS, _OUTPUTS, _OF_SESSION = "/chats/", "tool-outputs", "session-"
 _OF_ALL = frozenset(
     {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
 )
-"""Folders beside `chats` that belong to the whole project, whatever id a header claims, in
-whatever case: some file systems don't mind it."""
+"""Folders beside `chats` that belong to the whole project, whatever id a header claims.
+
+Compared without case, as some file systems ignore it.
+"""
 
 
 def belongings(project: Path, id: str) -> tuple[Path, Path]:
-    """Return the folders of a session in its project's folder below `tmp`; they need not exist.
+    """Return the two folders of a session in its project's folder below `tmp`.
 
-    `id`: a plain one (`is_plain_id`).
+    They need not exist. `id`: must be plain (`is_plain_id`).
     """
     return project / _OUTPUTS / f"{_OF_SESSION}{id}", project / id
 
 
 def is_plain_id(id: str) -> bool:
-    """Return whether an id, which a file may claim, can only name one folder of its own."""
+    """Return whether an id names one folder of its own and nothing else.
+
+    Ids are untrusted.
+    """
     odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
     return not odd and id.casefold() not in _OF_ALL
 
 
 def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
-    """Yield the folders that belong to these sessions, as far as there are any."""
+    """Yield the existing folders that belong to these sessions."""
     ids: dict[str, set[str]] = {}
     for file in files:
         name, chats, _ = file.name.rpartition(_CHATS)
@@ -49,7 +54,7 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
 
 
 def project_folder(path: Path) -> Path | None:
-    """Return the project's folder of a session's file; None if it is in no folder `chats`."""
+    """Return the project folder of a session file; None if it is not inside `chats`."""
     folder, chats, _ = str(path).rpartition(_CHATS)
     return Path(folder) if chats else None
 

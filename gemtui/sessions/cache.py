@@ -1,10 +1,10 @@
-"""What was read of session files, kept between starts: SQLite files in our cache folder.
+"""The cache of data read from session files: SQLite files in our cache folder.
 
 They hold titles (the first words of prompts), paths of written files and counts, so the folder is
-0700 and a file 0600. A row is valid while inode, size, time and mode of its session file are
+0700 and each file 0600. A row is valid while inode, size, time and mode of its session file are
 unchanged. Every row carries a checksum: a damaged cache is replaced by an empty one, whatever the
-damage, and `renewed` says so. Where that does not help (the file is locked, not writable, or
-written by a newer gemtui), gemtui works without it and `problem` says so.
+damage, and `renewed` says so. If that does not help (the file is locked, not writable, or written
+by a newer gemtui), gemtui works without it, and `problem` says so.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSION = 10
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
-"""Seconds to wait for another gemtui, which only holds the file for milliseconds."""
+"""Seconds to wait for another gemtui, which holds the file only for milliseconds."""
 _AT_ONCE = 500
 _TABLE = """
     create table summary (
@@ -43,10 +43,10 @@ _TABLE = """
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
-    """What orders the session in a file among others, without the rest of its summary.
+    """The sort key of the session in a file, without the rest of its summary.
 
-    `kind`: a SessionKind; "" = the file holds no session. `when`: `Summary.when`, in seconds since
-    1970. `hidden`: lists leave it out, unless another file of the session says more.
+    `kind`: a SessionKind; "" if the file holds no session. `when`: `Summary.when`, in seconds since
+    1970. `hidden`: hidden in lists, unless another file of the session has more content.
     """
 
     kind: str = ""
@@ -60,13 +60,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedRows(Generic[T]):
-    """What a cache holds of each file.
+    """A type of cached rows, one for each file.
 
-    `version`: a cache of an older one is replaced, one of a newer one is left alone. `application`:
-    with the version added it is the file's application id: a version that does not fit is damage.
-    `first_marked`: versions before had no application id. `decode`: a row's data. `share`: makes of
-    a decoded row one that has nothing of its own that many others have.
-    `head`: makes what a row says of itself apart from its data.
+    `version`: an older cache is replaced, a newer one is left alone. `application`: plus the
+    version, it is the file's application id; a mismatch counts as damage. `first_marked`: the first
+    version with an application id. `decode`: decodes a row's data. `share`: replaces values in a
+    decoded row by shared objects. `head`: returns a row's Head, which is stored apart from its
+    data.
     """
 
     file: str
@@ -79,11 +79,11 @@ class CachedRows(Generic[T]):
 
 
 class Cache(Generic[T]):
-    """What is known of one store's files; without a file every method does or finds nothing.
+    """The cache for one store's files; without a file all methods do or find nothing.
 
-    `folder`: our cache folder, None = no cache. Several programs may use one cache at once.
-    `problem`: why there is no cache, if so. `renewed`: why it was replaced by an empty one, if it
-    was.
+    `folder`: our cache folder, None for no cache. Several programs may use one cache at once.
+    `problem`: why there is no cache; `renewed`: why it was replaced by an empty one. Both may be
+    None.
     """
 
     def __init__(self, folder: Path | None, home: Path, rows: CachedRows[T]) -> None:
@@ -98,7 +98,7 @@ class Cache(Generic[T]):
             self._open(self.path)
 
     def close(self) -> None:
-        """Close the file; from then on nothing is found and nothing is kept."""
+        """Close the file; afterwards nothing is found or stored."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -107,7 +107,7 @@ class Cache(Generic[T]):
     # --- rows --------------------------------------------------------------------------------
 
     def get(self, places: Iterable[ChatFile]) -> dict[str, T]:
-        """Return, by path, what is cached of these files in their present state."""
+        """Return, by path, the cached rows of these files in their present state."""
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, T] = {}
         shared: dict[Any, Any] = {}
@@ -124,7 +124,7 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def heads(self, places: Iterable[ChatFile]) -> dict[str, Head]:
-        """Return, by path, what is cached of how these files in their present state are ordered.
+        """Return, by path, the cached heads of these files in their present state.
 
         `places`: all files of the store; the rows of others are removed.
         """
@@ -146,14 +146,14 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
-        """The rows of some files; where there are many, of the whole store."""
+        """Yield the rows of some files; if there are many, of the whole store."""
         if len(paths) > _AT_ONCE:
             return database.execute(f"{_SELECT} where home = ?", [self._home])
         marks = ",".join("?" * len(paths))
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
-        """Keep what was read; a row replaces an earlier one of the same file."""
+        """Store rows, replacing earlier ones of the same files."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             head, data = _packed(self.rows.head(each)), _packed(each)
@@ -169,7 +169,7 @@ class Cache(Generic[T]):
         self._remove_all(lambda path: path not in there)
 
     def remove_gone(self, known: Iterable[str]) -> None:
-        """The same where only some files are known to exist: for the others the disk is asked."""
+        """Remove the rows of files that are not in `known` and do not exist on the disk."""
         there = set(map(os.fsencode, known))
         self._remove_all(lambda path: path not in there and not os.path.lexists(path))
 
@@ -190,9 +190,9 @@ class Cache(Generic[T]):
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection | None]:
-        """The open database; whatever it fails at ends its use, or makes it anew, with a word.
+        """Yield the open database; on failure, replace it or give it up, and note why.
 
-        Only another gemtui that holds it just now does not: what was not kept is read again.
+        If another gemtui merely holds the lock, only this change is lost; its files are read again.
         """
         with self._lock:
             try:
@@ -215,8 +215,9 @@ class Cache(Generic[T]):
             self._recover(path, error)
 
     def _recover(self, path: Path, error: Exception) -> None:
-        """Replace the file by an empty one, unless what is wrong is around it: all in it can be
-        made again.
+        """Replace the file by an empty one, unless the error comes from its surroundings.
+
+        This loses nothing, as its content can be recreated.
         """
         self._give_up(path, error)
         if not is_damage(error):
@@ -244,7 +245,7 @@ class Cache(Generic[T]):
 def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
     database = connect(path, wait=_WAIT, any_thread=True)
     try:
-        database.execute("pragma synchronous = off")  # what a power cut breaks is made anew
+        database.execute("pragma synchronous = off")  # rebuilt if a power cut damages it
         database.execute("begin")
         version = _version(database, rows)
         database.execute("commit")
@@ -263,7 +264,7 @@ def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
 
 
 def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
-    """The version of an older cache, ours, or 0 of a new file. Raises Newer, Damaged."""
+    """Return the version of a cache, or 0 for a new file. Raises Newer, Damaged."""
     application, version = identity(database)
     marked = version and version >= rows.first_marked
     if application != (rows.application + version if marked else 0):
@@ -278,7 +279,7 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-# --- what stands in a row ------------------------------------------------------------------------
+# --- row contents --------------------------------------------------------------------------------
 
 
 _SELECT = "select path, home, stamp, head, data, checksum from summary"
@@ -295,7 +296,7 @@ def _checksum(*row: bytes) -> int:
 
 
 def _packed(known: object) -> bytes | None:
-    """A row's data; None for what is no text (undecodable file names)."""
+    """Return a row's data; None for values with undecodable text (file names)."""
     try:
         return _pack(known)
     except UnicodeEncodeError:
@@ -303,7 +304,7 @@ def _packed(known: object) -> bytes | None:
 
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
-    """The same, without a copy of its own of what many have: a store may have ten thousand."""
+    """Return the row with common values shared, as a store may have ten thousand."""
     if isinstance(known, Unread):
         return known
     return replace(
@@ -317,7 +318,7 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
 
 
 def head_of(known: Known) -> Head:
-    """Return what orders a session among others."""
+    """Return the sort key of a session."""
     if isinstance(known, Unread):
         return Head()
     return Head(str(known.kind), known.id, known.when.timestamp(), known.hidden)
@@ -332,11 +333,11 @@ SUMMARIES: CachedRows[Known] = CachedRows(
     share=_sharing,
     head=head_of,
 )
-"""What lists show of each session."""
+"""The cached data of each session for lists."""
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return the row to cache, if what was read is valid as long as the file is unchanged."""
+    """Return the row to cache, if the result is valid while the file is unchanged."""
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
         return [(place, known)]
     return []

@@ -1,7 +1,7 @@
-"""The summaries known so far, merged into sessions and updated file by file.
+"""The known summaries of files, merged into sessions and updated file by file.
 
 Only the sessions that a change affects are merged again; all others remain the same objects, so
-that a list sees by identity what changed.
+that a list can detect changes by identity.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Stamp = tuple[int, ...]
 
 
 class Catalog:
-    """Summaries of files in, sessions out. Not thread-safe."""
+    """Merges summaries of files into sessions. Not thread-safe."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
@@ -44,27 +44,27 @@ class Catalog:
         return not self._partial
 
     def use(self, projects: Projects) -> None:
-        """Take new knowledge of projects, and find every session's project again."""
+        """Replace the known projects, and determine every session's project again."""
         self._projects = projects
         for _, summary in self._files.values():
             self._learn(summary)
         self._changed |= self._groups.keys()
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Take absolute paths that may be the projects of sessions without one."""
+        """Add absolute paths that may be the projects of sessions without one."""
         if self._projects.learn(paths):
             self._changed |= self._homeless
 
     def knows(self, path: str, stamp: Stamp, *, whole: bool) -> bool:
-        """Whether a file is in the catalog in its present state.
+        """Return whether the catalog has a file in its present state.
 
-        `whole`: a file of which only the head was read does not count.
+        `whole`: ignore files of which only the head was read.
         """
         known = self._files.get(path)
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
 
     def file(self, path: str) -> Summary | None:
-        """Return the summary of one file, not merged with others; None if it is not known."""
+        """Return the unmerged summary of one file; None if it is not known."""
         known = self._files.get(path)
         return None if known is None else known[1]
 
@@ -89,14 +89,14 @@ class Catalog:
             self._changed.add(identity(known[1]))
 
     def drop_all_but(self, paths: Iterable[str]) -> None:
-        """Remove every file that is not among these."""
+        """Remove all files but these."""
         for path in self._files.keys() - set(paths):
             self.drop(path)
 
     def sessions(self, now: datetime) -> tuple[Summary, ...]:
         """Return all sessions, newest first, each with its copies.
 
-        `now`: the time by which a session counts as live.
+        `now`: the time that decides which sessions are live.
         """
         self._merge(now)
         if self._listed is None:
@@ -105,7 +105,7 @@ class Catalog:
         return self._listed
 
     def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:
-        """Return the sessions that these files belong to, as far as known, newest first."""
+        """Return the known sessions of these files, newest first."""
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
         files = {summary.name for summary in known}
@@ -113,7 +113,7 @@ class Catalog:
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
-        """Paths met in a session may be the project of a folder that is named by a hash."""
+        """Add the paths in a session as candidates for projects known by hash only."""
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)
@@ -157,23 +157,23 @@ class Catalog:
 
 
 def _same(before: Summary | None, now: Summary) -> Summary:
-    """The object that a list knows already, where nothing in it changed."""
+    """Return the earlier object if it is equal, so that lists see no change."""
     return before if before is not None and before == now else now
 
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
-    """Return sessions in the order in which lists show them."""
+    """Return sessions in the order of lists."""
     return tuple(sorted(sessions, key=lambda each: (each.when, each.id), reverse=True))
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """What is known of the store at one moment.
+    """The known sessions of a store at one moment.
 
     `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; a
-    session's other files are its `copies`. `done` of `total` files are known; `complete`: all of
-    them have been read to their ends. `unreadable`: files that hold no session that can be read,
-    and folders that may not be read. `looked`: the places that were searched. `cache`: why there is
-    no cache, if so; `renewed`: why it was replaced, if it was.
+    session's other files are its `copies`. `done` of `total` files are known; `complete`: all were
+    read to their ends. `unreadable`: files without a readable session, and folders without access.
+    `looked`: the places that were searched. `cache`: why there is no cache; `renewed`: why it was
+    replaced; both may be None.
     """
 
     sessions: tuple[Summary, ...]

@@ -1,4 +1,4 @@
-"""The days below whose names a list that is sorted by time stands."""
+"""The day headings of a list that is sorted by time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msgspec import Struct
 
 
 class DaySpan(Struct, frozen=True):
-    """One day, or the days of a month that have no heading of their own: [start, end).
+    """A day, or the days of a month that share one heading: [start, end).
 
-    `end` None: all that comes after `start`.
+    `end` is None for all times after `start`.
     """
 
     name: str
@@ -22,10 +22,10 @@ class DaySpan(Struct, frozen=True):
 
 
 class Days:
-    """The days as they are called on one of them: `today`, in a time zone (None: the system's).
+    """The headings for days, as seen from `today` in a time zone (None: local).
 
     Today, Yesterday, the five days before by name, then whole months: with a heading for each day,
-    a list would be half headings.
+    half of a list would be headings.
     """
 
     def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
@@ -33,7 +33,7 @@ class Days:
         self.today = now.astimezone(tz).date()
 
     def span_of(self, when: datetime) -> DaySpan:
-        """The heading below which a time stands; today for one to come, of a clock that is off."""
+        """Return the heading of a time; future times, from a wrong clock, belong to today."""
         day = when.astimezone(self.tz).date()
         ago = (self.today - day).days
         if ago <= 0:
@@ -49,7 +49,10 @@ class Days:
         return DaySpan(name, self._start(first), self._start(end))
 
     def moment(self, when: datetime) -> str:
-        """What its heading leaves unsaid of an earlier day: `23:11`, or `Sat 14` in a month."""
+        """Return the part of a time that its heading lacks: `23:11`, or `Sat 14`.
+
+        Applies to days before today.
+        """
         local = when.astimezone(self.tz)
         return f"{local:%H:%M}" if (self.today - local.date()).days <= _NAMED else f"{local:%a %d}"
 

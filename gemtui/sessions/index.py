@@ -1,8 +1,7 @@
-"""All sessions of a store as summaries: the newest at once, then all of them, then changes.
+"""All sessions of a store as summaries: first the newest, then all, then changes.
 
 Methods are synchronous and meant for worker threads; `load` may run in one while `update` runs in
-another. What was read is kept in a cache (`cache.py`), so that a second start reads next to
-nothing.
+another. Summaries are cached (`cache.py`), so that a second start reads next to nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ HEAD = 64 * 1024
 LOGS = 4
 """Growing files whose logs stay open, so that only their new bytes are read."""
 _QUICK_LOOKS = 3
-"""Files per session wanted that `quick` looks at, where many are ghosts or copies."""
+"""Most files that `quick` tries per wanted session, as many are ghosts or copies."""
 _SAVE = 200
 _PUBLISH = 0.25
 
@@ -55,14 +54,14 @@ def _nothing() -> None:
 
 
 def never() -> bool:
-    """Never cancelled."""
+    """Return False: the default for `cancelled`."""
     return False
 
 
 class Index:
     """The sessions below `home` (`~/.gemini`).
 
-    `cache`: our cache folder, None = keep nothing.
+    `cache`: our cache folder, None for no cache.
     """
 
     def __init__(self, home: Path, *, cache: Path | None) -> None:
@@ -93,9 +92,9 @@ class Index:
             self._cache.close()
 
     def expect(self, project: Path) -> None:
-        """Count sessions that only name the hash of this folder's path as belonging to it.
+        """Assign sessions that only name the hash of this folder's path to the folder.
 
-        `quick` and `find` do so for the project that they are given.
+        `quick` and `find` do so for their `project`.
         """
         names = folder_names(project)
         with self._lock:
@@ -103,22 +102,22 @@ class Index:
             self._catalog.learn(names)
 
     def take(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
-        """Add what another index of this store has read of files."""
+        """Add summaries that another index of this store has read."""
         for place, summary in known:
             self._take(place, summary)
 
     def known(self) -> list[tuple[ChatFile, Summary]]:
-        """Return the files that have been read, in part or whole."""
+        """Return the files that were read, in part or whole, with their summaries."""
         with self._lock:
             files = ((place, self._catalog.file(name)) for name, place in self._places.items())
             return [(place, summary) for place, summary in files if summary is not None]
 
-    # --- the three ways to look --------------------------------------------------------------
+    # --- quick, load, update -----------------------------------------------------------------
 
     def quick(self, *, project: Path | None, limit: int) -> Snapshot:
-        """Return the newest `limit` sessions, from the cache or the first part of their files.
+        """Return the newest `limit` sessions, from cache or the start of their files.
 
-        `project`: only those of this folder; None = of all. Counts of sessions that were read in
+        `project`: only sessions of this folder; None for all. Counts of sessions that were read in
         part (`Summary.partial`) are lower bounds.
         """
         store = self._scan()
@@ -138,19 +137,19 @@ class Index:
     ) -> Snapshot:
         """Read everything, newest first, and fill the cache; return the whole store.
 
-        `publish` is called with what is known by then, a few times a second. `cancelled` is asked
-        between files and within large ones; what was read until then is kept.
+        `publish` is called a few times a second with an intermediate snapshot. `cancelled` is
+        called between files and within large ones; whatever was read by then is kept.
         """
         store = self._scan()
         self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
         return self._snapshot(store)
 
     def update(self, paths: Iterable[Path], *, cancelled: Callable[[], bool] = never) -> Snapshot:
-        """Read what changed, appeared or vanished at these paths; return the store as it is now.
+        """Read files that changed, appeared or vanished; return the updated store.
 
-        Of a log only what is new is read. Any path that is not a session's file makes it look at
-        the whole store again, as does one that may no longer be read. Without paths it only updates
-        which sessions are live. `cancelled`: as for `load`.
+        Of a log only the new part is read. If any of the paths is not a session's file, or has
+        become unreadable, the whole store is scanned again. Without paths only the live flags are
+        updated. `cancelled`: as in `load`.
         """
         with self._updating:
             wanted = set(paths)
@@ -163,7 +162,7 @@ class Index:
             return self._snapshot(self._store or self._scan())
 
     def find(self, wanted: str, *, project: Path | None = None) -> Summary:
-        """Return the session that a full id, a unique prefix, a file's path or "latest" names.
+        """Return the session for a full id, a unique prefix, a file's path or "latest".
 
         `project`: consider only the sessions of this folder, for ids and "latest". Raises
         SessionNotFound, SessionAmbiguous, StoreUnreadable; for a path NotASession, SessionTooLarge,
@@ -185,10 +184,10 @@ class Index:
             matches = resolve.matching(self.sessions_in(places), wanted)
         return self._with_copies(resolve.the_one(matches, wanted, store), store)
 
-    # --- only what is asked for --------------------------------------------------------------
+    # --- single queries ----------------------------------------------------------------------
 
     def files(self, project: Path | None = None) -> Sequence[ChatFile]:
-        """Return all files of the store as it was looked at first, or those of a project's folders.
+        """Return all files of the store as of the first scan, or those of a project.
 
         Raises StoreUnreadable.
         """
@@ -197,18 +196,18 @@ class Index:
         return self._scope(store, project, read=True)
 
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
-        """Return the sessions in these files, each once, newest first, with these files' copies.
+        """Return the sessions in these files, newest first, with copies among them.
 
-        What is not known yet is read.
+        Files that are not known yet are read.
         """
         self._read_all(self._not_cached(files, whole=True))
         with self._lock:
             return self._catalog.sessions_of([file.name for file in files], _now())
 
     def heads(self) -> dict[str, Head]:
-        """Return, by path, what orders the files of the store; what is not known yet is read.
+        """Return the sort keys of the store's files, by path, reading unknown files.
 
-        Of a file that is no session it says so; one that can't be read is missing.
+        The key of a file without a session has no kind; unreadable files are missing.
         """
         files = self.files()
         heads = self._cache.heads(files)
@@ -220,7 +219,7 @@ class Index:
         return heads
 
     def unreadable(self, heads: Mapping[str, Head]) -> int:
-        """Return the number of files and folders that can't be read, or are not what they seem."""
+        """Return the number of files and folders that are unreadable or invalid."""
         problems = () if self._store is None else self._store.problems
         unread = sum(not head.kind for head in heads.values())
         return len(problems) + unread + len(self._unread.keys() - heads.keys())
@@ -228,7 +227,7 @@ class Index:
     # --- finding -----------------------------------------------------------------------------
 
     def _at(self, path: Path) -> Summary:
-        """The session in one file, wherever it is; other files of that session do not count."""
+        """Return the session in a file anywhere, ignoring other files of that session."""
         place = None
         with suppress(OSError):
             place = place_of(path, self.home)
@@ -247,15 +246,15 @@ class Index:
         return alone.sessions(_now())[0]
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
-        """A session once every file that may hold a copy of it has been read."""
+        """Return a session after reading every file that may hold a copy of it."""
         likely = [place for place in store.files() if resolve.fits(place, session.id)]
         found = self.sessions_in(likely)
         return next((each for each in found if set(session.names) <= set(each.names)), session)
 
-    # --- looking and reading -----------------------------------------------------------------
+    # --- scanning and reading ----------------------------------------------------------------
 
     def _scan(self) -> Store:
-        """Look at the store again; what is gone is forgotten."""
+        """Scan the store again, and forget files that are gone."""
         store = store_with_kept(self.home)
         projects = Projects(
             self.home, {*store.keys(), *(each.project_key for each in store.files())}
@@ -273,8 +272,10 @@ class Index:
         return store
 
     def _scope(self, store: Store, project: Path | None, *, read: bool) -> Sequence[ChatFile]:
-        """The files of a project. Where only the sessions themselves can tell, those that are
-        known are asked; `read`: all of them.
+        """Return the files of a project.
+
+        If only the sessions themselves name their project, use the known ones, or with `read` read
+        all.
         """
         if project is None:
             return store.files()
@@ -294,7 +295,7 @@ class Index:
         ]
 
     def _when(self, place: ChatFile) -> float:
-        """The latest time at which the session in a file may have been updated."""
+        """Return the latest time at which the session in a file may have been updated."""
         known = self._catalog.file(place.name)
         if known is None or known.partial:
             return resolve.said_update(place)
@@ -315,7 +316,7 @@ class Index:
             self._cache.keep_only(store.files())
 
     def _not_cached(self, places: Iterable[ChatFile], *, whole: bool) -> list[ChatFile]:
-        """Those of `places` that must be read, after all that the cache knows has been taken."""
+        """Return those of `places` that must be read, loading others from the cache."""
         with self._lock:
             missing = [place for place in places if not self._knows(place, whole=whole)]
         cached = self._cache.get(missing)
@@ -332,7 +333,7 @@ class Index:
         *,
         upto: int | None = None,
     ) -> None:
-        """Read files; what was read whole goes to the cache."""
+        """Read files; those that were read whole go into the cache."""
         if not places:
             return
         from gemtui.sessions.read_files import read_files
@@ -348,7 +349,7 @@ class Index:
         self._cache.put(unsaved)
 
     def _follow(self, path: Path, cancelled: Callable[[], bool]) -> None:
-        """Read what is new in one file, or forget it."""
+        """Read the new part of a file, or forget it if it is gone."""
         try:
             place = place_of(path, self.home)
         except OSError as error:
@@ -363,7 +364,7 @@ class Index:
             self._places[place.name] = place
             return
         if self._catalog.knows(place.name, place.stamp, whole=True):
-            return  # it only has another name now, say
+            return  # for example, it was only renamed
         from gemtui.sessions.records import SessionLog
         from gemtui.sessions.summarise import read_file
 
@@ -383,7 +384,7 @@ class Index:
             log.close()
 
     def _turn_to_kept(self, path: Path) -> None:
-        """What the vault has of a file counts while it is not in the store, and only then."""
+        """Use the vault's copies of a file exactly while it is not in the store."""
         kept = {place.name: place for place in kept_at(path, self.home)}
         for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
             self._forget(name)
@@ -392,7 +393,7 @@ class Index:
             self._places |= kept
 
     def _is_file(self, path: Path) -> bool:
-        """Whether a path is, or by its name was, the file of a session."""
+        """Return whether a path is the file of a session, or was one by its name."""
         try:
             return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
@@ -400,10 +401,13 @@ class Index:
         except (OSError, ValueError):
             return False
 
-    # --- what is known -----------------------------------------------------------------------
+    # --- known files -------------------------------------------------------------------------
 
     def _is_still_too_large(self, place: ChatFile) -> bool:
-        """Whether a file that was too large is that file, and no smaller: it is not read again."""
+        """Return whether a file that was too large is unchanged or has grown.
+
+        Skip it then.
+        """
         inode, size = self._too_large.get(place.name, (place.inode, place.size + 1))
         return inode == place.inode and size <= place.size
 
@@ -414,9 +418,11 @@ class Index:
         return self._catalog.knows(place.name, place.stamp, whole=whole)
 
     def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
-        """Keep what was read. A session that can't be read just now stays as it was, unless only
-        its head was ever read: old versions rewrite their files in place. What the system refuses
-        is said, and tried again.
+        """Store the result of reading a file.
+
+        A session that can't be read at the moment keeps its earlier summary, unless only its head
+        was read: old versions rewrite their files in place. If the system denies access, that is
+        noted as a problem, and the file is tried again.
         """
         with self._lock:
             self._too_large.pop(place.name, None)
@@ -441,7 +447,7 @@ class Index:
                     self._unread.pop(place.name, None)
 
     def _is_head(self, path: str) -> bool:
-        """Whether no more than the first part of a file has been read."""
+        """Return whether only the first part of a file has been read."""
         known = self._catalog.file(path)
         return known is not None and known.partial
 
@@ -476,14 +482,14 @@ class Index:
             )
 
     def _state(self, store: Store) -> StoreState:
-        """As the last look found it; files may have come and gone since."""
+        """Return the state of the store, including changes since the scan."""
         if self._places:
             return StoreState.OK
         return StoreState.EMPTY if store.state is StoreState.OK else store.state
 
 
 class _Seldom:
-    """Calls at most four times a second, and spends no more than a fifth of the time on it."""
+    """Calls at most four times a second, spending at most a fifth of the time on it."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
@@ -498,7 +504,7 @@ class _Seldom:
 
 
 def _here() -> list[str]:
-    """The current folder, which may be the project of a folder that is named by a hash."""
+    """Return the current folder, as it may be a project that is only known by a hash."""
     try:
         return [str(current_folder())]
     except OSError:

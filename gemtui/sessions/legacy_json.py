@@ -1,4 +1,4 @@
-"""Files that hold one JSON value: legacy sessions (0.4-0.38) and `/chat save` checkpoints."""
+"""Files with one JSON value: legacy sessions and `/chat save` checkpoints."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gemtui.jsonin import loads
 from gemtui.transcript.parts import Part, objects, parts_of, string
 
 LIMIT = 128 * 1024 * 1024
-"""Bytes. One JSON value can only be parsed whole, which takes about five times its size."""
+"""Bytes. A JSON value can only be parsed whole, which takes about five times its size."""
 
 VALUES = 5_000_000
-"""JSON values that are parsed at once: half a gigabyte of memory, whatever their size."""
+"""Most JSON values to parse at once: half a gigabyte of memory, whatever their size."""
 
 _MESSAGE_END = b"\n    }"
 
 
 def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
-    """Return the object in `data`, and whether it was cut; None if nothing of it can be read.
+    """Return the object in `data`, and whether it was cut.
 
-    A list is taken for a checkpoint of older versions, which is its history alone. The CLI rewrites
-    the file in place, so a reader can catch it half-written: everything before the last complete
-    message is still used.
+    None if nothing is readable. A list is read as a checkpoint of older versions, which consists of
+    the history alone. The CLI rewrites the file in place, so a reader can catch it half-written:
+    everything before the last complete message is still used.
     """
     try:
         value = loads(data)
@@ -39,13 +39,13 @@ def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
 
 
 def holds_messages(line: bytes) -> bool:
-    """Whether a line is an object that holds its messages itself, as a legacy session does."""
+    """Return whether a line is a whole legacy session, with its messages inside."""
     value = loads(line)
     return isinstance(value.get("messages"), list) or isinstance(value.get("history"), list)
 
 
 def _salvage(data: bytes) -> dict[str, Any] | None:
-    """A pretty-printed session cut anywhere, as far as its messages are whole."""
+    """Return the complete messages of a pretty-printed session that was cut anywhere."""
     for end in (data.rfind(_MESSAGE_END), data.rfind(b"\n  ],"), data.find(b'"messages": [')):
         head = data[: end + len(_MESSAGE_END)] if data[end:].startswith(_MESSAGE_END) else None
         if head is None and end > 0:
@@ -62,7 +62,7 @@ def _salvage(data: bytes) -> dict[str, Any] | None:
 
 
 def is_session(value: Mapping[str, Any]) -> bool:
-    """Whether an object looks like a stored session or a checkpoint."""
+    """Return whether an object looks like a stored session or a checkpoint."""
     return (
         isinstance(value.get("sessionId"), str)
         or isinstance(value.get("messages"), list)
@@ -71,7 +71,7 @@ def is_session(value: Mapping[str, Any]) -> bool:
 
 
 def looks_like_session(head: bytes) -> bool:
-    """Whether a file too large to be parsed, by its beginning, is such an object."""
+    """Return whether a file too large to parse begins like such an object."""
     return head.lstrip()[:1] in (b"{", b"[") and any(
         name in head for name in (b'"messages"', b'"history"', b'"role"')
     )
@@ -85,13 +85,13 @@ def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
 
 
 def entries_in(value: Mapping[str, Any]) -> int:
-    """Return the length of an object's list of messages, including what is no message."""
+    """Return the length of an object's message list, invalid entries included."""
     found = value.get("messages", value.get("history"))
     return len(found) if isinstance(found, list) else 0
 
 
 class _Waiting:
-    """The calls of a history that have no reply yet; each is found at once, the oldest first."""
+    """The calls of a history without a reply, found in constant time."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -99,17 +99,17 @@ class _Waiting:
         self._queues: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
 
     def ask(self, id: str, name: str, *, made: bool) -> None:
-        """A call begins to wait; `made`: it had no id of its own."""
+        """Add a waiting call; `made`: its id was made up, as it had none."""
         call = len(self._ids)
         self._ids.append(id)
         for key in (("id", id), ("name", name), *([("made", name)] if made else ())):
             self._queues[key].append(call)
 
     def answer(self, id: str, name: str) -> str | None:
-        """The id of the call that a reply is for, which waits no longer; None = no call's.
+        """Return the id of the call that a reply answers, and remove it.
 
-        One without an id of its own may be for any call of that name, else only for one that had
-        none either.
+        None if there is none. A reply without an id may answer any call of that name; one with an
+        id may also answer a call that had none.
         """
         for key in (("id", id), ("made", name)) if id else (("name", name),):
             queue = self._queues[key]
@@ -121,7 +121,10 @@ class _Waiting:
 
 
 def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """The records a list of API contents stands for; calls without id get one, their reply too."""
+    """Return records for a list of API contents, giving ids to calls that have none.
+
+    Their replies get the same ids.
+    """
     waiting = _Waiting()
     records: list[Mapping[str, Any]] = []
     for index, content in enumerate(contents):
@@ -136,7 +139,7 @@ def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, 
 
 
 def _identified(part: Part, made: str, waiting: _Waiting) -> Part:
-    """A functionCall with an id, a functionResponse with that of the call that it answers."""
+    """Return a call with an id, or a reply with the id of the call that it answers."""
     call, reply = part.get("functionCall"), part.get("functionResponse")
     if isinstance(call, dict):
         id = string(call.get("id"))

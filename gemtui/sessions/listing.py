@@ -1,7 +1,7 @@
-"""What a list of sessions shows: scope, search, order, pins, groups, hidden sessions.
+"""The session list without drawing: scope, search, order, pins, groups.
 
-`Listing` keeps what is costly (cleaned texts, the order) from one snapshot to the next, so that a
-keystroke in the search of 10,000 sessions takes a few milliseconds. It draws nothing.
+`Listing` keeps costly results (cleaned texts, the order) from one snapshot to the next, so that a
+key press in the search of 10,000 sessions takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _WORDS = {
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """How the list is to be shown.
+    """The settings of a list.
 
     `reverse`: the opposite of the natural order of `sort` (newest, most, A first). `folded`: keys
-    of the groups of which only the heading is shown.
+    of the groups that show only their heading.
     """
 
     query: str = ""
@@ -74,7 +74,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def by_day(self) -> bool:
-        """Whether the days follow each other, so that each can have a heading."""
+        """Whether the list is ordered by day, so that days can have headings."""
         return self.sort in (Sort.UPDATED, Sort.STARTED) and not self.grouped
 
     @property
@@ -87,13 +87,12 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class ListQuery:
-    """A search for sessions: words that must all occur, `!word` must not.
+    """A search for sessions: words that must all occur, while `!word` must not.
 
-    A word with a capital is case-sensitive. Searched are name, title, project, models, tags, note
-    and id, not the text of the sessions. `#tag` is also the beginning of a tag; `is:pinned` and
-    `is:archived` ask for these, `after:7d` and `before:2026-11-20` for when they were last used;
-    `today` and `yesterday` find those of that day, and those that have the word. `now`: aware,
-    None = just now.
+    A word with a capital is case-sensitive. It searches name, title, project, models, tags, note
+    and id, not the text of the sessions. `#tag` also matches the beginning of a tag; `is:pinned`
+    and `is:archived` match by these marks; `after:7d` and `before:2026-11-20` by last use. `today`
+    and `yesterday` match by day, or as words. `now`: an aware time, None for the current one.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
@@ -112,7 +111,7 @@ class ListQuery:
 
     @property
     def for_archived(self) -> bool:
-        """Whether it asks for archived sessions, which lists hide."""
+        """Whether it searches archived sessions, which lists hide."""
         return "is:archived" in self._states
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
@@ -138,7 +137,7 @@ class ListQuery:
         )
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where wanted words are in a text: (start, end), in order, not overlapping."""
+        """Return the spans of wanted words in a text, in order, not overlapping."""
         return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
 
     @cached_property
@@ -152,7 +151,7 @@ _DAYS = ("today", "yesterday")
 
 
 def _time(word: str, now: datetime) -> datetime | None:
-    """The time that `after:…` or `before:…` names; None for another word."""
+    """Return the time in `after:…` or `before:…`; None for another word."""
     if not word.startswith((_AFTER, _BEFORE)):
         return None
     found = period(word.partition(":")[2], now)
@@ -188,10 +187,10 @@ def _any_case(word: str) -> str:
 class ListEntry:
     """One session with its texts prepared: cleaned, labelled, searchable.
 
-    `key`: unique in a listing, and the same for the session in later ones. `project`: a short
-    label, unique among projects; `group`: the same for all sessions of a project. `title`: the
-    user's name for it, else its own; `unseen`: what is searched and not in a row. `plain`: the text
-    that is searched, `lower`: the same in lower case.
+    `key`: unique in a listing, and stable for the session in later ones. `project`: a short label,
+    unique among projects; `group`: the same for all sessions of a project. `title`: the user's name
+    for it, else its own; `unseen`: text that is searched but not shown in a row. `plain`: the
+    searched text, `lower`: the same in lower case.
     """
 
     __slots__ = (
@@ -221,21 +220,21 @@ class ListEntry:
 
 
 class SessionRow(Struct, frozen=True):
-    """A session in the list; `depth` > 0: it is below the session that it belongs to."""
+    """A session in the list; `depth` > 0 places it below its parent session."""
 
     entry: ListEntry
     depth: int = 0
 
     @property
     def key(self) -> str:
-        """Identifies the row from one snapshot to the next."""
+        """The identity of the row in all snapshots."""
         return self.entry.key
 
 
 class Heading(Struct, frozen=True):
     """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
 
-    `count` sessions match in it, shown unless it is `folded`.
+    `count`: its matching sessions, which are shown unless it is `folded`.
     """
 
     group: str
@@ -245,14 +244,14 @@ class Heading(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Identifies the row from one snapshot to the next."""
+        """The identity of the row in all snapshots."""
         return f"project {self.group}"
 
 
 class DayHeading(Struct, frozen=True):
-    """What the `count` sessions below it have in common: days, being pinned or not.
+    """The heading above the `count` sessions of a day, or above pinned or other ones.
 
-    No cursor stands on it.
+    The cursor skips it.
     """
 
     name: str
@@ -260,22 +259,22 @@ class DayHeading(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Identifies the row from one snapshot to the next."""
+        """The identity of the row in all snapshots."""
         return f"day {self.name}"
 
 
 Row = SessionRow | Heading | DayHeading
 PINNED, NOT_PINNED = Clean("Pinned"), Clean("Others")
 ALL_PINNED = ""
-"""Their group, which is that of no project."""
+"""The group of pinned sessions, distinct from that of any project."""
 
 
 class Rows(Struct, frozen=True, kw_only=True):
-    """The rows to show, and what is not among them.
+    """The rows to show, and counts of those left out.
 
-    `shown`: sessions that match, those in folded groups included. `total`: sessions in the whole
-    store, hidden ones only if they are shown. `concealed`: hidden sessions of this scope that are
-    not shown. `elsewhere`: matches in other projects, counted only if no row is shown.
+    `shown`: matching sessions, including those in folded groups. `total`: sessions in the whole
+    store; hidden ones only count if they are shown. `concealed`: hidden sessions of this scope that
+    are not shown. `elsewhere`: matches in other projects, counted only if no row is shown.
     """
 
     rows: tuple[Row, ...] = ()
@@ -289,7 +288,7 @@ class Rows(Struct, frozen=True, kw_only=True):
 
 
 class Listing:
-    """The sessions of a store, arranged as a `View` says.
+    """The sessions of a store, arranged according to a `View`.
 
     `project`: the folder of the narrow scope; None if there is none.
     """
@@ -302,7 +301,7 @@ class Listing:
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
 
     def take(self, sessions: Sequence[Summary]) -> None:
-        """Replace the sessions; newest first, as in a snapshot."""
+        """Replace the sessions, which are sorted newest first, as in a snapshot."""
         labels = project_labels(sessions)
         old = self._entries if labels == self._labels else {}
         self._labels = labels
@@ -315,7 +314,7 @@ class Listing:
         self._ordered = None
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Replace what the user has said about sessions, by their ids."""
+        """Replace the user's marks on sessions, by session id."""
         old, self._marks = self._marks, marks
         changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
         for key, entry in self._entries.items():
@@ -328,7 +327,10 @@ class Listing:
         return ListEntry(summary, label, key, self._marks.get(summary.id))
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:
-        """Return the rows for a view; `days`: with headings of these where it goes by day."""
+        """Return the rows for a view.
+
+        `days` adds day headings if the view is ordered by day.
+        """
         ordered = self._in_order(view)
         scoped = [entry for entry in ordered if self._in_scope(entry, view)]
         found = _matching(scoped, view)
@@ -347,7 +349,7 @@ class Listing:
         return tuple(entry.summary for key, entry in entries if key in keys)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Return those of these keys that are of sessions of the store."""
+        """Return the keys that belong to sessions of the store."""
         return {key for key in keys if key in self._entries}
 
     def _in_order(self, view: View) -> list[ListEntry]:
@@ -361,8 +363,9 @@ class Listing:
 
 
 def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
-    """Sessions and their copies with the keys of their rows: the id, and a file's path for
-    copies, checkpoints and sessions whose id others have as well.
+    """Yield sessions and their copies with their keys.
+
+    The key is the id, and a file's path for copies, checkpoints and sessions that share an id.
     """
     ids = Counter(summary.id for summary in sessions)
     for summary in sessions:
@@ -389,7 +392,7 @@ def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
-    """Rows in which subagents and copies follow what they belong to, where that is shown too."""
+    """Return rows with subagents and copies below their session, if that is shown."""
     mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
     children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
@@ -397,7 +400,7 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
         children[above if above in mains else ""].append(entry)
     rows: list[SessionRow] = []
     while children:
-        # the tops first; whatever is left then are parents of each other
+        # top rows first; the remaining ones are each other's parents
         waiting = [(entry, 0) for entry in reversed(children.pop("", []) or _any_of(children))]
         while waiting:
             entry, depth = waiting.pop()
@@ -416,7 +419,7 @@ def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
 
 
 def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterator[Row]:
-    """Rows below headings, those of pinned sessions and what belongs to them first."""
+    """Yield rows below their headings; pinned sessions and their children come first."""
     pinned, others = _parted(rows)
     if pinned and view.grouped:
         folded = ALL_PINNED in view.folded
@@ -447,7 +450,7 @@ def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionR
 
 
 def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row]:
-    """Rows below a heading per project; the projects in the order in which they first occur."""
+    """Yield rows below a heading for each project, in order of first occurrence."""
     groups: defaultdict[str, list[SessionRow]] = defaultdict(list)
     group = ""
     for row in rows:
@@ -462,9 +465,9 @@ def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row
 def _by_day(
     rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
 ) -> list[Row]:
-    """Rows, which are in the order of `time`, below a heading for each day or month.
+    """Return rows, sorted by `time`, below a heading for each day or month.
 
-    What belongs to a session above it stands below the heading of that one.
+    Children stay below the heading of their session.
     """
     tops = [at for at, row in enumerate(rows) if not row.depth]
     below: list[Row] = []
@@ -505,7 +508,10 @@ _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
 
 def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
-    """Sorted, the unknown last in either direction; equals stay newest first."""
+    """Return sorted entries; unknown values come last in either direction.
+
+    Equal ones stay newest first.
+    """
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]
     known = [pair for pair in pairs if pair[0] is not None]
@@ -517,14 +523,14 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
 
 
 def group_of(summary: Summary) -> str:
-    """Return a key that is equal for all sessions of one project, whatever their folders."""
+    """Return a key shared by all sessions of one project."""
     return summary.project or summary.project_key
 
 
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
     """Return a short label for each project, by group.
 
-    It is the folder's name, with the folder above it where names are equal.
+    It is the folder's name, preceded by its parent's if names are equal.
     """
     folders = {group_of(summary): summary.project for summary in sessions}
     by_name: defaultdict[str, list[str]] = defaultdict(list)
@@ -552,5 +558,5 @@ def _longer_name(group: str, folder: str | None) -> str:
 
 @lru_cache
 def short_model(model: str) -> Clean:
-    """Return a model's name without the common beginning: `2.5-pro`."""
+    """Return a model's name without the common prefix: `2.5-pro`."""
     return clean_line(model.removeprefix("models/").removeprefix("gemini-"))

@@ -1,11 +1,11 @@
-"""What sessions of Gemini CLI do right now, in whatever terminal.
+"""The present state of Gemini CLI's sessions, in all terminals.
 
 gemtui's hooks write a small file for each CLI process (assets/gemini-cli.md#hooks): its name is the
-process's id, its content the JSON that the last hook got. That says whether the session works, is
-idle, or waits for an answer of the person. What no hook tells is looked at here: a process that was
-killed, a question that was answered with no, a call that was allowed and goes on, and a question
-that still stands when a parallel call has ended. The last two are known by the terminal: while the
-CLI works something turns there, while it asks all stands still.
+process's id, its content the JSON of the latest hook. It shows whether the session works, is idle,
+or waits for an answer from the person. Cases without a hook are detected here: a killed process, a
+question answered with no, an allowed call that is running, and a question that remains open when a
+parallel call ends. The last two are detected by the terminal: the CLI animates a spinner while it
+works, and draws nothing while it asks.
 """
 
 from __future__ import annotations
@@ -34,36 +34,38 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
 
 LARGEST = 4_000_000
-"""Bytes; of a larger file only the beginning is read, which says all but the question."""
+"""Bytes; a larger file is read only up to here, which includes all but the question."""
 MOST_FILES = 1_000
 KEPT_ENDED, KEPT = 60.0, 86_400.0
-"""Seconds for which the file of a process that is gone is kept: one that ended, and any other."""
+"""Seconds to keep the file of a process: one that ended normally, and one that vanished."""
 _HEAD = 64_000
 _LONGEST = 4_000
-"""Characters of an id, a path, a tool's name or a message."""
+"""Most characters of an id, a path, a tool's name or a message."""
 _SLACK = 2.0
 """Seconds by which the clocks of files and processes may differ."""
 _ANSWERED = 0.05
-"""Seconds after a question in which the CLI may still write down how it came to ask."""
+"""Seconds after a question in which the CLI may still store how it came to ask."""
 _DRAWN, _STEPS = 4.0, 10.0
-"""Seconds after a question in which it is drawn; and within which one sees whether a terminal is
-written to: Linux notes that in steps of eight."""
+"""Seconds for a question to be drawn, and for terminal output to become detectable.
+
+Linux records output to a terminal in steps of eight seconds.
+"""
 _RUN_ASKS = "gemtui_asks"
-"""The first name in a live file while a run of gemtui asks (`gemtui/extension/files/ask.py`)."""
+"""The first key of a live file while a run of gemtui asks (`gemtui/extension/files/ask.py`)."""
 
 
 class LiveState(StrEnum):
-    """What a session does; the names are those of `gemtui sessions --live --json`."""
+    """The state of a session; the names are those of `gemtui sessions --live --json`."""
 
     WAITING = "waiting"
-    """For the person's answer to a question."""
+    """It waits for the person's answer to a question."""
     WORKING = "working"
     ACTIVE = "active"
-    """Its file grew in the last minute, or a run writes it: without hooks that is all we know."""
+    """Its file grew in the last minute, or a run writes it; without hooks, that is all we know."""
     IDLE = "idle"
-    """For the next prompt."""
+    """It waits for the next prompt."""
     KILLED = "killed"
-    """Its process is gone without a last word."""
+    """Its process vanished without ending the session."""
     ENDED = "ended"
 
 
@@ -72,11 +74,11 @@ GONE = frozenset({LiveState.KILLED, LiveState.ENDED})
 
 
 class LiveQuestion(Struct, frozen=True, kw_only=True):
-    """What the CLI asks the person: raw and foreign text.
+    """A question of the CLI to the person: raw, untrusted text.
 
-    `kind`: edit, exec, mcp, info, or whatever else a CLI says. `about`: the command, the file, the
-    tool or the page. `diff`: the change that is asked about, None = no edit. `run`: a run of gemtui
-    asks it, which is answered in gemtui.
+    `kind`: edit, exec, mcp, info, or any other value of the CLI. `about`: the command, file, tool
+    or page. `diff`: the proposed change, None if it is not an edit. `run`: asked by a run of
+    gemtui, and answered there.
     """
 
     message: str
@@ -94,9 +96,10 @@ class LiveQuestion(Struct, frozen=True, kw_only=True):
 class LiveSession(Struct, frozen=True, kw_only=True):
     """A session that a CLI process has open, or had open when it was killed.
 
-    `session`: its id, "" = unknown. `since`: when it began to wait, got idle or ended; of one that
-    works, when its last step began; else when it was last heard of. `project`: the CLI's working
-    folder, None = unknown. `name`: the path of the session's file. `tool`: the one that works.
+    `session`: its id, "" if unknown. `since`: when it began to wait, became idle or ended; for a
+    working session, when its last step began; otherwise the time of its last sign of life.
+    `project`: the CLI's working folder, None if unknown. `name`: the path of the session's file.
+    `tool`: the running one.
     """
 
     pid: int
@@ -109,8 +112,8 @@ class LiveSession(Struct, frozen=True, kw_only=True):
     question: LiveQuestion | None = None
 
 
-class _Told(Struct, frozen=True, kw_only=True):
-    """What one live file says."""
+class _LiveRecord(Struct, frozen=True, kw_only=True):
+    """The content of one live file."""
 
     event: str
     session: str
@@ -121,42 +124,42 @@ class _Told(Struct, frozen=True, kw_only=True):
 
 
 class LiveFolder:
-    """The live files of one folder; a file that did not change is not read again."""
+    """The live files of one folder; unchanged files are not read again."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = live_dir() if folder is None else folder
-        self._told: dict[int, tuple[tuple[int, ...], _Told | None]] = {}
+        self._records: dict[int, tuple[tuple[int, ...], _LiveRecord | None]] = {}
 
     def look(self) -> tuple[LiveSession, ...]:
         """Return one entry for each session: waiting ones first, then the newest.
 
-        What is no live file, or can't be read, is left out. Raises nothing.
+        Invalid and unreadable files are left out. Raises nothing.
         """
         files = dict(_files(self.folder))
-        self._told = {pid: self._read(pid, facts) for pid, facts in files.items()}
+        self._records = {pid: self._read(pid, facts) for pid, facts in files.items()}
         found = (
             _session(pid, files[pid].st_mtime, told, self._asked(pid))
-            for pid, (_, told) in self._told.items()
+            for pid, (_, told) in self._records.items()
             if told is not None
         )
         return tuple(sorted(_of_each(found), key=_urgency))
 
     def _asked(self, pid: int) -> bool:
-        """Whether the CLI has asked something since its last prompt."""
+        """Return whether the CLI has asked anything since its last prompt."""
         return os.path.lexists(self.folder / f"{pid}.asked")
 
-    def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _Told | None]:
+    def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _LiveRecord | None]:
         stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-        known = self._told.get(pid)
+        known = self._records.get(pid)
         if known is not None and known[0] == stamp:
             return known
-        return stamp, _told(self.folder / str(pid), facts.st_size)
+        return stamp, _read_record(self.folder / str(pid), facts.st_size)
 
     def claim(self, live: LiveSession) -> bool:
-        """Return whether nobody has claimed before to tell of what a session does now.
+        """Claim the right to notify of a session's state; return False if it is taken.
 
-        Of several programs that follow sessions one tells. True as well where that can't be
-        settled: twice is better than never.
+        Of several programs that follow sessions, only one notifies. Return True if this can't be
+        determined: a duplicate is better than none.
         """
         place = self.folder / f".{live.pid}.{live.since.timestamp():.3f}.told"
         with suppress(OSError):
@@ -170,13 +173,13 @@ class LiveFolder:
         return True
 
     def clear(self) -> None:
-        """Remove what processes have left that are long gone. Raises nothing."""
+        """Remove the files of processes that ended long ago. Raises nothing."""
         now = time.time()
         for pid, facts in _files(self.folder):
             _, told = self._read(pid, facts)
             ended = told is not None and told.event == "SessionEnd"
             old = now - facts.st_mtime > (KEPT_ENDED if ended else KEPT)
-            if old and not _lives(pid, facts.st_mtime):
+            if old and not _is_running(pid, facts.st_mtime):
                 with suppress(OSError):
                     (self.folder / str(pid)).unlink()
         with suppress(OSError):
@@ -186,7 +189,7 @@ class LiveFolder:
 
 
 def _files(folder: Path) -> Iterator[tuple[int, os.stat_result]]:
-    """The live files by process id: links and what has another name are none."""
+    """Yield the live files by process id, ignoring links and other names."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in islice(entries, MOST_FILES):
             if re.fullmatch("[1-9][0-9]{0,9}", entry.name, re.ASCII):
@@ -196,20 +199,20 @@ def _files(folder: Path) -> Iterator[tuple[int, os.stat_result]]:
                         yield int(entry.name), facts
 
 
-# --- what a file says ------------------------------------------------------------------------
+# --- live files ------------------------------------------------------------------------------
 
 
-def _told(path: Path, size: int) -> _Told | None:
+def _read_record(path: Path, size: int) -> _LiveRecord | None:
     try:
         if size > LARGEST:
-            return _told_by(_beginning(path))
+            return _record_of(_beginning(path))
         data = read_small(path, LARGEST)
     except OSError:
         return None
     try:
-        return _told_by(object_of(data, path))
+        return _record_of(object_of(data, path))
     except OSError:
-        return _told_by(_fields(data[:_HEAD]))
+        return _record_of(_fields(data[:_HEAD]))
 
 
 def _beginning(path: Path) -> Part:
@@ -221,7 +224,7 @@ _FIELD = re.compile(rb'"([a-z_]{1,20})"\s*:\s*("(?:[^"\\]|\\.){0,4000}")')
 
 
 def _fields(data: bytes) -> Part:
-    """The first texts of an object that is cut: those of the hook stand before foreign ones."""
+    """Return the first strings of a truncated object, the hook's own first."""
     found: dict[str, object] = {}
     for name, value in _FIELD.findall(data):
         with suppress(ValueError):
@@ -229,14 +232,14 @@ def _fields(data: bytes) -> Part:
     return found
 
 
-def _told_by(value: Part) -> _Told | None:
+def _record_of(value: Part) -> _LiveRecord | None:
     event = string(value.get("hook_event_name"))
     if not event:
         return None
     asked = _question
     if event == "BeforeTool" and next(iter(value)) == _RUN_ASKS:
         event, asked = "Notification", _question_of_run
-    return _Told(
+    return _LiveRecord(
         event=event,
         session=_short(value.get("session_id")) or "",
         project=_path(value.get("cwd")),
@@ -272,13 +275,13 @@ def _question(value: Part) -> LiveQuestion:
     return LiveQuestion(
         message=_short(value.get("message")) or "It asks something.",
         kind=_short(details.get("type")) or "",
-        about=_about(details),
+        about=_subject(details),
         diff=shown if isinstance(shown, DiffDisplay) else None,
     )
 
 
-def _about(details: Part) -> str:
-    """The one thing that a person has to know of a question."""
+def _subject(details: Part) -> str:
+    """Return the essential detail of a question."""
     match details:
         case {"command": str(command)}:
             return command
@@ -292,7 +295,7 @@ def _about(details: Part) -> str:
             return string(details.get("title"))
 
 
-# --- what a session does ---------------------------------------------------------------------
+# --- states ----------------------------------------------------------------------------------
 
 _STATES = {
     "SessionStart": LiveState.IDLE,
@@ -302,7 +305,7 @@ _STATES = {
 }
 
 
-def _session(pid: int, heard: float, told: _Told, asked: bool) -> LiveSession:
+def _session(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveSession:
     state, question = _state(pid, heard, told, asked), told.question
     works, waits = state is LiveState.WORKING, state is LiveState.WAITING
     return LiveSession(
@@ -320,11 +323,11 @@ def _session(pid: int, heard: float, told: _Told, asked: bool) -> LiveSession:
 _STILL_ASKS = LiveQuestion(message="It asks something: its own terminal says what.")
 
 
-def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
+def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:
     state = _STATES.get(told.event, LiveState.WORKING)
     if state is LiveState.ENDED:
         return state
-    if not _lives(pid, heard):
+    if not _is_running(pid, heard):
         return LiveState.KILLED
     if told.question is not None:
         return LiveState.WAITING if told.question.run else _after(told.question, pid, heard, told)
@@ -333,18 +336,21 @@ def _state(pid: int, heard: float, told: _Told, asked: bool) -> LiveState:
     return state
 
 
-def _after(question: LiveQuestion, pid: int, heard: float, told: _Told) -> LiveState:
-    """No hook comes for "no", which is written down, nor for "yes" before the call has ended."""
+def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) -> LiveState:
+    """Return the state after a question whose answer no hook has reported yet.
+
+    A "no" has no hook but is recorded in the session; a "yes" has none before the call ends.
+    """
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
             return LiveState.IDLE
     if question.kind == "exec" and _began_something(pid, heard):
         return LiveState.WORKING
-    return LiveState.WORKING if _moves(pid, heard) else LiveState.WAITING
+    return LiveState.WORKING if _keeps_drawing(pid, heard) else LiveState.WAITING
 
 
-def _moves(pid: int, heard: float) -> bool:
-    """Whether the CLI goes on drawing since it asked, and not as keys were typed."""
+def _keeps_drawing(pid: int, heard: float) -> bool:
+    """Return whether the CLI has drawn since it asked, except for typed keys."""
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS
     return fresh and written > heard + _DRAWN and written - typed > 1
@@ -356,7 +362,7 @@ def _stands_still(pid: int) -> bool:
 
 
 def _terminal_times(pid: int) -> tuple[float, float]:
-    """When something was typed in a process's terminal, and written there; 0 = not known."""
+    """Return when a process's terminal was last typed in and written to; 0 if unknown."""
     with suppress(OSError):
         if (tty := terminal_of(pid)) is not None:
             facts = Path(tty).stat()
@@ -364,8 +370,8 @@ def _terminal_times(pid: int) -> tuple[float, float]:
     return 0, 0
 
 
-def _lives(pid: int, heard: float) -> bool:
-    """Whether the process goes on that was there then: a younger one only has its number."""
+def _is_running(pid: int, heard: float) -> bool:
+    """Return whether a process from before `heard` still runs; its id may be reused."""
     import psutil
 
     try:
@@ -379,10 +385,10 @@ def _lives(pid: int, heard: float) -> bool:
 
 
 def terminal_of(pid: int) -> str | None:
-    """Return the terminal of a process, such as `/dev/pts/3`; None = it has none, or is gone."""
+    """Return the terminal of a process, such as `/dev/pts/3`; None if it has none."""
     import psutil
 
-    with suppress(OSError):  # psutil knows no terminals that have come since it looked first
+    with suppress(OSError):  # psutil does not know terminals opened after its first query
         name = os.readlink(f"/proc/{pid}/fd/0")  # noqa: PTH115
         if name.startswith(("/dev/pts/", "/dev/tty")):
             return name
@@ -392,7 +398,7 @@ def terminal_of(pid: int) -> str | None:
 
 
 def _began_something(pid: int, since: float) -> bool:
-    """Whether a process has started another one since then."""
+    """Return whether a process has started another one since then."""
     import psutil
 
     with suppress(psutil.Error, OSError):
@@ -401,7 +407,7 @@ def _began_something(pid: int, since: float) -> bool:
 
 
 def _of_each(found: Iterable[LiveSession]) -> Iterable[LiveSession]:
-    """One for each session: of several processes one that lives, else the last."""
+    """Return one entry per session: a living process, else the last one."""
     best: dict[str, LiveSession] = {}
     for each in found:
         key = each.session or str(each.pid)

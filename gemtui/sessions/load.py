@@ -1,4 +1,4 @@
-"""Read a session log as a transcript, as stored records, or as unified messages."""
+"""Reading a session log as a transcript, stored records, or unified messages."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ IN_FLIGHT = "A tool call was in flight when this was last written; it is stored 
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
-    """Return the conversation as it is now; bodies are read from the file when they are needed.
+    """Return the present conversation; bodies are read from the file when needed.
 
-    `dropped`: include the messages that were rewound, replaced or failed, each marked. It is a
-    snapshot: refreshing the log does not change which messages there are, and the next one has the
-    same outlines for messages that did not change. `in_flight`: a last answer that says nothing
-    waits for its tools, and a notice says so.
+    `dropped`: include rewound, replaced and failed messages, each marked as such. `in_flight`: if
+    the last answer is empty, treat it as waiting for its tools, and add a notice. The result is a
+    snapshot: refreshing the log does not change it, and the next one has the same outlines for
+    messages that did not change.
     """
     items = _items(log.replay, dropped=dropped)
     if in_flight and log.complete:
@@ -58,11 +58,11 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
 def placed_messages(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[Message, Slot | None]]:
-    """Yield the messages of a log, the dropped ones where they stood, each with its line.
+    """Yield the messages of a log with their lines, dropped ones at their places.
 
     They are those of `transcript_of(log, dropped=True, in_flight=False)`, from `start` to `stop`. A
-    message's slot is that of a line from which `message_on_line` makes the same one; None = other
-    lines complete it.
+    message's slot is that of a line from which `message_on_line` makes the same message; None if
+    other lines complete it.
     """
     calls = _LogCalls(log.replay, log.source)
     for item in _items(log.replay, dropped=True)[start:stop]:
@@ -71,9 +71,9 @@ def placed_messages(
 
 
 def made_of(log: SessionLog) -> list[tuple[object, ...]]:
-    """Return what each of `placed_messages` is made of.
+    """Return a fingerprint for each of `placed_messages`.
 
-    As long as a log only grows, a message of which that is equal later is the same.
+    As long as a log only grows, a message with an equal fingerprint has not changed.
     """
     calls, replies = log.replay.calls, log.replay.replies
 
@@ -106,7 +106,7 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 def whole_records(
     log: SessionLog, entries: Iterable[ReplayedMessage]
 ) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
-    """Yield some entries of a log with their records, each with all the calls that it names.
+    """Yield entries of a log with their records and all calls that they name.
 
     Calls that exist only as `functionCall` parts become `toolCalls` entries with their results, and
     no entry has the results of other calls (assets/gemini-cli.md#ghosts). A record is None if it
@@ -124,7 +124,7 @@ def whole_records(
 
 
 def dropped_counts(log: SessionLog) -> Counter[Dropped]:
-    """Count the messages that `transcript_of` gives with `dropped` alone, by reason."""
+    """Count, by reason, the messages that `dropped` adds to `transcript_of`."""
     if not log.replay.dropped:
         return Counter()
     shown = [entry for entry in log.replay.entries if _is_shown(entry, log.replay)]
@@ -133,7 +133,7 @@ def dropped_counts(log: SessionLog) -> Counter[Dropped]:
 
 
 def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
-    """Yield the records that are no longer part of the conversation, each with the reason."""
+    """Yield the records outside of the conversation, each with the reason."""
     for entry, why in log.replay.dropped:
         record = read_record(log.source, entry)
         if record is not None:
@@ -141,7 +141,7 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
 
 
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
-    """Yield the conversation as unified messages, without session context and mere replies."""
+    """Yield the conversation as unified messages, without context and mere replies."""
     calls = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
         if entry.facts.kind is RecordKind.MESSAGE:
@@ -151,7 +151,7 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
 
 
 def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Yield every tool call of the conversation as a `toolCalls[]` entry, in record order.
+    """Yield every tool call of the conversation as a `toolCalls[]` entry.
 
     Calls that exist only as `functionCall` parts are included, so that there are as many as the
     session's summary counts.
@@ -181,14 +181,14 @@ def _id(call: Mapping[str, Any]) -> str:
     return id if isinstance(id, str) else ""
 
 
-# --- what a transcript is made of --------------------------------------------------------------
+# --- parts of a transcript ---------------------------------------------------------------------
 
 
 class _Item(Struct, frozen=True, kw_only=True):
-    """One message to be: an entry, or those of its calls that happened at this place.
+    """A message to be created from an entry, or from some of its calls.
 
-    `calls`: None = the whole record; else places of calls in it, `rest` = with everything else.
-    `hidden`: ids of calls that are left out. `in_flight`: it waits for tools.
+    `calls`: indexes of the calls in the record, None for the whole record; `rest`: include
+    everything else. `hidden`: ids of calls to leave out. `in_flight`: it waits for tools.
     """
 
     entry: ReplayedMessage
@@ -200,7 +200,7 @@ class _Item(Struct, frozen=True, kw_only=True):
 
 
 def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
-    """The messages of the conversation; dropped ones stand where they stood in the log."""
+    """Return the conversation's messages, with dropped ones at their places."""
     shown = [entry for entry in replay.entries if _is_shown(entry, replay)]
     late = _late_calls(shown)
     waiting = deque(_dropped_items(replay, shown) if dropped else ())
@@ -215,9 +215,10 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
 
 
 def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
-    """Mark the last answer if it says nothing: its tool calls are stored when they have ended.
+    """Mark the last answer as in flight if it is empty.
 
-    See assets/gemini-cli.md#tool-calls. Its outline is another one than later, when more follows.
+    See assets/gemini-cli.md#tool-calls. Give it a separate outline, so views redraw once its calls
+    arrive.
     """
     kept = (at for at in range(len(items) - 1, -1, -1) if items[at].outline.dropped is None)
     at = next(kept, None)
@@ -227,10 +228,10 @@ def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
 
 
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
-    """Dropped messages, each call once; one of which nothing is left so is left out.
+    """Yield dropped messages, each call once, and without those left empty thereby.
 
-    A message that came back under another id has the same calls, and over ACP one record collects
-    the calls of others: a call that is not shown above stands where its answer names it.
+    A message restored under another id has the same calls, and over ACP one record collects the
+    calls of others: a call that is not shown above stays with the answer that names it.
     """
     dropped = replay.dropped
     home = {id: "" for entry in shown for id in _call_ids(entry)} if dropped else {}
@@ -263,7 +264,10 @@ def _without(entry: ReplayedMessage, hidden: frozenset[str]) -> ReplayedMessage:
 
 
 def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
-    """Messages, and tool replies whose call stands nowhere else (a refused call over ACP)."""
+    """Return whether an entry is shown: a message, or a reply without a recorded call.
+
+    The latter is a refused call over ACP.
+    """
     kind = entry.facts.kind
     return kind is RecordKind.MESSAGE or (
         kind is RecordKind.REPLY and bool(_orphans(entry, replay))
@@ -271,7 +275,7 @@ def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
 
 
 def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
-    """Places of the replies whose call is nowhere in the log."""
+    """Return the indexes of the replies whose call is nowhere in the log."""
     return [
         place
         for place, reply in enumerate(entry.facts.replies)
@@ -323,14 +327,14 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Late:
-    """Calls that happened after later messages, by the index of the message they follow."""
+    """Calls that happened after later messages, by the message they follow."""
 
     moved: dict[int, frozenset[int]]
     after: dict[int, list[tuple[ReplayedMessage, frozenset[int]]]]
 
 
 def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
-    """Find calls that the CLI attached to an earlier record than their turn."""
+    """Find calls that the CLI attached to a record before their turn."""
     late = _Late(moved={}, after={})
     latest = list(accumulate([entry.facts.outline.time or EARLIEST for entry in entries], max))
     for index, entry in enumerate(entries):
@@ -348,10 +352,10 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
 
 
 def _follows(latest: list[datetime], index: int, time: datetime) -> int:
-    """Index of the last message in a row from `index` on that is older than `time`.
+    """Return the index of the last consecutive message from `index` on before `time`.
 
-    `latest`: the latest time of any message up to each index; one without a time counts as said
-    with the one before it.
+    `latest`: the latest time of any message up to each index; a message without a time counts with
+    the one before it.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
         return index
@@ -362,7 +366,7 @@ def _follows(latest: list[datetime], index: int, time: datetime) -> int:
 
 
 class _LogCalls:
-    """Tool calls and replies that stand in other records of the log."""
+    """Tool calls and replies in other records of the log."""
 
     def __init__(self, replay: Replay, source: RecordSource | None) -> None:
         self.replay = replay
@@ -372,7 +376,7 @@ class _LogCalls:
         self._replied: tuple[Slot, dict[str, Mapping[str, Any]]] | None = None
 
     def record(self, item: _Item) -> Mapping[str, Any] | None:
-        """The item's record; the last one that makes many messages is kept parsed."""
+        """Return the item's record; the last one split into several messages stays parsed."""
         if item.calls is None:
             return read_record(self.source, item.entry)
         if self._split is None or self._split[0] is not item.entry:
@@ -380,7 +384,7 @@ class _LogCalls:
         return self._split[1]
 
     def call(self, id: str) -> Mapping[str, Any] | None:
-        """The stored `toolCalls` entry with this id, wherever it was last recorded."""
+        """Return the stored `toolCalls` entry with this id from its latest record."""
         known = self.replay.calls.get(id)
         if known is None or self.source is None:
             return None
@@ -389,7 +393,7 @@ class _LogCalls:
         return self._found[1].get(id)
 
     def reply(self, id: str) -> Mapping[str, Any] | None:
-        """The functionResponse with this id."""
+        """Return the functionResponse with this id."""
         known = self.replay.replies.get(id)
         if known is None or self.source is None:
             return None
@@ -399,7 +403,7 @@ class _LogCalls:
 
 
 def _calls_by_id(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The first call of each id; ids that are no text can't be asked for."""
+    """Return the first call of each id; ids that are not text can't be looked up."""
     return {_id(raw): raw for raw in reversed(objects(record.get("toolCalls")))}
 
 

@@ -1,7 +1,7 @@
-"""Merge the files that hold the same session into one summary, over the whole store.
+"""Merging the files of the same session into one summary, over the whole store.
 
 A migration copies every session, and a resume leaves a frozen `.json` or a ghost behind: the newest
-file that says anything is the one in use, the others are its copies. Sessions that share only the
+file with any content is the one in use, the others are its copies. Sessions that share only the
 first eight characters of their ids are different sessions, and so are those of two projects that
 were given the same id (`--session-id nightly`).
 """
@@ -21,17 +21,17 @@ LIVE_FOR = timedelta(minutes=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 Identity = tuple[SessionKind, str, str]
-"""What two files of one session share: kind, full id, and for checkpoints their folder."""
+"""Equal for all files of one session: kind, full id, and for checkpoints the folder."""
 
 
 def identity(summary: Summary) -> Identity:
-    """Return what the files of one session share; `apart` also separates projects."""
+    """Return the key shared by a session's files; `apart` also separates projects."""
     checkpoint = summary.kind is SessionKind.CHECKPOINT
     return summary.kind, summary.id, summary.project_key if checkpoint else ""
 
 
 def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Summary]]:
-    """Return files that share one identity, grouped by session.
+    """Return files with equal identities, grouped by session.
 
     Files of one folder are one session, as are those of one project: migration copies keep the hash
     of its path. A file that names no project belongs to the only one there is.
@@ -41,7 +41,7 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
-        """The one that stands for all marks which were joined with this one."""
+        """Return the representative of all marks that were joined with this one."""
         while above.setdefault(mark, mark) != mark:
             above[mark] = mark = above[above[mark]]
         return mark
@@ -61,7 +61,7 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
 
 
 def _project_hash(file: Summary, projects: Projects) -> str:
-    """The hash of the project's path, as the header, the folder or what we know of it says."""
+    """Return the hash of the project's path, from header, folder or projects."""
     if file.project_hash is not None or is_hash(file.project_key):
         return file.project_hash or file.project_key
     root = projects.root_of(file.project_key)
@@ -69,10 +69,10 @@ def _project_hash(file: Summary, projects: Projects) -> str:
 
 
 def is_live(file: Summary, now: datetime) -> bool:
-    """Whether a session was written within the last minute, by its file and by its own word.
+    """Return whether a session was written within the last minute.
 
-    A file that was only copied then says that its session was last updated before. Times in the
-    future don't count, and nothing is live of which only the first part was read, or that is kept.
+    Both its file's time and its own last update must say so, as a file may have been copied just
+    now. Future times don't count. Partly read and archived sessions are never live.
     """
     if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False
@@ -80,9 +80,9 @@ def is_live(file: Summary, now: datetime) -> bool:
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
-    """Return the summary of the session that `files`, one group of `apart`, hold.
+    """Return the summary of the session in `files`, one group of `apart`.
 
-    It has all files, the others as copies by rank, and the project that any of them knows.
+    It has all files, with the lower-ranked ones as copies, and the project that any of them names.
     """
     ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)
     first, *others = ranked
@@ -100,10 +100,10 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
 
 
 def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
-    """Yield sessions; one that waits for a subagent is live for as long as the subagent is.
+    """Yield sessions, marking those as live that wait for a live subagent.
 
-    The call of a subagent is stored when it has ended: until then its session was last updated
-    before the subagent began.
+    The call of a subagent is stored when it ends: until then its session was last updated before
+    the subagent began.
     """
     busy: dict[str, datetime] = {}
     for each in sessions:
@@ -118,7 +118,11 @@ def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
 
 
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, datetime, str]:
-    """Greater = rather the one in use; of equals the CLI's own, and that in the folder by name."""
+    """Return the sort key that puts the file in use highest.
+
+    Among equals the CLI's own file ranks before the vault's, and one in a folder with a name before
+    one in a folder with a hash.
+    """
     return (
         summary.spoken > 0,
         Flag.EMPTY not in summary.flags,

@@ -1,4 +1,4 @@
-"""Turn one stored record into one message of a transcript."""
+"""Conversion of one stored record to one message of a transcript."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from gemtui.transcript.tools import call_from_parts, tool_call
 
 
 class Calls(Protocol):
-    """Looks up, by call id, tool calls and replies that are in other records."""
+    """Lookup of tool calls and replies in other records, by call id."""
 
     def call(self, id: str) -> Mapping[str, Any] | None:
-        """The stored `toolCalls` entry with this id."""
+        """Return the stored `toolCalls` entry with this id."""
 
     def reply(self, id: str) -> Mapping[str, Any] | None:
-        """The functionResponse with this id."""
+        """Return the functionResponse with this id."""
 
 
 def message_of(
@@ -47,11 +47,11 @@ def message_of(
     rest: bool = True,
     hidden: frozenset[str] = frozenset(),
 ) -> Message:
-    """Return the message of one record, under the id that it has in the replay. Never raises.
+    """Return the message of one record, under its id in the replay. Never raises.
 
-    `calls`: looks up what is in other records. `only`: indexes of the tool calls that belong here,
-    None = all. `rest`: include its text, thoughts and everything else. `hidden`: ids of calls that
-    are left out.
+    `calls`: looks up other records. `only`: indexes of the tool calls that belong here, None for
+    all. `rest`: include its text, thoughts and everything else. `hidden`: ids of calls to leave
+    out.
     """
     kind = record.get("type")
     if kind == "user":
@@ -74,7 +74,7 @@ def _level(kind: object) -> NoticeLevel:
 
 
 class _NoCalls:
-    """Where a record stands alone, there are no others to look in."""
+    """The lookup for a single record, which finds nothing."""
 
     def call(self, id: str) -> None:  # noqa: ARG002
         return None
@@ -84,9 +84,9 @@ class _NoCalls:
 
 
 def message_on_line(line: bytes, id: str) -> Message | None:
-    """Return the message that a line alone is, as `placed_messages` said; None if it is another.
+    """Return the message on a line, as found by `placed_messages`.
 
-    `id`: the message's. The file may have been written anew since.
+    None if it has changed. `id`: the message's. The file may have been rewritten since.
     """
     try:
         record = loads(line)
@@ -129,7 +129,7 @@ def _model(record: Mapping[str, Any], id: str, blocks: tuple[Block, ...]) -> Mes
 def _calls(
     record: Mapping[str, Any], calls: Calls, only: frozenset[int] | None, *, named: bool
 ) -> list[ToolCall]:
-    """The record's tool calls, and those that it only names as functionCall parts."""
+    """Return the record's tool calls, including those named only in its parts."""
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))
     found = [
@@ -152,7 +152,10 @@ def _named_calls(
 
 
 def _by_time(calls: list[ToolCall]) -> list[ToolCall]:
-    """In the order in which they ended; one without a time stays behind the one before it."""
+    """Return calls in the order in which they ended.
+
+    One without a time keeps its neighbour.
+    """
     keys, last = [], 0.0
     for place, call in enumerate(calls):
         last = call.time.timestamp() if call.time else last
@@ -161,7 +164,7 @@ def _by_time(calls: list[ToolCall]) -> list[ToolCall]:
 
 
 def _in_order(record: Mapping[str, Any], calls: list[ToolCall]) -> Iterable[Block]:
-    """Thoughts, then the text, then the calls it announces; later thoughts between the calls."""
+    """Yield thoughts, the text, then its calls, with later thoughts between the calls."""
     first = min((call.time for call in calls if call.time), default=None)
     early: deque[Thought] = deque()
     late: deque[Thought] = deque()
@@ -188,7 +191,7 @@ def _thought(raw: Mapping[str, Any]) -> Thought:
 
 
 def _answer(content: object) -> str:
-    """The answer's text; code that the model ran itself stands in it as fenced blocks."""
+    """Return the answer's text, with code that the model ran as fenced blocks."""
     pieces = []
     for part in parts_of(content):
         code, result = part.get("executableCode"), part.get("codeExecutionResult")

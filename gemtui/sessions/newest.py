@@ -1,4 +1,4 @@
-"""The newest sessions of a store, chosen without the summaries of all of them."""
+"""The newest sessions of a store, found without reading all summaries."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Summary
 
 _AT_FIRST = 32
-"""Sessions that are read at once, at first."""
+"""Sessions to read in the first batch; later ones are larger."""
 
 
 class Unsure(Exception):
-    """The summaries of all sessions are needed for the answer."""
+    """Raised if the answer needs the summaries of all sessions."""
 
 
 class NewestSessions:
-    """The sessions of `index` in the order of lists; summaries are read as they are wanted.
+    """The sessions of `index` in the order of lists; summaries are read when needed.
 
-    `ids`: those of all sessions. `unreadable`: the number of files and folders that can't be read.
-    Raises Unsure, StoreUnreadable.
+    `ids`: the ids of all sessions. `unreadable`: the number of unreadable files and folders. Raises
+    Unsure, StoreUnreadable.
     """
 
     def __init__(self, index: Index) -> None:
@@ -44,7 +44,7 @@ class NewestSessions:
         self.unreadable = index.unreadable(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-        """Yield as `gemtui.sessions.scope.listed`. Raises Unsure."""
+        """Yield as `gemtui.sessions.scope.listed` does. Raises Unsure."""
         names = None if project is None else folder_names(project)
         inside = None if project is None else {each.name for each in self._index.files(project)}
         wanted = [
@@ -64,7 +64,7 @@ class NewestSessions:
     def _in_order(
         self, wanted: Sequence[tuple[tuple[float, str], list[ChatFile]]]
     ) -> Iterator[Summary]:
-        """The sessions in groups of files, each with the latest time that it may have, and id."""
+        """Yield the sessions in groups of files, in order."""
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:
@@ -73,7 +73,7 @@ class NewestSessions:
             read.sort(key=_order)
             while read and (start >= len(wanted) or _order(read[-1]) > wanted[start][0]):
                 session = read.pop()
-                if session.project is None:  # another session may say where it belongs
+                if session.project is None:  # another session may name its project
                     raise Unsure
                 yield session
 
@@ -83,7 +83,7 @@ def _order(session: Summary) -> tuple[float, str]:
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Whether one may be a subagent at work, for which its session counts as live."""
+    """Return whether a file may be a working subagent, which makes its session live."""
     since = (time.time() - LIVE_FOR.total_seconds()) * 1e9
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 

@@ -1,4 +1,4 @@
-"""All that tools changed in files, as one patch: from before the first call to after the last."""
+"""Patches of tools' changes, from before the first call to after the last."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _CHANGED_BETWEEN = "changed by something else in between, which is in the patch"
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
-    """All that happened to one file, as one change.
+    """The changes to one file as one patch.
 
-    `text`: for `git apply`; "" if nothing changed, or if `unknown` says why it can't be told.
-    `gaps`: number of times that something else than these calls changed the file between them,
-    which is part of the change.
+    `text`: for `git apply`; "" if nothing changed, or if `unknown` gives a reason why it can't be
+    known. `gaps`: how often something other than these calls changed the file between them; those
+    changes are part of the patch.
     """
 
     path: PurePath
@@ -35,16 +35,16 @@ class FilePatch(Struct, frozen=True, kw_only=True):
 
 
 class Remark(NamedTuple):
-    """Something to know of a patch, and the paths of the files that it is about."""
+    """A remark about a patch, and the paths of the files that it concerns."""
 
     what: str
     about: Sequence[str]
 
 
 def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> list[Remark]:
-    """Return what a person should know of a patch: each thing once, with a count.
+    """Return the remarks about a patch, each once, with a count.
 
-    `files`: all of the patch. `problems`: what could not be read of the sessions.
+    `files`: all of the patch. `problems`: parts of the sessions that could not be read.
     """
     found: dict[str, list[str]] = {}
     for problem in problems:
@@ -61,9 +61,9 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
 
 
 class ProjectPatch:
-    """The changes to the files below a folder, `root`, from the writes that it is given.
+    """Collects writes into the changes to files below the folder `root`.
 
-    Of each file it holds the texts of the first and of the last write alone.
+    For each file it holds only the texts of the first and last write.
     """
 
     def __init__(self, root: Path) -> None:
@@ -72,7 +72,7 @@ class ProjectPatch:
         self._files: dict[PurePath, _Changes] = {}
 
     def add(self, write: RecordedWrite) -> None:
-        """Take a write with its change, in any order; what wrote nothing does not count."""
+        """Add a write with its change, in any order; failed ones are ignored."""
         if write.written:
             self._files.setdefault(write.path, _Changes()).add(write)
 
@@ -95,7 +95,7 @@ class ProjectPatch:
 
 
 class _Step(NamedTuple):
-    """One write: what the file held before and after, as hashes; None = unknown."""
+    """One write: hashes of the file before and after, None if unknown."""
 
     when: datetime
     before: int | None
@@ -117,7 +117,7 @@ class _Changes:
         self._ends = [ends[0], ends[-1]]
 
     def patch(self, path: PurePath, name: str) -> FilePatch:
-        """All of it as one change; `name`: the path that the patch names, with slashes."""
+        """Return all writes as one change; `name`: the path in the patch, with slashes."""
         first, last = (each.change for each in self._ends)
         if first is None or last is None:
             return FilePatch(path=path, unknown="what was written is not recorded")
@@ -128,7 +128,7 @@ class _Changes:
         return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
-        """How often the file was not as the write before had left it."""
+        """Return how often the file differed from the result of the write before."""
         steps = sorted(self._steps, key=lambda each: each.when)
         return sum(
             one.after is not None and other.before is not None and one.after != other.before

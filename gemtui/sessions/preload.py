@@ -1,4 +1,4 @@
-"""Read the first rows of a store while the rest of the program is loaded."""
+"""Reading of a store's first rows while the rest of the program is loaded."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 FIRST_ROWS = 40
 
 _Read = tuple[Snapshot, Sequence[tuple[ChatFile, Summary]]]
-"""The first rows, and the files they are made of."""
+"""The first rows, and the files that they were made from."""
 
 
 class StorePreload:
     """A store and its newest rows.
 
-    `project`: the folder whose sessions come first; None = all, also if it has none. `ahead`: a
-    process of its own begins to read them when this is made, so that the modules that are imported
-    meanwhile and the thousands of files don't wait for each other.
+    `project`: the folder whose sessions come first; None for all, also if it has none. `ahead`:
+    start reading at once in a separate process, so that importing modules and reading thousands of
+    files don't wait for each other.
     """
 
     def __init__(
@@ -38,18 +38,18 @@ class StorePreload:
     ) -> None:
         self._home, self._cache, self._project = home, cache, project
         self._files: Sequence[tuple[ChatFile, Summary]] = ()
-        alone = active_count() == 1  # only then can a process be doubled safely
+        alone = active_count() == 1  # forking is safe only then
         self._child = _begin(self._read) if ahead and alone else None
 
     def first(self) -> Future[Snapshot]:
-        """Return the rows as soon as they are there; what reads them does not outlive the app."""
+        """Return the rows as a future; their reader does not outlive the app."""
         rows: Future[Snapshot] = Future()
         Thread(target=self._give, args=(rows,), daemon=True).start()
         return rows
 
     @cached_property
     def index(self) -> Index:
-        """The store's index; it knows what was read for the first rows."""
+        """The store's index, including all that was read for the first rows."""
         from gemtui.sessions.index import Index
 
         index = Index(self._home, cache=self._cache)
@@ -76,9 +76,9 @@ class StorePreload:
 
 
 def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
-    """Start a process that reads; return its id and the end of the pipe where its answer comes.
+    """Start a reading process; return its id and the pipe for its answer.
 
-    None if the machine has no process to spare.
+    Return None if the machine can't start one.
     """
     answer, theirs = os.pipe()
     try:
@@ -102,7 +102,7 @@ def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
 
 
 def _answer(child: int, pipe: int) -> _Read | None:
-    """Wait for what the process has read; None if it came to nothing."""
+    """Wait for the answer of the process; return None if it failed."""
     with open(pipe, "rb") as stream:
         data = stream.read()
     with suppress(ChildProcessError):

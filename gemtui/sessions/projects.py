@@ -1,4 +1,4 @@
-"""Which of the user's folders a folder below `~/.gemini/tmp` belongs to."""
+"""The mapping from folders below `~/.gemini/tmp` to the user's project folders."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gemtui.jsonfile import read_object
 _ROOT_LIMIT = 64 * 1024
 _REGISTRY_LIMIT = 16 * 1024 * 1024
 _LONGEST = 4096
-"""Characters of a path: systems take no more bytes."""
+"""Characters of a path; systems allow no more bytes."""
 _DEEPEST = 64
-"""Folders from the root to a project at most."""
+"""Most folders from the root to a project."""
 
 
 class Projects:
     """The known project folders, by slug, by marker and by the hash of their path.
 
-    `keys`: the folders below `tmp`. `learn` adds paths from elsewhere, so that folders named by a
-    hash get their paths.
+    `keys`: the folders below `tmp`. `learn` adds paths from elsewhere, which resolve folders that
+    are named by a hash.
     """
 
     def __init__(self, home: Path, keys: Iterable[str] = ()) -> None:
@@ -43,15 +43,15 @@ class Projects:
         return len(self._by_hash) > known
 
     def says_the_same(self, other: Projects) -> bool:
-        """Whether registry and markers are equal to those of `other`."""
+        """Return whether registry and markers are equal to those of `other`."""
         return self._registry == other._registry and self._markers == other._markers
 
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:
-        """Return the project of a folder below `tmp`; None = unknown.
+        """Return the project of a folder below `tmp`; None if unknown.
 
-        Looked for in this order (assets/gemini-cli.md#places): marker (of `tmp`, then of
-        `history`), registry, hash of a known path. `project_hash`: the hash that a session in the
-        folder names.
+        Sources in order (assets/gemini-cli.md#places): marker (of `tmp`, then of `history`),
+        registry, hash of a known path. `project_hash`: the hash in the header of a session in the
+        folder.
         """
         return (
             self._markers.get(key)
@@ -67,7 +67,7 @@ class Projects:
         return frozenset(key for key in self._markers if self.root_of(key) in names)
 
     def unplaced(self) -> frozenset[str]:
-        """Return the folders below `tmp` whose project only the sessions in them can tell."""
+        """Return the folders below `tmp` whose project only their sessions can identify."""
         return frozenset(
             key for key in self._markers if not is_hash(key) and self.root_of(key) is None
         )
@@ -88,7 +88,7 @@ def path_hash(path: str) -> str:
 
 
 def is_hash(key: str) -> bool:
-    """Whether a project folder is named by a hash, as versions up to 0.28 did."""
+    """Return whether a project folder is named by a hash, as versions up to 0.28 did."""
     return len(key) == 64 and set(key) <= set("0123456789abcdef")
 
 
@@ -98,9 +98,9 @@ def folder_names(folder: Path) -> frozenset[str]:
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """Return the folders above absolute file paths, one of which may be the project.
+    """Return the folders above absolute file paths, as candidates for the project.
 
-    Paths that no file can have are left out, and folders deeper than people make them.
+    Impossible paths are left out, as are folders nested too deeply for a project.
     """
     found: dict[str, None] = {}
     for path in paths:
@@ -111,7 +111,10 @@ def ancestors(paths: Iterable[str]) -> list[str]:
 
 
 def registered(path: Path) -> Mapping[str, str] | None:
-    """Return `projects.json` as {absolute path: slug}; None if it is missing or damaged."""
+    """Return `projects.json` as {absolute path: slug}.
+
+    None if it is missing or damaged.
+    """
     with suppress(OSError):
         projects = read_object(path, _REGISTRY_LIMIT).get("projects")
         if isinstance(projects, dict):
@@ -120,9 +123,9 @@ def registered(path: Path) -> Mapping[str, str] | None:
 
 
 def registry_problem(home: Path) -> str | None:
-    """Return why the registry of projects can't be read, with the way out.
+    """Return why the registry of projects can't be read, and what to do about it.
 
-    None = it can, or there is none.
+    None if it can be read, or there is none.
     """
     path = home / "projects.json"
     try:

@@ -1,4 +1,4 @@
-"""Read something of many session files by way of a cache: only what changed is read again."""
+"""Reading of many session files through a cache: only changed ones are read again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.sessions.summary import Summary
 
 T = TypeVar("T")
 _AT_ONCE = 200
-"""Files after which what was read is put into the cache."""
+"""Files after which results are written to the cache."""
 
 
 def read_cached(
@@ -33,13 +33,13 @@ def read_cached(
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[tuple[Summary, T | Problem]]:
-    """Yield each session with what `read` makes of its log, or why it can't be read.
+    """Yield each session with the result of `read`, or the reason it can't be read.
 
-    First those in the cache, then the others, each roughly in the given order. `rows`: how they
-    stand there. `home`: the CLI's folder. `cache`: our cache folder, None = read all. `program`:
-    the module that reads the same of a file in processes (`readers.py`), where there is much.
-    `progress` is called with the number of files that are done, `cancelled` is asked between files
-    and within large ones.
+    Cached sessions come first, then the others, each roughly in the given order. `rows`: their form
+    in the cache. `home`: the CLI's folder. `cache`: our cache folder, None to read all. `program`:
+    the module that reads the same in several processes (`readers.py`), for large amounts.
+    `progress` is called with the number of finished files, `cancelled` between files and within
+    large ones.
     """
     with closing(Cache(cache, home, rows)) as cached:
         places = {each.name: _place(each, home) for each in sessions}
@@ -67,7 +67,10 @@ def read_cached(
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:
-    """The file in its present state; None where that can't be told, or it is not in the store."""
+    """Return the file in its present state.
+
+    None if unknown, or if it is not in the store.
+    """
     with suppress(OSError):
         return place_of(session.path, home)
     return None
@@ -100,7 +103,7 @@ def _read(
 def read_log(
     path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never
 ) -> T | Problem:
-    """Return what `read` makes of a session's log, or why it can't be read."""
+    """Return the result of `read` for a session's log, or the reason it can't be read."""
     try:
         with SessionLog(path) as log:
             log.refresh(cancelled=cancelled)

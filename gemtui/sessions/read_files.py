@@ -1,4 +1,4 @@
-"""Read many session files: one after the other, or in several processes if they are large.
+"""Reading of many session files, in several processes if they are large.
 
 Each process runs this module as a program (`readers.py`). Files that no process has read are read
 here.
@@ -29,7 +29,7 @@ def read_files(
 ) -> Generator[tuple[ChatFile, Answer], None, None]:
     """Yield each file with the result of `read_file`, roughly in the given order.
 
-    `upto`: read only about that many bytes of each. `cancelled`: checked regularly; if it returns
+    `upto`: read only about that many bytes of each. `cancelled`: called regularly; once it returns
     True, the remaining files are left out.
     """
     left = dict.fromkeys(places)

@@ -1,4 +1,4 @@
-"""The program that reads which files a session wrote (`readers.py`)."""
+"""The program that reads sessions' writes in a separate process."""
 
 from __future__ import annotations
 

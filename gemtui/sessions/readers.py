@@ -1,7 +1,7 @@
-"""Processes that each do the same with files: one program per core, where there is much to read.
+"""Helper processes that read files in parallel, one per core.
 
-A module that calls `serve` when it is run as a program is such a program. It ends when its input
-ends, that is, with its parent.
+A module that calls `serve` when it is run as a program is such a helper. It ends when its input
+closes, that is, with its parent.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from gemtui.processes import helper
 from gemtui.sessions.store import ChatFile
 
 MOST = 4
-"""Number of processes; each takes about 40 MB, and a large legacy object five times its size."""
+"""Most processes; each takes about 40 MB, and five times the size of a legacy object."""
 _AT_ONCE = 16
 """Number of files given to a process at a time, fewer if they are large."""
 _LARGE = 1024 * 1024
 _AHEAD = 64
-"""Answers that wait until they are taken; processes wait with further ones."""
+"""Most answers that wait to be consumed; processes pause until there is room."""
 _LOOK = 0.1
 """Seconds between checks of `cancelled`."""
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 class Readers(Generic[T]):
     """Processes that read files, each with a thread that communicates with it.
 
-    `module`: the program. What it answers is not checked: only modules of ours are run.
+    `module`: the program. Its answers are not validated: only our own modules are run.
     """
 
     def __init__(self, module: str, places: Sequence[ChatFile]) -> None:
@@ -49,9 +49,9 @@ class Readers(Generic[T]):
             self._batches.put(batch)
 
     def read(self, cancelled: Callable[[], bool]) -> Iterator[tuple[ChatFile, T]]:
-        """Yield each file with the answer, roughly in the given order, until `cancelled`.
+        """Yield each file with its answer, roughly in the given order, until `cancelled`.
 
-        Files are missing that no process has read, because it could not be started or was ended.
+        Files are missing if no process has read them, because it could not be started or was ended.
         """
         threads: dict[subprocess.Popen[bytes], Thread] = {}
         try:
@@ -81,9 +81,9 @@ class Readers(Generic[T]):
             process.wait()
 
     def _talk(self, stream: BufferedIOBase) -> None:
-        """Give a process files to read until none are left, it ends, or says what nobody expects.
+        """Give a process files to read until none are left, or it fails.
 
-        It may be of another version, where gemtui was replaced since this one started.
+        The latter happens if gemtui was replaced by another version since this one started.
         """
         with suppress(Exception), stream:
             while True:
@@ -107,14 +107,14 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
 
 
 def _started(module: str) -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
-    """Start a process; the stream to it and from it is its input, as other code may print."""
+    """Start a process; use its input as a stream both ways, as other code may print."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         return helper("-m", module, stdin=theirs.fileno()), ours.makefile("rwb")
 
 
 def serve(work: Callable[[ChatFile], Any]) -> None:
-    """Do `work` on each file that the parent asks for, and tell it the results."""
+    """Apply `work` to each file that the parent sends, and send it the results."""
     batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
     Thread(target=_receive, args=(sys.stdin.buffer, batches), daemon=True).start()
     with open(sys.stdin.fileno(), "wb", closefd=False) as told:
@@ -124,7 +124,7 @@ def serve(work: Callable[[ChatFile], Any]) -> None:
 
 
 def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
-    """Queue the files that are asked for; exit at the end of the input, that is, of the parent."""
+    """Queue the files from the parent; exit when the input closes."""
     try:
         while True:
             batches.put(pickle.load(asked))

@@ -1,4 +1,4 @@
-"""What is kept in memory of every record once its body has been let go."""
+"""The facts about a record that are kept in memory without its body."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from gemtui.transcript.tools import (
 )
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
-"""What a message loses when a resume restores it (assets/gemini-cli.md#ghosts)."""
+"""Fields that a message loses when a resume restores it (assets/gemini-cli.md#ghosts)."""
 _MADE = ("inlineData", "fileData", "executableCode", "codeExecutionResult")
 
 
 class RecordKind(Enum):
-    """What a record is to a reader."""
+    """The role of a record for a reader."""
 
     MESSAGE = "message"
     CONTEXT = "context"
@@ -37,9 +37,9 @@ class RecordKind(Enum):
 
 
 class CallFact(Struct, frozen=True, gc=False):
-    """One tool call: its id, the file that it wrote, when it ended.
+    """One tool call: its id, the file that it wrote, its end.
 
-    `failed`, `error`: as `Outline.failures` and `Outline.errors` count it.
+    `failed`, `error`: counted in `Outline.failures` and `Outline.errors`.
     """
 
     id: str
@@ -50,12 +50,11 @@ class CallFact(Struct, frozen=True, gc=False):
 
 
 class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
-    """The facts of one record.
+    """The facts about one record.
 
-    `has`: which of RICH_FIELDS it carries itself. `content`: it holds text, images, or code that
+    `has`: the RICH_FIELDS that it carries itself. `content`: it holds text, images, or code that
     the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall parts that are not among
-    its toolCalls. `replies`: its functionResponses. `digest`: equal for two records that say the
-    same.
+    its toolCalls. `replies`: its functionResponses. `digest`: equal for records with equal content.
     """
 
     outline: Outline
@@ -69,7 +68,7 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def says(self) -> bool:
-        """Whether it holds content or calls."""
+        """Whether it has content or calls."""
         return bool(self.content or self.calls or self.part_ids)
 
 
@@ -152,7 +151,7 @@ def _part_ids(content: object) -> tuple[str, ...]:
 
 
 def _made(content: object) -> tuple[str, ...]:
-    """What the parts hold beside text: images, and code that the model ran."""
+    """Return the kinds of parts besides text: images, and code that the model ran."""
     return tuple(
         [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
     )

@@ -1,7 +1,7 @@
-"""Read and replay a session file: all of it once, then only what is new.
+"""Reading and replaying a session file: first all of it, then only the new part.
 
-Both formats and all versions (assets/gemini-cli.md#session-files, #older-formats), in memory that
-grows with the number of records, not with their size.
+It supports both formats in all versions (assets/gemini-cli.md#session-files, #older-formats), in
+memory that grows with the number of records, not with their size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HELD_LIMIT = 500_000
 """Messages, calls and replies of one session: about half a gigabyte of memory."""
 PROBLEMS = 100
 FORKED_FROM = "forkedFrom"
-"""In the header of a fork: the id of the session that it was made from. The CLI leaves it there."""
+"""The header field of a fork with the id of its original; the CLI preserves it."""
 _TAIL = 64
 
 
@@ -42,22 +42,23 @@ def _never() -> bool:
 
 
 class SessionLog:
-    """One session file. `refresh` reads what is new; the properties give the present state.
+    """One session file.
 
-    `keep`: bytes of a log whose lines are kept parsed, for who reads all bodies at once.
-    `refresh` raises NotASession, SessionTooLarge, OSError; damaged lines are only added to
-    `problems`. Not thread-safe, but `record` may be called while `refresh` runs.
+    `refresh` reads the new part; the properties give the present state. `keep`: bytes of a log
+    whose lines stay parsed, for callers that read all bodies at once. `refresh` raises NotASession,
+    SessionTooLarge, OSError; damaged lines are only added to `problems`. Not thread-safe, but
+    `record` may be called while `refresh` runs.
     """
 
     def __init__(self, path: Path, *, keep: int = 0) -> None:
         self.path = path
         self._keep = keep
         self.size = 0
-        """Bytes that have been read and understood."""
+        """Number of bytes read and applied."""
         self.complete = True
-        """False while `upto` cut the reading short."""
+        """False if `upto` ended the reading early."""
         self.torn = False
-        """The last line is cut, or a legacy object was caught half-written."""
+        """The last line is cut, or a legacy object was read half-written."""
         self.format: Literal["jsonl", "json"] = "json" if path.suffix == ".json" else "jsonl"
         self.problem_count = 0
         self._problems: list[Problem] = []
@@ -89,11 +90,11 @@ class SessionLog:
     # --- reading -----------------------------------------------------------------------------
 
     def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = _never) -> bool:
-        """Read what is new; return True if anything changed.
+        """Read the new part; return True if anything changed.
 
         Of a log only new bytes are read, of a legacy object everything; a file that shrank, was
         replaced or rewritten is read from the start (assets/gemini-cli.md#growth). `upto`: stop
-        after about that many bytes. `cancelled` is asked once per megabyte.
+        after about that many bytes. `cancelled` is called once per megabyte.
 
         Raises NotASession if the file is not a session or not yet one, SessionTooLarge, and OSError
         if it can't be read.
@@ -113,7 +114,7 @@ class SessionLog:
         return changed
 
     def _continues(self, info: os.stat_result) -> bool:
-        """Whether the file is the one we have been reading, only longer."""
+        """Return whether the file is the one we have been reading, only longer."""
         source = self._source
         if not isinstance(source, LineSource) or info.st_size < self.size:
             return False
@@ -123,7 +124,7 @@ class SessionLog:
         return source.read(self.size - len(self._tail), len(self._tail)) == self._tail
 
     def _start(self, size: int, upto: int | None, cancelled: Callable[[], bool]) -> bool:
-        """Read from the start: find out which format it is, then replay."""
+        """Read from the start: determine the format, then replay."""
         source = LineSource(self.path, keep=self._keep)
         head = source.read(0, min(size, CHUNK))
         first, newline, rest = head.partition(b"\n")
@@ -145,7 +146,7 @@ class SessionLog:
         return bool(self._replay.metadata.get("sessionId") or self._replay.entries)
 
     def _unreadable(self, source: LineSource) -> bool:
-        """Nothing here looks like a session: keep what we had, or say so."""
+        """Keep the earlier state of a file without a session, or raise NotASession."""
         data = source.read(0, CHUNK).strip()
         if self._replay.entries and not isinstance(self._source, LineSource):
             source.close()
@@ -180,7 +181,7 @@ class SessionLog:
     def _whole_object(
         self, source: LineSource, size: int, upto: int | None
     ) -> tuple[dict[str, Any], bool, bool] | None:
-        """(object, cut, all of it read), or None if this is no session of that form."""
+        """Return (object, cut, complete), or None if this is not a single-object session."""
         short = upto is not None and upto < size
         for amount in (upto, size) if short and upto is not None else (size,):
             if amount > legacy_json.LIMIT:
@@ -198,7 +199,7 @@ class SessionLog:
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
-        """Raise SessionTooLarge if this is a session in one piece; a log is read in any size."""
+        """Raise SessionTooLarge for a single-object session; a log may have any size."""
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
@@ -258,7 +259,7 @@ class SessionLog:
         return self.size != before or self.torn != was
 
     def _lines(self, data: bytes) -> bytes:
-        """Apply the complete lines of `data`; what follows the last line feed is given back."""
+        """Apply the complete lines of `data`; return the rest after the last line feed."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._apply(line, len(line) + 1)
@@ -274,7 +275,7 @@ class SessionLog:
         self.size += length
 
     def _feed(self, line: bytes) -> str | None:
-        """Replay one line; what of it is left out, in words. Raises SessionTooLarge."""
+        """Replay one line; describe any part left out. Raises SessionTooLarge."""
         if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
             return f"more than {legacy_json.VALUES:,} JSON values: left out"
         try:
@@ -300,7 +301,7 @@ class SessionLog:
             )
 
     def _last(self, line: bytes) -> bool:
-        """Take a last line without line feed if it is whole."""
+        """Apply a last line without line feed if it is complete; return whether it was."""
         if not line.isspace() and values_in(line) <= legacy_json.VALUES and not _is_object(line):
             return False
         self._apply(line, len(line))
@@ -316,15 +317,15 @@ class SessionLog:
         if len(self._problems) < PROBLEMS:
             self._problems.append(Problem(path=self.path, line=line, what=what))
 
-    # --- what stands now ---------------------------------------------------------------------
+    # --- present state -----------------------------------------------------------------------
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The header with all that `$set` merged into it."""
+        """The header, with all later `$set` changes."""
         return self._replay.metadata
 
     def is_inherited(self, time: datetime | None) -> bool:
-        """Whether what happened then happened in the session that this one is a fork of."""
+        """Return whether a time lies before this fork, in the session it was made from."""
         began = self._replay.started if self.metadata.get(FORKED_FROM) else None
         return time is not None and began is not None and time < began
 
@@ -335,18 +336,18 @@ class SessionLog:
 
     @property
     def source(self) -> RecordSource | None:
-        """The file from which bodies are read; None once closed."""
+        """The file to read bodies from; None once closed."""
         if self._source is None or self._rewrite is None:
             return self._source
         return RewrittenSource(self._source, self._rewrite)
 
     def rewrite(self, change: Callable[[Record], Record]) -> None:
-        """Give out every body changed from now on; what the replay knows stays as it is."""
+        """Apply `change` to every body read from now on; the replay itself is unaffected."""
         self._rewrite = change
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What could not be read, the first hundred at most; `problem_count` counts all."""
+        """The problems found, at most the first hundred; `problem_count` counts all."""
         if not self.torn or self.format == "json":
             return tuple(self._problems)
         last = Problem(path=self.path, line=self._line + 1, what="the last line is incomplete")
@@ -364,7 +365,7 @@ class SessionLog:
 
     @property
     def dropped(self) -> Sequence[Outline]:
-        """The messages that are in the log and no longer in the conversation, with the reason."""
+        """The messages in the log that are no longer in the conversation, with the reason."""
         return [
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped
@@ -385,7 +386,10 @@ def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record |
 
 
 def _equal(one: Record | None, other: Record) -> bool:
-    """Whether two records say the same; those too deep to tell count as different."""
+    """Return whether two records are equal.
+
+    Those too deep to compare count as different.
+    """
     try:
         return one == other
     except RecursionError:
@@ -393,7 +397,7 @@ def _equal(one: Record | None, other: Record) -> bool:
 
 
 def _is_cut(data: bytes) -> bool:
-    """Whether JSON ends before its value does."""
+    """Return whether JSON ends before its value does."""
     try:
         loads(data)
     except orjson.JSONDecodeError as error:
@@ -402,7 +406,7 @@ def _is_cut(data: bytes) -> bool:
 
 
 def _is_one_value(first: bytes, rest: bytes) -> bool:
-    """Whether a file that begins so may be one JSON value: pretty-printed, or alone on its line."""
+    """Return whether a file may be one JSON value, pretty-printed or on one line."""
     if first.lstrip()[:1] not in (b"{", b"[", b""):
         return False
     alone = not rest or rest.isspace()

@@ -1,4 +1,4 @@
-"""A session without its secrets."""
+"""Redaction of secrets in a session."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from gemtui.sessions.summary import Summary
 
 
 def redact(log: SessionLog, summary: Summary) -> Redactor:
-    """Have a log give out its records without secrets, and return what replaces them.
+    """Make a log return its records without secrets; return the redactor.
 
-    The log is read once as a whole for that. `Redactor.apply` is for all else that is given away of
-    the session.
+    This reads the whole log once. Use `Redactor.apply` for all other data of the session.
     """
     redactor = _learned(log, summary)
     log.rewrite(redactor.apply)
@@ -25,7 +24,7 @@ def redact(log: SessionLog, summary: Summary) -> Redactor:
 
 
 def replaced_in(summary: Summary) -> Redactor:
-    """Return a redactor that has replaced the secrets in all that a session's file holds.
+    """Return a redactor after replacing all secrets in a session's file.
 
     Raises NotASession, SessionTooLarge, OSError.
     """
@@ -53,7 +52,7 @@ def _all_records(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 
 
 def redacted_summary(summary: Summary, redactor: Redactor) -> Summary:
-    """Return what an export says of a session, without secrets."""
+    """Return a summary for exports, without secrets."""
     return replace(
         summary,
         id=redactor.apply(summary.id),

@@ -1,8 +1,9 @@
-"""Replay a session log: records in, the conversation as it is now out.
+"""Replay of a session log: from records to the present conversation.
 
-Pure state, no files: `SessionLog` feeds it one parsed line after the other, with its place in the
-file. For what each line means see assets/gemini-cli.md#session-files. What a later line drops is
-remembered with the reason, so that failed prompts and rewound messages can still be found.
+Pure state, no files: `SessionLog` feeds it one parsed line after the other, with its position in
+the file. For the meaning of each line see assets/gemini-cli.md#session-files. Messages that a later
+line drops are remembered with the reason, so that failed prompts and rewound messages can still be
+found.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from gemtui.transcript.parts import instant, objects
 
 
 class Slot(Struct, frozen=True, gc=False):
-    """The place of a record: its line in the file, and its index in that line's message list.
+    """The position of a record: its line in the file, and its index in that.
 
-    `offset` and `length` in bytes; `place` -1 = the line is the record.
+    `offset` and `length` in bytes; `place` is -1 if the line itself is the record.
     """
 
     offset: int
@@ -33,7 +34,7 @@ class Slot(Struct, frozen=True, gc=False):
 class ReplayedMessage(Struct, frozen=True, gc=False):
     """One message record in the replay.
 
-    `borrowed`: fields that it lost when a resume restored it, each with the place of the earlier
+    `borrowed`: fields that it lost when a resume restored it, each with the position of the earlier
     record that has it. `birth`: order of first appearance in the log.
     """
 
@@ -45,7 +46,7 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it is an answer without words and calls: these are stored when they have ended.
+        """Whether it is an answer without text and calls, which are stored when they end.
 
         See assets/gemini-cli.md#tool-calls.
         """
@@ -53,7 +54,7 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
 
 
 class StoredCall(Struct, frozen=True, gc=False):
-    """A tool call or a reply, wherever in the log it is."""
+    """A tool call or a reply, anywhere in the log."""
 
     slot: Slot
     fact: CallFact
@@ -65,21 +66,22 @@ class Replay:
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {}
         self.started: datetime | None = None
-        """The earliest start that any header names; a resume writes a later one."""
+        """The earliest start in any header; a resume writes a later one."""
         self.calls: dict[str, StoredCall] = {}
         self.replies: dict[str, StoredCall] = {}
         self.parts: set[str] = set()
         self.held = 0
-        """Messages, calls and replies that are remembered: what its memory grows with."""
+        """Number of messages, calls and replies in memory, which determines its size."""
         self._entries: dict[str, ReplayedMessage] = {}
         self._dropped: dict[str, tuple[ReplayedMessage, Dropped]] = {}
         self._seen: dict[str, ReplayedMessage] = {}
         self._derived: dict[tuple[Outline, Hashable], Outline] = {}
 
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
-        """Apply one line as the CLI does, and also a message without an id, which the CLI ignores.
+        """Apply one line as the CLI does.
 
-        Returns what of the line was left out, in words; None = nothing.
+        Return a description of any part left out, or None. Messages without an id, which the CLI
+        ignores, are applied too.
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
@@ -113,10 +115,10 @@ class Replay:
         *,
         unique: bool = False,
     ) -> None:
-        """Apply `$set.messages`: clear, then fill from the list; what is not in it is dropped.
+        """Apply `$set.messages`: replace the messages by a list, dropping those not in it.
 
-        `unique`: an id that comes again in the list is another message (as in legacy objects), not
-        the same one written again.
+        `unique`: a repeated id in the list denotes another message (as in legacy objects), not a
+        newer version of the same one.
         """
         before = list(self._entries.values())
         self._entries = {}
@@ -154,7 +156,7 @@ class Replay:
         self.parts.update(filter(None, facts.part_ids))
 
     def _rewind(self, target: str) -> None:
-        """`$rewindTo`: drop that message and all after it; an unknown id drops all."""
+        """Apply `$rewindTo`: drop that message and all after it; all if unknown."""
         id = None
         while self._entries and id != target:
             id, entry = self._entries.popitem()
@@ -165,7 +167,7 @@ class Replay:
             self._dropped[entry.id] = (entry, why)
 
     def _bury(self, gone: Iterable[ReplayedMessage]) -> None:
-        """Remember dropped messages turn by turn: a prompt that got no answer has failed."""
+        """Record messages as dropped, turn by turn: a prompt without an answer has failed."""
         turn: list[ReplayedMessage] = []
         for entry in [*gone, None]:
             if turn and (entry is None or entry.facts.outline.prompt):
@@ -177,10 +179,10 @@ class Replay:
                 turn.append(entry)
 
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
-        """Leave out entries that the list restores under a new id, and let those borrow from them.
+        """Leave out entries restored under a new id, lending them their fields.
 
-        A cancelled interactive request writes the whole history again with new ids; a twin says
-        the same and was born later.
+        A cancelled interactive request rewrites the whole history with new ids; a twin has the same
+        content and was born later.
         """
         if not gone:
             return []
@@ -199,11 +201,11 @@ class Replay:
         return lost
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
-        """Take over the outline of an equal record, so that a view sees that nothing changed."""
+        """Reuse the outline of an equal record, so that views see no change."""
         kept = _with_outline(entry, old.facts.outline)
         self._entries[entry.id] = self._seen[entry.id] = kept
 
-    # --- what stands now ---------------------------------------------------------------------
+    # --- present state -----------------------------------------------------------------------
 
     @property
     def entries(self) -> list[ReplayedMessage]:
@@ -216,7 +218,7 @@ class Replay:
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """Return the outline of an entry, which also counts calls that exist only as parts."""
+        """Return the outline of an entry, including calls that exist only as parts."""
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
@@ -225,8 +227,8 @@ class Replay:
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
         """Return one object for equal derived outlines, since views compare by identity.
 
-        `known`: what else the message is made of, such as which of the calls that exist only as
-        parts have been answered so far.
+        `known`: other facts about the message, such as which of its calls that exist only as parts
+        have been answered so far.
         """
         return self._derived.setdefault((outline, known), outline)
 
@@ -247,13 +249,16 @@ _TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
 
 
 def _is_message(line: Mapping[str, Any]) -> bool:
-    """Whether a line is a message, whatever its id is."""
+    """Return whether a line is a message, whatever its id is."""
     kind = line.get("type")
     return isinstance(kind, str) and kind in _TYPES and "content" in line
 
 
 def left_out(count: int) -> str | None:
-    """Return words about entries of a message list that are no messages; None if all are."""
+    """Return a description of invalid entries in a message list.
+
+    None if there are none.
+    """
     return f"{count:,} of its messages are no JSON objects: left out" if count else None
 
 
@@ -270,9 +275,9 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 
 
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
-    """`entry` with the fields that an earlier record of the same message had and it has lost.
+    """Return `entry` with the fields that it lost and an earlier record still has.
 
-    A plain line replaces the earlier record and keeps only what that one had borrowed itself.
+    A plain line replaces the earlier record and keeps only the fields that one had borrowed itself.
     """
     if entry.facts.outline.author is not old.facts.outline.author:
         return entry
@@ -305,7 +310,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
 
 
 def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
-    """Keep the earlier outline object where a restored message says what it said before."""
+    """Reuse the earlier outline object if a restored message is unchanged."""
     mine, theirs = entry.facts, old.facts
     if mine.digest != theirs.digest or entry.id != old.id:
         return entry

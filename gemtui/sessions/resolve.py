@@ -1,4 +1,4 @@
-"""Find the session that an argument on the command line names."""
+"""Finding the session that a command-line argument names."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from gemtui.sessions.summary import Summary
 from gemtui.transcript.parts import instant
 
 LATEST = "latest"
-"""The word for the newest session, where an id is asked for."""
+"""The argument that names the newest session in place of an id."""
 _SHORT = 8
 _PEEK = 4096
 _UPDATED = re.compile(rb'"lastUpdated"\s*:\s*"([^"]{1,40})"')
 
 
 def is_path(wanted: str) -> bool:
-    """Whether a word names a file rather than an id."""
+    """Return whether an argument names a file rather than an id."""
     return "/" in wanted or wanted.endswith((".json", ".jsonl"))
 
 
 def newest_first(places: Iterable[ChatFile]) -> list[ChatFile]:
-    """Files by time, the one that changed last first."""
+    """Return files by time, the last changed first."""
     return sorted(places, key=lambda place: place.mtime_ns, reverse=True)
 
 
 def fits(place: ChatFile, wanted: str) -> bool:
-    """Whether the name of a file allows for a session with this id or prefix.
+    """Return whether a file's name is compatible with this session id or prefix.
 
     Names carry the first eight characters of a session's id.
     """
@@ -46,11 +46,11 @@ def latest(
     when: Callable[[ChatFile], float],
     read: Callable[[Sequence[ChatFile]], Sequence[Summary]],
 ) -> Summary | None:
-    """The listed session that was updated last.
+    """Return the listed session that was updated last.
 
     `when`: the latest time, in seconds since the epoch, at which the session in a file may have
     been updated. Reading stops at the first file that can't be newer than the best session found;
-    files are read by twos, fours, eights….
+    files are read in batches of 1, 2, 4….
     """
     mains = [(when(place), place) for place in places if place.kind is SessionKind.MAIN]
     rest = sorted(mains, key=lambda pair: pair[0], reverse=True)
@@ -65,9 +65,10 @@ def latest(
 
 
 def said_update(place: ChatFile) -> float:
-    """The last update that the two ends of a file name, else the time of the file: what a look
-    costs. A log says it at its end, an object of older versions at its start; a backup that was put
-    back, or a file that git wrote, has a time of its own.
+    """Return the latest of the updates named at a file's ends and its own time.
+
+    A log has it at its end, an object of older versions at its start. The file's own time may be
+    wrong, as after a restored backup or a git checkout. This is cheap.
     """
     said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
     return max([place.mtime_ns / 1e9, *said])
@@ -79,7 +80,7 @@ def _moment(text: bytes) -> float | None:
 
 
 def _ends(place: ChatFile) -> bytes:
-    """The first and the last bytes of a file; nothing where it can't be read."""
+    """Return the first and last bytes of a file; nothing if it can't be read."""
     try:
         handle = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -94,13 +95,13 @@ def _ends(place: ChatFile) -> bytes:
 
 
 def matching(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
-    """Sessions whose ids begin like that; those with exactly this id alone, if there are any."""
+    """Return sessions whose ids begin so; only exact matches, if there are any."""
     found = [each for each in sessions if wanted and each.id.startswith(wanted)]
     return [each for each in found if each.id == wanted] or found
 
 
 def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
-    """The only session found; hidden ones only count where no other fits.
+    """Return the only session found, considering hidden ones only if no other fits.
 
     Raises SessionNotFound, SessionAmbiguous.
     """
@@ -123,12 +124,12 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
 
 
 def not_found(message: str, store: Store) -> SessionNotFound:
-    """The error, with the places that were looked at."""
+    """Return the error, with the places that were searched."""
     return SessionNotFound(message, searched=store.looked)
 
 
 def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
-    """There is no latest session."""
+    """Return the error for a missing latest session."""
     if project is not None:
         what = f"no sessions of {project}: gemtui sessions --everywhere lists all"
     else:
@@ -137,7 +138,7 @@ def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
 
 
 def require_readable(store: Store) -> None:
-    """Raise StoreUnreadable where the store is there and none of it may be read."""
+    """Raise StoreUnreadable if the store exists but none of it can be read."""
     if store.state is StoreState.UNREADABLE:
         raise StoreUnreadable(
             f"{store.home} can't be read: give yourself permission to read that folder",

@@ -1,4 +1,4 @@
-"""The sessions that a command or a program asks for: of the whole store, or of one folder."""
+"""The sessions for a command or a program: of the whole store, or of one folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     """Return a snapshot of every session in the store.
 
-    `project`: the folder whose sessions are wanted, so that those stored under its path's hash are
-    found. Raises StoreUnreadable if none of the store may be read.
+    `project`: the folder of the wanted sessions, so that those stored under its path's hash are
+    found. Raises StoreUnreadable if none of the store can be read.
     """
     if project is not None:
         index.expect(project)
@@ -40,7 +40,7 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
 
 
 def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-    """Yield the sessions of the folder `project` (None = of all), newest first.
+    """Yield the sessions of the folder `project` (None for all), newest first.
 
     `hidden`: include those that lists hide; a session's copies follow it.
     """
@@ -54,11 +54,10 @@ def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterato
 def sessions_with_calls(
     snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
 ) -> tuple[Summary, ...]:
-    """Return the sessions whose calls count, newest first, each followed by its subagents.
+    """Return the sessions whose calls count, newest first, with their subagents.
 
     `session`: only this one. `project`: only those of this folder. Ghosts, copies and checkpoints
-    are left out, as they repeat what another file has; subagents are not, as policies hold for
-    them.
+    are left out, as they repeat other files; subagents are included, as policies apply to them.
     """
     subagents: dict[str | None, list[Summary]] = {}
     for each in filter(_is_subagent, snapshot.sessions):
@@ -79,11 +78,11 @@ def _is_subagent(session: Summary) -> bool:
 
 
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
-    """Return the session that a full id, a unique prefix, a file's path or `latest` names.
+    """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
-    `project`: consider only the sessions of this folder. Without it `latest` is the newest session
-    of the folder `here`, or of all if that has none (None = of all), and of several sessions with
-    one id that of `here` is meant. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    `project`: consider only the sessions of this folder. Without it, `latest` is the newest session
+    of the folder `here`, or of all if that has none (None for all); and of several sessions with
+    one id, that of `here` is chosen. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     if project is not None or here is None:
         return index.find(wanted, project=project)

@@ -1,6 +1,6 @@
-"""Bodies of records, read again when they are wanted.
+"""Bodies of records, read again when needed.
 
-A session may be larger than memory, so a log keeps places, not bodies. A source stays readable
+A session may be larger than memory, so a log keeps positions, not bodies. A source stays readable
 after the file has been replaced or deleted: it holds the open file (or the parsed object).
 """
 
@@ -24,13 +24,13 @@ Record = Mapping[str, Any]
 
 
 class RecordSource(Protocol):
-    """Something that gives the record of a slot back, or None when it can't be read any more."""
+    """Returns the record of a slot, or None if it can't be read any more."""
 
     def at(self, slot: Slot) -> Record | None:
-        """The record that stands at this slot."""
+        """Return the record at this slot."""
 
     def close(self) -> None:
-        """Let the file go; later reads give None."""
+        """Release the file; later reads return None."""
 
 
 class WholeSource:
@@ -43,20 +43,20 @@ class WholeSource:
         return len(self._records)
 
     def at(self, slot: Slot) -> Record | None:
-        """The record by its place in the list."""
+        """Return the record by its index in the list."""
         return self._records[slot.place] if 0 <= slot.place < len(self._records) else None
 
     def close(self) -> None:
-        """Forget the records."""
+        """Release the records."""
         self._records = ()
 
 
 class LineSource:
-    """The lines of a log, read by offset; the message lists parsed last are kept: at most four, of
-    large lines one.
+    """The lines of a log, read by offset.
 
-    The file closes with `close`, or when the last snapshot that reads from it is gone. `keep`:
-    bytes of lines that are kept as they were parsed, for who reads all bodies at once.
+    The last parsed message lists are cached: at most four, or one if lines are large. The file is
+    closed by `close`, or with the last snapshot that reads from it. `keep`: bytes of lines to keep
+    parsed, for callers that read all bodies at once.
     """
 
     _LISTS = 4
@@ -71,7 +71,7 @@ class LineSource:
         self._lists: OrderedDict[int, list[Record]] = OrderedDict()
 
     def read(self, offset: int, length: int) -> bytes:
-        """Bytes from `offset`; fewer than `length` at the end of the file or after `close`."""
+        """Return bytes from `offset`; fewer than `length` at the end, none after `close`."""
         with self._lock:
             if self._file.closed:
                 return b""
@@ -83,17 +83,17 @@ class LineSource:
             return b"".join(pieces)
 
     def keep(self, offset: int, length: int, line: object) -> None:
-        """Keep a parsed line, while there is room for more."""
+        """Cache a parsed line while there is room."""
         if length <= self._keep:
             self._keep -= length
             self._kept[offset] = line
 
     def fileno(self) -> int:
-        """The open file's descriptor, for fstat."""
+        """Return the file's descriptor, for fstat."""
         return self._file.fileno()
 
     def at(self, slot: Slot) -> Record | None:
-        """The record of a line, or one of the messages that a `$set` line restores."""
+        """Return the record of a line, or one of the messages that a `$set` line restores."""
         if slot.place < 0:
             line = self._parsed(slot)
             return line if isinstance(line, dict) else None
@@ -120,18 +120,18 @@ class LineSource:
 
 
 class RewrittenSource:
-    """Another source, each record of it changed before it is given out."""
+    """A source that applies a change to each record of another one."""
 
     def __init__(self, source: RecordSource, change: Callable[[Record], Record]) -> None:
         self._source, self._change = source, change
 
     def at(self, slot: Slot) -> Record | None:
-        """The changed record."""
+        """Return the changed record."""
         record = self._source.at(slot)
         return None if record is None else self._change(record)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the other source."""
         self._source.close()
 
 

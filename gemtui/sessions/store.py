@@ -1,7 +1,7 @@
-"""The files of the CLI's store, found by names and `stat` alone: no session is read.
+"""The files of the CLI's store, found by names and `stat` alone.
 
-Others may write into `chats/`: what is no regular file (a folder named like a session, a FIFO, a
-symbolic link) is not opened but reported, as is what may not be read.
+Others may write into `chats/`: anything but a regular file (a folder named like a session, a FIFO,
+a symbolic link) is not opened but reported, as is anything unreadable.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from gemtui.transcript.parts import EARLIEST, LATEST
 
 
 class SessionKind(StrEnum):
-    """What a stored file is; the names are those of `gemtui sessions --json`."""
+    """The kind of a stored file; the names are those of `gemtui sessions --json`."""
 
     MAIN = "main"
     SUBAGENT = "subagent"
     CHECKPOINT = "checkpoint"
 
-    __hash__ = str.__hash__  # an enum's own is a function in Python, and lists hash many
+    __hash__ = str.__hash__  # faster than an enum's own, and lists hash many
 
 
 class StoreState(StrEnum):
-    """Whether the store exists and can be read."""
+    """The availability of the store."""
 
     MISSING = "missing"
-    """There is no folder: the CLI has not stored a session here yet."""
+    """There is no folder: the CLI has not stored a session yet."""
     NO_FOLDER = "no_folder"
-    """Something that is no folder is in its place: the CLI can't store sessions here."""
+    """Something else is in the folder's place: the CLI can't store sessions."""
     EMPTY = "empty"
     UNREADABLE = "unreadable"
-    """The operating system lets us read none of it."""
+    """The operating system denies access to all of it."""
     OK = "ok"
 
 
 class ChatFile(NamedTuple):
-    """One file that may hold a session, as its name and `stat` describe it.
+    """One file that may hold a session, as described by its name and `stat`.
 
-    `name`: the absolute path. `project_key`: the folder below `tmp`, "" = outside the store.
-    `name_id`: what the name has of the id: the first eight characters of a session's, all of a
-    subagent's, the tag of a checkpoint, "" = nothing. `parent`: id of the session in whose folder a
-    subagent's file is. `size`: bytes. `mode`: as `stat` has it. `kept`: it lies in the vault and
-    not in the store (`vault_files.py`). It is a plain tuple with a string for the path, since a
-    store may have ten thousand of them and a list waits for all.
+    `name`: the absolute path. `project_key`: the folder below `tmp`, "" if outside the store.
+    `name_id`: the part of the id in the name: the first eight characters of a session's, all of a
+    subagent's, the tag of a checkpoint, or "". `parent`: for a subagent, the id of the session in
+    whose folder it is. `size`: bytes. `mode`: as in `stat`. `kept`: it is in the vault but not in
+    the store (`vault_files.py`). A plain tuple with a string for the path, since a store may have
+    ten thousand of them, and a list waits for all.
     """
 
     name: str
@@ -68,12 +68,12 @@ class ChatFile(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The path."""
         return Path(self.name)
 
     @property
     def modified(self) -> datetime:
-        """The time of the last change, as far as times can be told."""
+        """The time of the last change, clamped to valid times."""
         seconds = self.mtime_ns / 1e9
         if _FIRST < seconds < _LAST:
             return datetime.fromtimestamp(seconds, UTC)
@@ -81,7 +81,7 @@ class ChatFile(NamedTuple):
 
     @property
     def stamp(self) -> tuple[int, ...]:
-        """Equal as long as neither the file nor who may read it changes."""
+        """A value that stays equal while the file and its permissions are unchanged."""
         return self.inode, self.size, self.mtime_ns, self.mode
 
 
@@ -101,10 +101,10 @@ _FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
 
 
 class Store:
-    """The store at one moment: it is searched once, when this is made.
+    """The store at one moment: creating this searches it once.
 
-    `looked`: the places that were searched. `problems`: what exists and could not be read, or is no
-    file or folder where one belongs.
+    `looked`: the places that were searched. `problems`: unreadable places, and things in the place
+    of a file or folder.
     """
 
     def __init__(self, home: Path) -> None:
@@ -124,15 +124,15 @@ class Store:
         self.state = self._state()
 
     def files(self) -> tuple[ChatFile, ...]:
-        """Every file that may hold a session, subagents and checkpoints included."""
+        """Return every file that may hold a session, subagents and checkpoints included."""
         return tuple(self._files)
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the project folders below `tmp`."""
+        """Return the names of the project folders below `tmp`."""
         return tuple(self._folders)
 
     def add(self, files: Iterable[ChatFile]) -> None:
-        """Count files that lie elsewhere among those of the store."""
+        """Add files from elsewhere."""
         self._files += files
 
     def _state(self) -> StoreState:
@@ -145,7 +145,7 @@ class Store:
         return StoreState.EMPTY if os.path.isdir(self.tmp) else StoreState.MISSING  # noqa: PTH112
 
     def _in_the_way(self) -> None:
-        """Something that is no folder stands where the store belongs."""
+        """Note anything but a folder in the place of the store."""
         for place in (self.home, self.tmp):
             if os.path.exists(place) and not os.path.isdir(place):  # noqa: PTH110, PTH112
                 self._blocked = True
@@ -169,7 +169,7 @@ class Store:
         self._folders[folder.name] = path
 
     def _real_path(self, entry: os.DirEntry[str]) -> str | None:
-        """Where a folder, or a link to one, leads; a link that leads nowhere is said."""
+        """Return the target of a folder or a link to one; note broken links."""
         try:
             if entry.is_dir():
                 return os.path.realpath(entry.path) if entry.is_symlink() else entry.path
@@ -224,7 +224,7 @@ class Store:
             self._note(folder, f"can't be read: {error.strerror}")
 
     def _registry(self) -> None:
-        """The CLI's list of projects is damaged."""
+        """Note a damaged project registry."""
         path = self.home / "projects.json"
         if os.path.lexists(path) and registered(path) is None:
             self._note(path, "is no list of projects: some may lack their names")
@@ -234,7 +234,7 @@ class Store:
 
 
 def _form(mode: int) -> str:
-    """What a directory entry is, when it is no regular file."""
+    """Name the type of a directory entry that is not a regular file."""
     if stat.S_ISDIR(mode):
         return "a folder"
     if stat.S_ISLNK(mode):
@@ -243,9 +243,9 @@ def _form(mode: int) -> str:
 
 
 def place_of(path: Path, home: Path) -> ChatFile | None:
-    """Return what a path is in the store, by name and `stat`; None if it is no session's file.
+    """Return a path as a file of the store, by name and `stat`; None if it is not one.
 
-    Raises OSError where the system does not say.
+    Raises OSError if the system gives no information.
     """
     named = name_of(path, home)
     try:
@@ -258,7 +258,10 @@ def place_of(path: Path, home: Path) -> ChatFile | None:
 
 
 def file_anywhere(path: Path) -> ChatFile | None:
-    """Return a regular file outside the store as a session without a project; else None."""
+    """Return a regular file outside the store as a session without a project.
+
+    Else None.
+    """
     try:
         info = path.stat()
     except (OSError, ValueError):
@@ -276,9 +279,9 @@ def _chat_file(
 
 
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
-    """Return (project key, kind, name id, parent) as place and name tell, without a `stat`.
+    """Return (project key, kind, name id, parent) from a path, without a `stat`.
 
-    None where the CLI stores no session.
+    None for places in which the CLI stores no session.
     """
     tmp = home / "tmp"
     match path.relative_to(tmp).parts if path.is_relative_to(tmp) else ():
@@ -295,9 +298,9 @@ def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] 
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """Something in a file that could not be read; `line` from 1, None = the whole file.
+    """A problem in a file; `line` counts from 1, None for the whole file.
 
-    `too_large`: for us; others may read it.
+    `too_large`: it exceeds our limit; others may be able to read it.
     """
 
     path: Path
@@ -307,5 +310,5 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def refused(path: Path, error: OSError) -> Problem:
-    """Return the problem that the system's refusal to open a path is."""
+    """Return the problem for a path that the system refuses to open."""
     return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""Read a session file and make the summary that lists show, of outlines, never of bodies."""
+"""Summaries of session files for lists, made from outlines, never from bodies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NOT_ASKED = ("/", "?", "<state_snapshot>")
 _NO_PROMPT_FOR_THE_CLI = ("/", "?")
 _FOLDED = EXCERPT * 20
 _DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
-"""How a JSON object or array begins, cut or whole: what a model gave in place of a title."""
+"""The start of a JSON object or array, which a model may give in place of a title."""
 _MOST_DIRECTORIES = 1000
-"""Nobody works in more at once."""
+"""Most directories to read; nobody works in more at once."""
 
 
 def read_file(
@@ -30,10 +30,10 @@ def read_file(
     upto: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Known | Problem | None:
-    """Read a session file; return its summary or why it holds none.
+    """Read a session file; return its summary, or why it has none.
 
-    A Problem may go away by itself; None = the file is gone. `upto`: read only about that many
-    bytes. `cancelled` is asked while reading.
+    A Problem may be temporary; None means that the file is gone. `upto`: read only about that many
+    bytes. `cancelled` is called while reading.
     """
     try:
         log.refresh(upto=upto, cancelled=cancelled)
@@ -96,7 +96,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
 
 
 def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
-    """Return what the session in a file is, and its id."""
+    """Return the kind of the session in a file, and its id."""
     header, kind = log.metadata, place.kind
     if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
         kind = SessionKind.SUBAGENT
@@ -104,12 +104,12 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 
 
 def _is_spoken(line: Outline) -> bool:
-    """Whether it is part of a conversation: what the CLI itself notes down makes none."""
+    """Return whether a message is part of a conversation, not a note of the CLI."""
     return line.author is not Author.SYSTEM
 
 
 def _has_header(log: SessionLog) -> bool:
-    """Whether the CLI takes a file for a session's; it needs no project of an old object."""
+    """Return whether the CLI accepts a file as a session; old objects need no project."""
     header = log.metadata
     return bool(
         _text(header.get("sessionId"))
@@ -118,14 +118,17 @@ def _has_header(log: SessionLog) -> bool:
 
 
 def is_resumable(line: Outline) -> bool:
-    """Whether the CLI takes it for something to go on from: an answer, or a prompt, no command."""
+    """Return whether the CLI can resume from a message: an answer, or a prompt.
+
+    Commands don't count as prompts.
+    """
     return line.author is Author.MODEL or (
         line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI)
     )
 
 
 def _updated(log: SessionLog) -> datetime | None:
-    """The last update that the session names; a log that was read in part does not know it."""
+    """Return the session's own last update; None for a log that was read in part."""
     if not log.complete and log.format == "jsonl":
         return None
     return instant(log.metadata.get("lastUpdated"))
@@ -146,7 +149,10 @@ def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def _id_of(place: ChatFile) -> str:
-    """An id for a file that names none; never the eight characters, which others may share."""
+    """Return an id for a file without one.
+
+    Never the eight characters, which may be shared.
+    """
     return place.path.stem
 
 
@@ -166,9 +172,9 @@ def _title(
 
 
 def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Outline | None:
-    """The first thing a person asked: in the conversation, else in what was buried, else in what
-    was rewound or failed. Commands and the summary that a compression leaves only count where
-    there is nothing else.
+    """Return the first prompt: of the conversation, else a buried or dropped one.
+
+    Commands, and the summary that a compression leaves, only count if there is nothing else.
     """
     in_order = (*outlines, *sorted(dropped, key=lambda line: line.dropped is not Dropped.BURIED))
     prompts = [line for line in in_order if line.prompt and line.excerpt]

@@ -1,4 +1,4 @@
-"""What lists show of a session."""
+"""The summary of a session for lists."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Flag(StrEnum):
     LIVE = "live"
     """The session was written within the last minute; a copy of its file is not."""
     GHOST = "ghost"
-    """Empty, beside another file with this id that is not (assets/gemini-cli.md#ghosts)."""
+    """Empty, while another file with this id is not (assets/gemini-cli.md#ghosts)."""
     EMPTY = "empty"
-    """Nobody said anything in it; at most the CLI noted something down."""
+    """It has no conversation, at most notes of the CLI."""
     FAILED_PROMPT = "failed_prompt"
-    """All that was asked failed and was taken out again; the text is still in the log."""
+    """All prompts failed and were removed again; their text is still in the log."""
     BURIED = "buried"
     """The log holds messages that a later `$set.messages` dropped and nothing restored."""
     TORN = "torn"
@@ -32,13 +32,13 @@ class Flag(StrEnum):
     DUPLICATE = "duplicate"
     """Another file with this id is the one in use."""
     KEPT = "kept"
-    """Gemini CLI has no such file any more; the vault kept it."""
+    """Gemini CLI no longer has this file; it is in the vault."""
 
-    __hash__ = str.__hash__  # an enum's own is a function in Python, and lists hash many
+    __hash__ = str.__hash__  # faster than an enum's own, and lists hash many
 
 
 class TitleSource(StrEnum):
-    """Where a title comes from."""
+    """The origin of a title."""
 
     NAME = "name"
     SUMMARY = "summary"
@@ -55,19 +55,18 @@ _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
     """A session in a list.
 
-    `title`: raw and foreign, on one line, 200 characters at most. `names`: the absolute paths of
+    `title`: raw and untrusted, on one line, 200 characters at most. `names`: the absolute paths of
     its files, the one in use first, then those of `copies`. `size` (bytes) and `modified`: of the
-    file in use. `started`, `updated`: as the session says, None = it does not. `messages`: after
-    replay, without session context and tool replies; `spoken`: those of them that a person or the
-    model wrote. `tool_failures`: calls whose recorded status says that they failed; `failed_calls`:
-    with those that ended with an exit code other than 0 or that the tool refused, as a transcript
-    marks them. `tokens`: sums. `partial`: only the first part was read, so that counts are lower
-    bounds. `problems`: number of places that could not be read. `copies`: the other files with this
-    id. `directories`, `project_hash`: as in the header, to find the project by. `waits`: a
-    tool call was in flight when it was last written, as far as the log can tell. `resumable`: there
-    is something for the CLI to resume. `has_header`: a record names session and project. The CLI
-    removes files without either (assets/gemini-cli.md#clean-up). `ended_badly`: calls of its last
-    message failed, and nothing came after them.
+    file in use. `started`, `updated`: as recorded in the session, None if unknown. `messages`:
+    after replay, without session context and tool replies; `spoken`: those written by a person or
+    the model. `tool_failures`: calls whose recorded status is a failure; `failed_calls`: also those
+    with a nonzero exit code or refused by the tool, as marked in a transcript. `tokens`: sums.
+    `partial`: only the first part was read, so that counts are lower bounds. `problems`: number of
+    unreadable places. `copies`: the other files with this id. `directories`, `project_hash`: as in
+    the header, for finding the project. `waits`: a tool call was in flight at the last write, as
+    far as the log shows. `resumable`: the CLI can resume it. `has_header`: a record names session
+    and project; the CLI removes files without either (assets/gemini-cli.md#clean-up).
+    `ended_badly`: calls of its last message failed, with nothing after them.
     """
 
     id: str
@@ -120,7 +119,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
 
     @property
     def when(self) -> datetime:
-        """The time that lists sort by: the last update, else the file's time."""
+        """The sort key of lists: the last update, else the file's time."""
         return self.updated or self.modified
 
     @property
@@ -129,7 +128,10 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return SESSION of `gemtui sessions --json`; times in ISO 8601 UTC, null = unknown."""
+        """Return SESSION of `gemtui sessions --json`.
+
+        Times in ISO 8601 UTC, null if unknown.
+        """
         return {
             "id": self.id,
             "title": self.title,
@@ -157,7 +159,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
 
 
 def iso(when: datetime | None) -> str | None:
-    """Return a time as JSON reports write it: ISO 8601, UTC, milliseconds, Z."""
+    """Return a time in the format of JSON reports: ISO 8601, UTC, milliseconds, Z."""
     if when is None:
         return None
     utc = when if when.tzinfo is UTC else when.astimezone(UTC)
@@ -165,11 +167,14 @@ def iso(when: datetime | None) -> str | None:
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
-    """A file that holds no session, or one that is too large: it need not be read again."""
+    """A file that holds no session or is too large.
+
+    Don't read it again while unchanged.
+    """
 
     what: str
     too_large: bool = False
 
 
 Known = Summary | Unread
-"""What is known of a file, as long as it does not change."""
+"""The result of reading a file, valid until it changes."""

@@ -1,9 +1,9 @@
-"""Files of sessions that the vault keeps and the store has no more, as files of the store.
+"""Session files that exist only in the vault, as files of the store.
 
-The vault is a folder with trees: `0`, `1`, … of names that are never replaced, and `copy` of files
-that are brought up to date. In each, a file lies below its absolute path, as in
-`0/home/ada/.gemini/tmp/app/chats/session-….jsonl`: so every tree holds a store like the CLI's own,
-and what a file is can be told by the same rules.
+The vault is a folder with trees: `0`, `1`, … with files that are never replaced, and `copy` with
+files that are updated. In each, a file lies below its absolute path, as in
+`0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the layout of the CLI's own
+store, and the same rules identify its files.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from gemtui.sessions.belongings import belongings, project_folder
 from gemtui.sessions.store import ChatFile, Store, place_of
 
 COPIES = "copy"
-"""The tree of files that could not be linked, or that the CLI writes over."""
+"""The tree of files that could not be linked, or that the CLI overwrites."""
 TEMPORARY = (".new-", ".hook-", ".put-")
-"""How temporary files begin: of `gemtui/kept/vault.py`, which makes them alone; of the hook; of
-restoring."""
+"""Prefixes of temporary files: of `gemtui/kept/vault.py`, of the hook, and of restoring."""
 
 
 def store_with_kept(home: Path) -> Store:
-    """Look at the CLI's store and at the vault."""
+    """Return the CLI's store together with the vault's files."""
     store = Store(home)
     store.add(tuple(_not_in_store(store)))
     return store
@@ -39,12 +38,12 @@ def _not_in_store(store: Store) -> Iterator[ChatFile]:
             if known is not None and known.inode == inode:
                 continue
             kept = _kept_file(tree, Path(name), store.home)
-            if kept is not None and not (known and _goes_on_from(known, kept, tree)):
+            if kept is not None and not (known and _is_newer_than(known, kept, tree)):
                 yield kept
 
 
 def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
-    """Return what the vault has of one path of the store, as far as that is not there any more."""
+    """Return the vault's copies of one path whose content the store no longer has."""
     there = None
     with suppress(OSError):
         there = place_of(path, home)
@@ -53,13 +52,13 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
         kept = _kept_file(tree, in_tree(tree, path), home)
         if kept is None or (there and there.inode == kept.inode):
             continue
-        if there is None or not _goes_on_from(there, kept, tree):
+        if there is None or not _is_newer_than(there, kept, tree):
             found.append(kept)
     return tuple(found)
 
 
 def trees() -> list[Path]:
-    """Return the trees that there are; the copies come last."""
+    """Return the existing trees; the copies come last."""
     with suppress(OSError), os.scandir(vault_dir()) as entries:
         numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
         return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
@@ -67,19 +66,19 @@ def trees() -> list[Path]:
 
 
 def in_tree(tree: Path, path: Path) -> Path:
-    """Return the place in a tree of a file with this absolute path."""
+    """Return the place of an absolute path in a tree."""
     return Path(f"{tree}{path}")
 
 
 def place_in_store(kept: Path) -> Path:
-    """Return where a file of the vault was in the store."""
+    """Return the original place of a file in the vault."""
     return Path("/", *kept.relative_to(vault_dir()).parts[1:])
 
 
 def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield what some trees have of the tool outputs and plans of a session: there, and its place.
+    """Yield a session's archived outputs and plans, with their original places.
 
-    `place`: the session's file in the store. `id`: a plain one.
+    `place`: the session's file in the store. `id`: must be plain.
     """
     project = project_folder(place)
     folders = () if project is None else belongings(project, id)
@@ -102,13 +101,16 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
     return None
 
 
-def _goes_on_from(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
-    """Whether a copy is only behind the file in the store, as far as sizes can tell."""
+def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
+    """Return whether a copy is merely older than the file, judging by sizes."""
     return tree.name == COPIES and kept.size <= there.size
 
 
 def files_below(folder: str) -> Iterator[tuple[str, int]]:
-    """Yield every file below a folder with its inode; there may be ten thousand. Raises nothing."""
+    """Yield every file below a folder with its inode. Raises nothing.
+
+    A generator, as there may be ten thousand.
+    """
     folders = [folder]
     while folders:
         try:

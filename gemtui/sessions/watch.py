@@ -1,11 +1,11 @@
-"""Watch the store for changes.
+"""Watching the store for changes.
 
-By the system's events where it tells us, else by looking every two seconds, with the reason. The
-store may not exist yet, vanish, and come back: meanwhile the nearest folder above it is watched.
+Uses the system's events if possible, else polls every two seconds and gives the reason. The store
+may not exist yet, vanish, and come back: meanwhile its nearest existing parent folder is watched.
 
-watchfiles does not tell when the system refuses to watch a folder, and drops all that come after
-one that may not be read. So it is given each folder by itself, again whenever one comes, goes or
-gets other rights, and each time we ask the system whether it would watch one more.
+watchfiles does not report when the system refuses to watch a folder, and drops all folders after an
+unreadable one. So it gets each folder explicitly, again whenever one appears, vanishes or changes
+its permissions, and each time we ask the system whether it would watch one more.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _NETWORK = frozenset(
 def network_file_system(path: Path) -> str | None:
     """Return the kind of network or shared file system that `path` is on.
 
-    None if it is a local one, or the system does not say.
+    None for a local one, or if the system does not say.
     """
-    import psutil  # 20 ms that only a watch needs
+    import psutil  # takes 20 ms, needed only for watching
 
     try:
         real = os.path.realpath(path)
@@ -52,13 +52,13 @@ def network_file_system(path: Path) -> str | None:
 
 
 STEP = 20
-"""Milliseconds of silence after which changes are reported; also how often we ask the system."""
+"""Milliseconds of silence before changes are reported; also the interval of checks."""
 GATHER = 200
-"""Milliseconds after which changes are reported although more are coming."""
+"""Milliseconds after which changes are reported even if more are arriving."""
 GLANCE = 500
-"""Milliseconds between checks of what no event tells: whether the store is the same folder."""
+"""Milliseconds between checks for changes without events: a replaced store folder."""
 POLL = 2.0
-"""Seconds between two looks without events; more if one look takes long."""
+"""Seconds between two scans without events; more if a scan takes long."""
 _LOOK_SHARE = 20
 
 Mode = Literal["events", "polling"]
@@ -68,7 +68,7 @@ Mode = Literal["events", "polling"]
 class Changed:
     """Files and folders of the store that changed, appeared or vanished.
 
-    `~/.gemini/tmp` itself stands for "look at all of it". `reason`: why it is polling.
+    `~/.gemini/tmp` itself means that anything may have changed. `reason`: why it is polling.
     """
 
     paths: frozenset[Path]
@@ -77,11 +77,11 @@ class Changed:
 
 
 async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Yield every change of what the CLI stores below `home`, until `stop` is set.
+    """Yield every change of the CLI's store below `home`, until `stop` is set.
 
-    The first `Changed` comes once changes are being watched and names the whole store: what
-    happened before is for the caller to read. A store that is missing or can't be watched raises
-    nothing. Cancelling the iteration sets `stop` as well.
+    The first `Changed` comes once the watch is active and names the whole store; reading the state
+    before that is up to the caller. A missing or unwatchable store raises nothing. Cancelling the
+    iteration sets `stop` as well.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")
     reason = f"the store is on a network file system ({kind})" if kind else None
@@ -90,7 +90,7 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
             async with aclosing(_by_events(home, stop)) as changes:
                 async for changed in changes:
                     yield changed
-        except (OSError, RuntimeError, ValueError) as error:  # watchfiles' own are RuntimeErrors
+        except (OSError, RuntimeError, ValueError) as error:  # watchfiles raises RuntimeErrors
             reason = _why_not(error, home / "tmp")
     if reason is not None:
         async with aclosing(_by_looking(home, stop, reason)) as changes:
@@ -102,8 +102,10 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 
 
 async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Changes until other folders are to be watched: one of the store's comes, goes, is replaced or
-    gets other rights. Raises OSError where not all of them can be watched.
+    """Yield changes until the set of watched folders must change.
+
+    That is, until one of the store's folders appears, vanishes, is replaced or changes its
+    permissions. Raises OSError if not all of them can be watched.
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
@@ -131,9 +133,9 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]
 
 
 def _folders(tmp: Path) -> list[Path]:
-    """The folders whose entries the store is made of, as far as they may be looked into."""
+    """Return the accessible folders whose entries make up the store."""
     if sys.platform == "darwin":
-        return [tmp]  # there one watch sees all that is below it
+        return [tmp]  # one watch there covers everything below
     found = [tmp]
     for project in _inside(tmp):
         chats = project / "chats"
@@ -150,14 +152,14 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _named(tmp: Path, path: Path, base: Path) -> Path:
-    """A path as it was asked for; the store's where the name is no text, and so not told whole."""
+    """Return a path below `tmp`, or `tmp` itself for an undecodable, truncated name."""
     return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
 
 
 async def _batches(
     folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
 ) -> AsyncGenerator[set[Path]]:
-    """What the system tells, and every half second an empty set."""
+    """Yield the system's changes, and an empty set every half second."""
     try:
         async with aclosing(
             awatch(
@@ -181,7 +183,7 @@ async def _batches(
 
 
 def _filter(base: Path, home: Path) -> Callable[[Change, str], bool]:
-    """Only what may hold a session, or say which project a folder belongs to."""
+    """Return a filter for paths that may hold a session or identify a project."""
 
     def concerns(_change: Change, name: str) -> bool:
         path = home / "tmp" / Path(name).relative_to(base)
@@ -192,7 +194,7 @@ def _filter(base: Path, home: Path) -> Callable[[Change, str], bool]:
 
 
 def _is_folder(path: Path, home: Path) -> bool:
-    """Whether a path may be a folder whose coming, going or rights change what is stored."""
+    """Return whether a path may be a folder whose state affects the stored sessions."""
     match path.relative_to(home).parts:
         case ("tmp",) | ("tmp", _) | ("tmp", _, "chats"):
             return True
@@ -203,9 +205,9 @@ def _is_folder(path: Path, home: Path) -> bool:
 
 
 def _require_room(folder: Path) -> None:
-    """Raise OSError (ENOSPC) where the system watches no further folder.
+    """Raise OSError (ENOSPC) if the system can't watch one more folder.
 
-    It says so only to who asks for one more; systems other than Linux know no such limit.
+    The only way to know is to ask for one more; only Linux has such a limit.
     """
     if sys.platform != "linux":
         return
@@ -225,12 +227,12 @@ _IN_CREATE = 0x100
 
 
 def _nearest(path: Path) -> Path:
-    """The path, or the nearest folder above it that is there."""
+    """Return the path, or its nearest existing parent folder."""
     return next((each for each in (path, *path.parents) if os.path.isdir(each)), Path("/"))  # noqa: PTH112
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """(device, inode, size, time) of a path; () if it is not there."""
+    """Return (device, inode, size, time) of a path; () if it does not exist."""
     try:
         info = path.stat()
     except OSError:
@@ -248,11 +250,11 @@ def _why_not(error: Exception, tmp: Path) -> str:
     return f"{tmp} can't be watched ({text})"
 
 
-# --- looking -------------------------------------------------------------------------------------
+# --- scanning ------------------------------------------------------------------------------------
 
 
 async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[Changed]:
-    """Changes found by comparing names, sizes and times."""
+    """Yield changes found by comparing names, sizes and times."""
     before: dict[Path, tuple[int, ...]] | None = None
     while True:
         start = time.monotonic()
@@ -283,7 +285,10 @@ def _look(home: Path) -> dict[Path, tuple[int, ...]]:
 def _differences(
     before: dict[Path, tuple[int, ...]], now: dict[Path, tuple[int, ...]], home: Path
 ) -> frozenset[Path]:
-    """What differs; where files came or went, folders and markers may have done so as well."""
+    """Return differing paths; if files appeared or vanished, the whole store as well.
+
+    In that case folders and markers may have changed, too.
+    """
     paths = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
     if before.keys() != now.keys():
         paths.add(home / "tmp")

@@ -1,4 +1,4 @@
-"""Which files the tool calls of stored sessions wrote, when, and how they changed."""
+"""The files written by tool calls of stored sessions, with times and changes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 
 class Write(Struct, frozen=True, array_like=True, gc=False):
-    """A call of a tool that writes a file, as its session tells it.
+    """A call of a tool that writes a file, as recorded in its session.
 
-    `name`: the path, which may be relative. `message`, `block`: where the call stands. `time`: of
-    the result, else of the answer that asked for it. `added`, `removed`: lines that it changed, or
-    would have; None = unknown.
+    `name`: the path, which may be relative. `message`, `block`: the position of the call. `time`:
+    of the result, else of the answer that asked for it. `added`, `removed`: lines that it changed,
+    or would have; None if unknown.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Write(Struct, frozen=True, array_like=True, gc=False):
 
 
 class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
-    """A call of a tool that writes a file, of a session in the store.
+    """A call of a tool that writes a file, in a session of the store.
 
-    `path`: absolute where the session's folder is known. `session`: the id of the session that a
-    person had, of which `source`, a file of its own for a subagent, is a part. `change`: what it
-    changed, or would have; None = not known, or not read.
+    `path`: absolute if the session's folder is known. `session`: the id of the person's session;
+    `source` is that session or one of its subagents, which have their own files. `change`: the
+    change it made or would have made; None if unknown or not read.
     """
 
     path: PurePath
@@ -63,7 +63,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
     @property
     def when(self) -> datetime:
-        """The time to sort by: the session's if nothing says when the call was made."""
+        """The time to sort by: the call's, else its session's."""
         return self.time or self.source.when
 
 
@@ -84,11 +84,11 @@ def recorded_writes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of sessions without their changes, and why a session can't be read.
+    """Yield the writes of sessions without their changes, and problems of reading.
 
-    Sessions that wrote nothing are not opened, nor those that did not change since the last time.
-    `since`: no writes before. `home`, `cache`, `cancelled`: as `read_cached` takes them. `progress`
-    is called with the number of sessions that are read, and of those that are to be.
+    Sessions without writes are not opened, nor those that did not change since the last time.
+    `since`: leave out earlier writes. `home`, `cache`, `cancelled`: as in `read_cached`. `progress`
+    is called with the number of sessions read, and the total.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
     found = read_cached(
@@ -124,7 +124,10 @@ def recorded_changes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the same with their changes; the sessions are read for that."""
+    """Yield the writes of sessions with their changes, and problems of reading.
+
+    This reads all sessions; the arguments are those of `recorded_writes`.
+    """
     wrote = [each for each in sessions if _may_have_written(each, since)]
     for done, session in enumerate(wrote, 1):
         if cancelled():
@@ -140,7 +143,10 @@ def recorded_changes(
 def change_of(
     write: RecordedWrite, *, cancelled: Callable[[], bool] = never
 ) -> DiffDisplay | Problem | None:
-    """Return what a call changed, or would have, read from its session; None = it is not known."""
+    """Return the change that a call made or would have made; None if unknown.
+
+    It is read from the call's session.
+    """
 
     def change(log: SessionLog) -> DiffDisplay | None:
         found = _writes(log, of_message=write.message)
@@ -150,9 +156,9 @@ def change_of(
 
 
 def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
-    """Return the writes of each file in their order, the file that was written last first.
+    """Return the writes of each file in order, with the last written file first.
 
-    A file that was never written, whatever was tried, is none.
+    Files are left out if no write succeeded.
     """
     found: dict[PurePath, list[RecordedWrite]] = {}
     for each in writes:
@@ -165,7 +171,7 @@ def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWri
 
 
 def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
-    """Return the sessions with those first that wrote a file, as far as their summaries tell."""
+    """Return the sessions, first those that wrote a file according to their summaries."""
 
     def wrote(session: Summary) -> bool:
         names = (name for name in session.files_written if name.endswith(path.name))
@@ -195,9 +201,9 @@ def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None)
 
 
 def written_path(project: str | None, name: str) -> PurePath:
-    """Return the file that a call names, by one name however it was written.
+    """Return the normalized path of the file that a call names.
 
-    `project`: the folder of its session; None = unknown, and a relative name stays relative.
+    `project`: the folder of its session; if None, a relative name stays relative.
     """
     return PurePath(os.path.normpath(PurePath(project or "", name)))
 
@@ -205,9 +211,9 @@ def written_path(project: str | None, name: str) -> PurePath:
 def _writes(
     log: SessionLog, *, of_message: str | None = None
 ) -> Iterator[tuple[Write, DiffDisplay | None]]:
-    """The calls that write a file, of all messages or of one, with their changes.
+    """Yield the calls that write a file, in all messages or one, with their changes.
 
-    Those that a fork has of the session that it was made from are left out: they are that one's.
+    Calls that a fork inherited are left out, as they belong to the original session.
     """
     transcript = transcript_of(log)
     for place, outline in enumerate(transcript.outlines):

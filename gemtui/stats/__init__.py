@@ -1,1 +1,1 @@
-"""Numbers over many sessions: tokens, prompts, tool calls, files, and what they may have cost."""
+"""Statistics over sessions: tokens, prompts, tool calls, files, costs."""

@@ -1,4 +1,4 @@
-"""What happened in one session file, as counts by time: small enough to keep for every session."""
+"""The activity in one session file, as counts by time."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""What claims to have happened outside of these has no time of its own."""
+"""The limits outside of which a recorded time is ignored."""
 SLOT = 900
-"""Seconds. Times are counted in quarters of an hour since 1970: every zone begins days with one."""
+"""Seconds. Times are counted in quarters of an hour since 1970, as days begin with one anywhere."""
 LONG_PROMPT = 200_000
 """Input tokens above which some models cost more."""
 EXIT_CODE = "exit_code"
-"""How a command ended whose exit code is not 0, beside the values of ToolStatus."""
+"""The result of a command with a nonzero exit code, in addition to ToolStatus."""
 
 
 class Answers(Struct, frozen=True, array_like=True):
-    """Answers of one model within a slot; `unknown`: those of `count` whose tokens are unknown.
+    """Answers of one model within a slot; `unknown`: those without recorded tokens.
 
     `long`: they are those with more than LONG_PROMPT input tokens. `dropped`: they are no longer
     part of the conversation: rewound, buried, or of a prompt that failed.
@@ -47,7 +47,7 @@ class Answers(Struct, frozen=True, array_like=True):
 
 
 class ToolCallCount(Struct, frozen=True, array_like=True):
-    """Tool calls within a slot that ended the same way: a value of ToolStatus, or EXIT_CODE."""
+    """Tool calls within a slot with the same result (ToolStatus or EXIT_CODE)."""
 
     slot: int
     tool: str
@@ -56,7 +56,7 @@ class ToolCallCount(Struct, frozen=True, array_like=True):
 
 
 class FileActivity(Struct, frozen=True, array_like=True):
-    """What happened in one file. `prompts`: (slot, number). `writes`: (slot, path)."""
+    """The activity in one file. `prompts`: (slot, number). `writes`: (slot, path)."""
 
     prompts: tuple[tuple[int, int], ...] = ()
     answers: tuple[Answers, ...] = ()
@@ -80,9 +80,9 @@ def activities(
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Summary, FileActivity | Problem]]:
-    """Yield what happened in each session; only files that changed since the last time are read.
+    """Yield the activity in each session, reading only changed files.
 
-    `home`, `cache`, `progress`, `cancelled`: as `read_cached` takes them.
+    `home`, `cache`, `progress`, `cancelled`: as in `read_cached`.
     """
     return read_cached(
         sessions,
@@ -96,9 +96,9 @@ def activities(
 
 
 def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
-    """Return what happened in a session. `otherwise`: the time of what has none of its own.
+    """Return the activity in a session. `otherwise`: the time of entries without one.
 
-    What a fork has of the session that it was made from happened there.
+    The inherited part of a fork is left out, as it belongs to the original session.
     """
     outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
     prompts: Counter[int] = Counter()
@@ -126,7 +126,7 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
 
 
 def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
-    """Yield the answers of a conversation. `otherwise`: the time of what has none of its own."""
+    """Yield the answers of a conversation. `otherwise`: the time of those without one."""
     found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
     for line in outlines:
         if line.author is Author.MODEL:

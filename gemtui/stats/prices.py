@@ -1,4 +1,4 @@
-"""What tokens cost, by a table of prices: an estimate, for models that the table names."""
+"""Estimated costs of tokens, for the models in a table of prices."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Of one model. `long`: of answers with more than LONG_PROMPT input tokens; None = the same.
+    """The price of one model; `long`: for more than LONG_PROMPT input tokens, or None.
 
-    `context`: tokens that its prompt can have; None = unknown.
+    `long` is None if the price is the same. `context`: the most tokens of a prompt; None if
+    unknown.
     """
 
     context: Annotated[int, Meta(gt=0)] | None = None
@@ -50,7 +51,7 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     models: Mapping[str, Price] = {}
 
     def cost(self, model: str, usage: Usage, *, long: bool) -> float | None:
-        """Return what answers cost in US dollars; None for a model that is not in the table."""
+        """Return the cost of answers in US dollars; None for a model without a price."""
         price = self._of(model)
         if price is None:
             return None
@@ -61,7 +62,7 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
 
     def context(self, model: str) -> int | None:
-        """Return how many tokens a prompt of the model can have; None = unknown."""
+        """Return the most tokens that a prompt of the model can have; None if unknown."""
         price = self._of(model)
         return None if price is None else price.context
 
@@ -74,16 +75,16 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The user's prices."""
+    """The user's own prices."""
 
     date: date | None = None
     models: Mapping[str, Price] = {}
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """Return the prices that come with gemtui, with the user's own in front.
+    """Return gemtui's prices, overridden by the user's own.
 
-    `own`: the user's file; None = `prices.toml` beside the settings. It need not be there. Raises
+    `own`: the user's file; None for `prices.toml` beside the settings. It need not exist. Raises
     ConfigError if it can't be read.
     """
     shipped, path = _shipped(), own or config_file().with_name(FILE)
@@ -94,7 +95,7 @@ def load_prices(own: Path | None = None) -> Prices:
         return shipped
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}", path=path) from error
-    except (ValueError, RecursionError) as error:  # digits and brackets without end, too
+    except (ValueError, RecursionError) as error:  # also for endless digits and brackets
         raise ConfigError(f"{path}: {error}: correct it, or remove it", path=path) from error
     return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})
 

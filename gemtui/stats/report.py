@@ -1,4 +1,4 @@
-"""Sums of what happened in many sessions: in all, by project, model, day, tool and hour."""
+"""Sums of activity: in all, and by project, model, day, tool and hour."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.activity import EXIT_CODE, SLOT, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
+from gemtui.worktree_records import origin_of
 
 UNKNOWN_MODEL = "(unknown)"
-"""Of answers that name no model."""
+"""The name for answers without a model."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 
 @dataclass(slots=True)
 class Sums:
-    """What happened in one group.
+    """The activity in one group.
 
     `sessions`: ids; a subagent's work counts for the session that called it. `usage`: of answers in
-    the conversation; `dropped`: of those that were rewound, buried or failed, which were used as
-    well. `unknown`: answers whose tokens are not recorded. `calls`: by how they ended. `files`:
-    paths. `cost`: US dollars, of all answers whose model has a price; `unpriced`: the other models.
+    the conversation; `dropped`: of rewound, buried or failed ones, which were used as well.
+    `unknown`: answers without recorded tokens. `calls`: by result. `files`: paths. `cost`: US
+    dollars, for all answers whose model has a price; `unpriced`: the other models.
     """
 
     sessions: set[str] = field(default_factory=set)
@@ -49,7 +50,7 @@ class Sums:
     unpriced: set[str] = field(default_factory=set)
 
     def add_answers(self, answers: Answers, model: str, cost: float | None) -> None:
-        """Count answers of a model that cost so much; None = it has no price."""
+        """Count answers of a model at this cost; None if it has no price."""
         if answers.dropped:
             self.dropped = usage_sum([self.dropped, answers.usage])
         else:
@@ -63,9 +64,9 @@ class Sums:
 
     @property
     def dollars(self) -> str:
-        """The cost in words: `$0.12`; `$0.12+` where some of it is unknown, `?` where all of it is.
+        """The cost: `$0.12`, or `$0.12+` if partly unknown, `?` if wholly.
 
-        "" = there was nothing that costs.
+        "" if nothing cost anything.
         """
         if not self.priced:
             return "?" if self.unpriced or self.unknown else ""
@@ -73,11 +74,11 @@ class Sums:
 
     @property
     def failures(self) -> dict[str, int]:
-        """Calls that did not do what they were asked for, by how they ended."""
+        """The failed calls, by result."""
         return {ended: count for ended, count in sorted(self.calls.items()) if ended in _FAILED}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values; null = unknown."""
+        """Return it as JSON values; null if unknown."""
         return {
             "sessions": len(self.sessions),
             "prompts": self.prompts,
@@ -94,9 +95,9 @@ class Sums:
 
 
 class Stats:
-    """Sums over sessions; `add` one after the other, then read the groups.
+    """Sums over sessions; call `add` for each, then read the groups.
 
-    `since`: what happened before does not count. `zone`: of days and hours.
+    `since`: ignore earlier activity. `zone`: of days and hours.
     """
 
     def __init__(self, prices: Prices, *, since: datetime | None, zone: tzinfo | None) -> None:
@@ -108,13 +109,13 @@ class Stats:
         self.tools: dict[str, Sums] = {}
         self.hours: dict[int, Sums] = {}
         self.week: Counter[tuple[int, int]] = Counter()
-        """Answers by day of the week, 0 = Monday, and hour."""
+        """Answers by day of the week, 0 is Monday, and hour."""
         self._zone = zone
         self._first = 0 if since is None else int(-(-since.timestamp() // SLOT))
         self._times: dict[int, tuple[date, int]] = {}
 
     def add(self, session: Summary, activity: FileActivity) -> None:
-        """Count what happened in a session."""
+        """Count the activity in a session."""
         project = project_of(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent
         id = session.parent if subagent and session.parent else session.id
@@ -140,7 +141,7 @@ class Stats:
     def _groups(
         self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
     ) -> list[Sums]:
-        """Every group that something belongs to; none if it was too early."""
+        """Return every group that an entry belongs to; none if it is too early."""
         if slot < self._first:
             return []
         day, hour = self._time(slot)
@@ -178,7 +179,7 @@ class Stats:
 def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[Summary]:
     """Return each session once, with its subagents; no ghosts, copies and checkpoints.
 
-    `project`: only those of this folder and of its git worktrees; None = of all.
+    `project`: only those of this folder and of its git worktrees; None for all.
     """
     names = None if project is None else {repository_of(name) for name in folder_names(project)}
     return [each for each in sessions if _counts(each) and (not names or project_of(each) in names)]
@@ -191,7 +192,7 @@ def _counts(session: Summary) -> bool:
 
 
 def project_of(session: Summary) -> str:
-    """Return what a session counts for: its repository, folder, or the name of its project."""
+    """Return the group of a session: its repository, folder, or its project's name."""
     return session.project_key if session.project is None else repository_of(session.project)
 
 
@@ -200,15 +201,15 @@ def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
 
 
 _MOST = 4096
-"""Bytes of the file `.git` of a worktree."""
+"""Most bytes of a worktree's `.git` file."""
 
 
 @lru_cache(maxsize=4096)
 def repository_of(folder: str) -> str:
-    """Return the folder of the repository that `folder` is a worktree of, else `folder`.
+    """Return the repository of a worktree's folder, else `folder` itself.
 
-    A worktree that is gone is known if Gemini CLI made it, in `.gemini/worktrees` of the repository
-    (assets/gemini-cli.md#places).
+    A deleted worktree is recognised if gemtui made it, or Gemini CLI, in `.gemini/worktrees` of the
+    repository (assets/gemini-cli.md#places).
     """
     place = Path(folder)
     if is_file(place / ".git"):
@@ -217,11 +218,14 @@ def repository_of(folder: str) -> str:
     above = place.parent
     if above.name == "worktrees" and above.parent.name == ".gemini":
         return str(above.parent.parent)
-    return folder
+    return str(origin_of(place))
 
 
 def _named(worktree: Path, text: str) -> str | None:
-    """The repository that a worktree's `.git` names: `gitdir: /repository/.git/worktrees/name`."""
+    """Return the repository in a worktree's `.git`, or None.
+
+    The file contains `gitdir: /repository/.git/worktrees/name`.
+    """
     git = worktree / Path(text.removeprefix("gitdir:").strip())
     if git.parent.name != "worktrees" or git.parents[1].name != ".git":
         return None

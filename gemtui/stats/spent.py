@@ -1,4 +1,4 @@
-"""What one conversation has used: how full the model's context is, and what it may have cost."""
+"""The usage of one conversation: its context, and estimated costs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from gemtui.transcript.model import Author, Outline
 
 @dataclass(frozen=True, slots=True)
 class ContextUse:
-    """How much of a context is used, in tokens; `limit`: of the model, None = unknown."""
+    """The used part of a context, in tokens; `limit`: the model's, None if unknown."""
 
     used: int
     limit: int | None
 
     @property
     def percent(self) -> int | None:
-        """The share that is used; None = unknown."""
+        """The used share in percent; None if unknown."""
         return None if self.limit is None else round(100 * self.used / self.limit)
 
 
 def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
-    """Return what the next prompt finds in the context: the last answer and what it was given.
+    """Return the context of the next prompt: the last answer and its input.
 
-    None: the tokens of the last answer are unknown.
+    None if the tokens of the last answer are unknown.
     """
     last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
     if last is None or last.usage is None or last.usage.input is None:
@@ -47,9 +47,9 @@ def sums_since(
     home: Path,
     cache: Path | None,
 ) -> Sums:
-    """Return what all sessions used and cost since `start`; reads files.
+    """Return usage and cost of all sessions since `start`; reads files.
 
-    `home`, `cache`: as `activities` takes them. What can't be read counts as unknown.
+    `home`, `cache`: as in `activities`. Unreadable sessions count as unknown.
     """
     stats = Stats(prices, since=start, zone=None)
     recent = [each for each in counted_sessions(sessions, None) if each.when >= start]
@@ -62,7 +62,7 @@ def sums_since(
 
 
 def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
-    """Return what these answers used and cost; subagents have sessions of their own."""
+    """Return usage and cost of these answers; subagents have sessions of their own."""
     sums = Sums()
     for each in answers_of(tuple(outlines), now):
         cost = prices.cost(each.model, each.usage, long=each.long)

@@ -1,1 +1,1 @@
-"""What a conversation is: the model that stored sessions and live runs share."""
+"""The model of a conversation, shared by stored sessions and live runs."""

@@ -1,7 +1,7 @@
-"""The text of a tool call: which of its arguments and results are shown, and as what text.
+"""The text of a tool call: the arguments and results that are shown.
 
-`call_text` is all that a card shows, which search looks in; the other functions are the parts that
-cards and exports draw.
+`call_text` is everything on a card, which is also what search covers; the other functions return
+the parts that cards and exports draw.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, t
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
 _COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
-"""Kinds of tools of which the CLI shows a line on how much they gave, whatever that is."""
+"""Kinds of tools for which the CLI shows just a count of their results."""
 _REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
@@ -40,14 +40,14 @@ _ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
 _HEADS = re.compile(r"^(?:Index: |=====|--- |\+\+\+ ).*$", re.M)
 
 
-# --- all of it -----------------------------------------------------------------------------------
+# --- whole text ----------------------------------------------------------------------------------
 
 
 def call_text(call: ToolCall) -> str:
-    """Return all that a card can show of a call, in the card's order; raw and foreign.
+    """Return all that a card can show of a call, in the card's order.
 
-    Search looks in this text, so a card marks what was found in it. The names of a built-in tool
-    and of its arguments are left out: they are the same in every call of the tool.
+    Raw and untrusted. Search covers this text, so that a card can mark what was found. The names of
+    a built-in tool and of its arguments are left out: they are the same in every call of the tool.
     """
     asked, gave = _asked_text(call), _given_text(call)
     about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
@@ -57,7 +57,7 @@ def call_text(call: ToolCall) -> str:
 
 
 def _asked_text(call: ToolCall) -> str:
-    """The arguments that neither the first line of a card nor its result shows."""
+    """Return the arguments that a card's first line and result do not show."""
     repeated, about = repeated_arguments(call), target(call)
     known = is_builtin(call.name)
     texts = {name: _plain(call.args[name]) for name in call.args if name not in repeated}
@@ -71,7 +71,7 @@ def _asked_text(call: ToolCall) -> str:
 
 
 def _plain(value: object) -> str:
-    """An argument as text; quoted texts inside of it as they are, so that their words are whole."""
+    """Return an argument as text, with nested strings unescaped."""
     if isinstance(value, str):
         return value
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
@@ -84,11 +84,11 @@ def _given_text(call: ToolCall) -> str:
     return "" if display is None else _drawn_text(display)
 
 
-# --- what was asked ------------------------------------------------------------------------------
+# --- request -------------------------------------------------------------------------------------
 
 
 def repeated_arguments(call: ToolCall) -> frozenset[str]:
-    """Return the names of the arguments whose whole text a call's result or first line repeats."""
+    """Return the arguments that a call's result or first line repeats in full."""
     match call.display:
         case DiffDisplay() if hunks(call.display.diff) and not only_reason(call):
             return _FILE_TEXTS
@@ -103,7 +103,10 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
 
 
 def lines_asked(call: ToolCall) -> str:
-    """Return the lines that a read asked for, such as `1-120`; "" for all, and for other calls."""
+    """Return the lines that a read requested, such as `1-120`.
+
+    "" for all or other calls.
+    """
     if kind_of(call.name) is not ToolKind.READ:
         return ""
     first, last = asked_lines(call.args)
@@ -112,11 +115,11 @@ def lines_asked(call: ToolCall) -> str:
     return f"{1 if first is None else first}-{'' if last is None else last}"
 
 
-# --- what it gave --------------------------------------------------------------------------------
+# --- result --------------------------------------------------------------------------------------
 
 
 def only_reason(call: ToolCall) -> str:
-    """Return why a call failed where a card shows nothing else of its result; "" for other calls.
+    """Return why a call failed if a card shows nothing else of its result; else "".
 
     In the words that the model got, else in those that the CLI showed.
     """
@@ -127,10 +130,11 @@ def only_reason(call: ToolCall) -> str:
 
 
 def shown(call: ToolCall) -> Display | None:
-    """Return what to show of a call's result beside its error; None if there is nothing.
+    """Return the part of a call's result to show beside its error.
 
-    That is what the CLI showed, except where it showed one line ("Read lines 1-20", "Found 6
-    matching file(s)") and the model got all of it, and where it showed the error in fewer words.
+    None if there is none. That is the CLI's display, with two exceptions: a single line ("Read
+    lines 1-20", "Found 6 matching file(s)") while the model got the whole output, and a shorter
+    version of the error.
     """
     display, output = call.display, call.output
     if not isinstance(display, TextDisplay | None):
@@ -147,7 +151,7 @@ def shown(call: ToolCall) -> Display | None:
 
 
 def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
-    """Whether the model got more than the one line that the CLI showed."""
+    """Return whether the model got more than the one line that the CLI showed."""
     if not display.strip():
         return kind is not ToolKind.SHELL
     if kind in _DISPLAY_FIRST or "\n" in display.strip():
@@ -158,7 +162,7 @@ def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
 
 
 def file_lines(call: ToolCall) -> FileLines | None:
-    """The lines that a read of one file gave; None for other calls."""
+    """Return the lines that a read of one file returned; None for other calls."""
     if kind_of(call.name) is not ToolKind.READ or not asked_path(call.args) or call.images:
         return None
     display = call.display.text if isinstance(call.display, TextDisplay) else ""
@@ -166,14 +170,17 @@ def file_lines(call: ToolCall) -> FileLines | None:
 
 
 def output_text(call: ToolCall) -> str:
-    """What a call gave as raw plain text, its error first; the empty string if it gave nothing."""
+    """Return a call's output as raw plain text, its error first; "" if there is none."""
     display = shown(call)
     pieces = (call.error or "", "" if display is None else display_text(display))
     return "\n".join(piece for piece in pieces if piece)
 
 
 def display_text(display: Display) -> str:
-    """A display as raw plain text: a line per match, file, todo and row, tabs between cells."""
+    """Return a display as raw plain text: one line per match, file, todo or row.
+
+    Cells are separated by tabs.
+    """
     match display:
         case TextDisplay():
             return display.text
@@ -200,7 +207,7 @@ def display_text(display: Display) -> str:
 
 
 def _drawn_text(display: Display) -> str:
-    """A display as a card draws it, without what is drawn in other words or left out."""
+    """Return a display's text on a card, without parts that are reworded or left out."""
     match display:
         case DiffDisplay():
             return _changes(display.diff)
@@ -226,12 +233,12 @@ def _drawn_text(display: Display) -> str:
 
 
 def _todo_state(status: str) -> str:
-    """The state in words; those that a card draws as a sign have none."""
+    """Return a todo's state in words; "" if a card draws it as a sign."""
     return "" if status in ("completed", "pending") else _words(status)
 
 
 def _changes(diff: str) -> str:
-    """The lines of a file in a unified diff, without signs, file names and places."""
+    """Return the lines of a unified diff without signs, file names and line numbers."""
     found = hunks(diff)
     if not found:
         return "" if _HEADS.sub("", diff).strip() == "" else diff
@@ -240,7 +247,7 @@ def _changes(diff: str) -> str:
 
 
 def hunks(diff: str) -> str:
-    """A unified diff of one file without the file names at its head."""
+    """Return a unified diff of one file without its header of file names."""
     _, at, rest = f"\n{diff}".partition("\n@@")
     return f"@@{rest}" if at else ""
 

@@ -1,6 +1,6 @@
-"""The colours in a tool's output: SGR sequences to spans; every other sequence stays in the text.
+"""The colours in a tool's output: SGR sequences converted to spans.
 
-What stays meets `gemtui.text.clean` where it is drawn, as all foreign text does.
+The remaining ones are cleaned by `gemtui.text.clean` when drawn, as all foreign text is.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ BASIC = (
     "#000000", "#800000", "#008000", "#808000", "#000080", "#800080", "#008080", "#c0c0c0",
     "#808080", "#ff0000", "#00ff00", "#ffff00", "#0000ff", "#ff00ff", "#00ffff", "#ffffff",
 )  # fmt: skip
-"""The sixteen colours that a terminal names by number, as Gemini CLI stores them."""
+"""The sixteen numbered terminal colours, with the values that Gemini CLI stores."""
 LIMIT = 1_000_000
-"""Characters of a text whose colours are looked at."""
+"""Longest text, in characters, whose colours are parsed."""
 SEQUENCES = 5_000
-"""Changes of colour that are read of one text; each costs as much as hundreds of characters."""
+"""Most colour changes parsed in one text; each costs as much as hundreds of characters."""
 _MOST = 32
 _PLAIN = AnsiSpan(text="")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
@@ -30,7 +30,10 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse"
 
 
 def coloured(text: str) -> ScreenDisplay | None:
-    """Text as a screen in its colours; None where it has none or very many, or is very long."""
+    """Return text as a coloured screen.
+
+    None if it is plain, too long or too colourful.
+    """
     if len(text) > LIMIT or not 0 < _sequences(text) <= SEQUENCES:
         return None
     style, lines = _PLAIN, []
@@ -46,7 +49,7 @@ def coloured(text: str) -> ScreenDisplay | None:
 
 
 def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
-    """The style after a sequence; what it can't say changes nothing."""
+    """Return the style after a sequence, ignoring unsupported codes."""
     codes = _codes(sequence.partition("m")[0].lstrip("\x1b\x9b["))
     changes: dict[str, Any] = {}
     for code in codes:
@@ -62,7 +65,7 @@ def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
 
 
 def _codes(parameters: str) -> Iterator[int]:
-    """The numbers in a sequence; those with colons as the older forms with semicolons have them."""
+    """Yield the codes in a sequence, with colon forms converted to older ones."""
     for group in parameters.split(";")[:_MOST]:
         code, *more = (int(each[:4] or 0) for each in group.split(":")[:_MOST])
         match more:
@@ -77,23 +80,23 @@ def _codes(parameters: str) -> Iterator[int]:
 
 
 def _sequences(text: str) -> int:
-    """How many times a text changes its colours, at most one more than are read."""
+    """Count the colour changes in a text, up to one more than the limit."""
     return sum(1 for _ in islice(COLOUR.finditer(text), SEQUENCES + 1))
 
 
 _GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}
-"""What the tens of a code are about."""
+"""The ground that a code's tens digit sets."""
 
 
 def _colour(code: int, codes: Iterator[int]) -> str:
-    """The colour that a code names, those of 38 and 48 with what follows; "" for the usual one."""
+    """Return the colour of a code; 38 and 48 read more codes. "" for the default."""
     if code % 10 < 8:
         return BASIC[code % 10 + (8 if code >= 90 else 0)]
     return _extended(codes) if code in (38, 48) else ""
 
 
 def _extended(codes: Iterator[int]) -> str:
-    """The colour behind 38 or 48: `5;n` of 256, or `2;r;g;b`."""
+    """Return the colour after 38 or 48: `5;n` of 256, or `2;r;g;b`."""
     match next(codes, None):
         case 5:
             return _of_256(next(codes, 0))

@@ -1,7 +1,7 @@
-"""Take apart the stored `content` of a message: what the user typed, and what the CLI added.
+"""Parsing of a message's stored `content`: typed text and CLI additions.
 
-A content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). What
-was typed is in `displayContent` if there is one. Session context, hook context and replies to tool
+A content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). The
+typed text is in `displayContent` if there is one. Session context, hook context and replies to tool
 calls are not prompts, and parts with `thought: true` are not part of an answer.
 """
 
@@ -50,15 +50,15 @@ class UserParts(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """Whether the user asked something; context and replies to tool calls are not prompts.
+        """Whether the user asked something; context and replies to tool calls don't count.
 
-        Media beside replies are what the tools gave.
+        Media beside replies come from the tools.
         """
         return bool(self.text.strip() or (self.media and not self.replies))
 
 
 def typed(record: Mapping[str, Any]) -> UserParts:
-    """Take a user record apart. Nothing is raised, whatever the record contains."""
+    """Parse a user record. Never raises, whatever the record contains."""
     words: list[str] = []
     rest: list[str] = []
     files: list[tuple[str, str]] = []
@@ -87,7 +87,10 @@ def typed(record: Mapping[str, Any]) -> UserParts:
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
-    """The text after leading context blocks, whether one was session context, and hook contexts."""
+    """Return the text after leading context blocks, and their contents.
+
+    These are whether one was session context, and the hook contexts.
+    """
     session, hooks, end = False, [], 0
     while (match := _CONTEXT.match(text, end)) is not None:
         if match[1] == "session_context":
@@ -99,19 +102,19 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
 
 
 def _begins_references(text: str, words: list[str]) -> bool:
-    """Whether the texts of files begin here: after typed text, or complete in this text."""
+    """Return whether appended files begin here."""
     begins = text.lstrip().startswith(_REFERENCED)
     return begins and (bool("".join(words).strip()) or _END in text)
 
 
 def _cut_references(text: str) -> tuple[str, str]:
-    """The prompt and the appended files, where the CLI joined both in one string."""
+    """Split a text into the prompt and the appended files, if the CLI joined both."""
     at = text.find("\n" + _REFERENCED)
     return (text, "") if at < 0 or _END not in text[at:] else (text[:at], text[at:])
 
 
 def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
-    """The (name, text) of each appended file: a "Content from @name:" part, then its text."""
+    """Return the (name, text) of each file after "Content from @name:"."""
     files: list[tuple[str, str]] = []
     name = "referenced files"
     for text in texts:
@@ -126,7 +129,7 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
 
 
 def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
-    """Pair media with the @names in the prompt, of each kind where there are as many names.
+    """Pair media with the @names in the prompt, if their numbers match for each kind.
 
     The CLI appends files in the order of their names (assets/gemini-cli.md#messages).
     """
@@ -139,9 +142,9 @@ def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
 
 
 def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
-    """The names of files of one kind, where it is certain which is which; else as many None.
+    """Return the names for media of one kind if the mapping is certain.
 
-    The order is that of absolute paths.
+    Else as many None. The order is that of absolute paths.
     """
     found = [name for name in asked if main_type_of_file(name) == kind]
     outside = any(name.startswith(("/", "..", "~")) for name in found)

@@ -1,6 +1,6 @@
-"""Typed displays: what a tool call shows to the user.
+"""Typed displays: the results of tool calls as shown to the user.
 
-All text is raw and foreign, as in `model.py`.
+All text is raw and untrusted, as in `model.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class TextDisplay(Struct, frozen=True, kw_only=True):
 class DiffDisplay(Struct, frozen=True, kw_only=True):
     """A change to one file, as a unified diff.
 
-    The diff is the one that the CLI stored, or was rebuilt from the arguments of the call. `path`
-    is absolute if the CLI stored it so. `added`, `removed`: numbers of lines, None = unknown.
-    `original`, `new`: the file's content before and after, None = unknown.
+    The diff was stored by the CLI, or rebuilt from the arguments of the call. `path` is absolute if
+    the CLI stored it so. `added`, `removed`: numbers of lines, None if unknown. `original`, `new`:
+    the file's content before and after, None if unknown.
     """
 
     diff: str
@@ -36,7 +36,7 @@ class DiffDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A line found by a search. `line`: its number, counted from 1; None = unknown."""
+    """A line found by a search. `line`: its number, counted from 1; None if unknown."""
 
     path: str
     line: int | None
@@ -51,7 +51,10 @@ class MatchesDisplay(Struct, frozen=True, kw_only=True):
 
 
 class FilesDisplay(Struct, frozen=True, kw_only=True):
-    """The result of list_directory or read_many_files. `skipped`: pairs of a path and a reason."""
+    """The result of list_directory or read_many_files.
+
+    `skipped`: pairs of a path and a reason.
+    """
 
     summary: str
     files: tuple[str, ...]
@@ -67,7 +70,7 @@ class Activity(Struct, frozen=True, kw_only=True):
 
 
 class AgentDisplay(Struct, frozen=True, kw_only=True):
-    """The progress of a subagent. `reason`: why it ended, None = unknown or still running."""
+    """The progress of a subagent. `reason`: why it ended, None if unknown or running."""
 
     agent: str
     state: str
@@ -77,7 +80,7 @@ class AgentDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Todo(Struct, frozen=True, kw_only=True):
-    """An item of a todo list; `status` as the CLI stores it: pending, in_progress, completed…"""
+    """A todo item; `status` as stored by the CLI: pending, in_progress, completed…"""
 
     text: str
     status: str
@@ -90,7 +93,10 @@ class TodosDisplay(Struct, frozen=True, kw_only=True):
 
 
 class AnsiSpan(Struct, frozen=True, kw_only=True):
-    """A piece of terminal text in one style; `fg`, `bg`: "#rrggbb", or "" for the default."""
+    """A piece of terminal text in one style.
+
+    `fg`, `bg`: "#rrggbb", or "" for the default.
+    """
 
     text: str
     bold: bool = False
@@ -103,7 +109,7 @@ class AnsiSpan(Struct, frozen=True, kw_only=True):
 
 
 class ScreenDisplay(Struct, frozen=True, kw_only=True):
-    """A terminal screen, as stored for interactive shells, without trailing blanks."""
+    """A terminal screen of an interactive shell, without trailing blanks."""
 
     lines: tuple[tuple[AnsiSpan, ...], ...]
 

@@ -1,4 +1,4 @@
-"""Convert a stored `resultDisplay`, what the CLI showed of a tool's result, to a typed display.
+"""Conversion of a stored `resultDisplay` to a typed display.
 
 The stored forms are in assets/gemini-cli.md#displays. A value of any other form becomes a
 `JsonDisplay`.
@@ -51,7 +51,7 @@ def display_of(value: object, *, markdown: bool = False) -> Display | None:
 
 
 def written_display(text: str | None) -> Display | None:
-    """Convert what a program wrote to a terminal, in its colours; None if it wrote nothing."""
+    """Convert coloured terminal output of a program; None if there is none."""
     return coloured(text or "") or display_of(text)
 
 
@@ -178,7 +178,7 @@ def _todo(item: Part) -> Todo:
 
 
 def _screen(lines: list[object]) -> ScreenDisplay | None:
-    """A terminal screen without the blanks that pad it to full size; None for other lists."""
+    """Return a terminal screen without padding blanks; None for other lists."""
     drawn: list[tuple[AnsiSpan, ...]] = []
     for line in lines:
         if not isinstance(line, list) or not all(_is_span(token) for token in line):
@@ -218,7 +218,10 @@ def _without_padding(spans: list[AnsiSpan]) -> tuple[AnsiSpan, ...]:
 
 
 def table(text: str) -> TableDisplay | None:
-    """Return the table in a text that is a JSON list of flat objects; None for any other text."""
+    """Return the table in a text that is a JSON list of flat objects.
+
+    None for any other text.
+    """
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
         return None
@@ -245,7 +248,7 @@ def _is_flat(row: Part) -> bool:
 
 
 def cell(value: object) -> str:
-    """Return a single value as text: strings as they are, null as "", anything else as JSON."""
+    """Return a value as text: strings unchanged, null as "", others as JSON."""
     return value if isinstance(value, str) else "" if value is None else pretty(value)
 
 
@@ -256,11 +259,11 @@ _OWN_HEAD = "--- "
 
 
 def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffDisplay:
-    """Build a diff from the arguments of a write or replace call; CLIs up to 0.20 stored none.
+    """Build a diff from the arguments of a write or replace call.
 
-    `old`: the text that was replaced; None if a whole file was written, whose old content is not
-    known. In that case `removed` is None, unless the file is new. Lines of a replaced text are
-    numbered from its own beginning, as its position in the file is not known.
+    CLIs up to 0.20 stored none. `old`: the replaced text; None if a whole file was written, whose
+    old content is not known. In that case `removed` is None, unless the file is new. Lines of a
+    replaced text are numbered from its own beginning, as its position in the file is not known.
     """
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
@@ -279,7 +282,10 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
 
 
 def is_rebuilt(change: DiffDisplay) -> bool:
-    """Return whether a change is built from a call's arguments; the CLI's begin otherwise."""
+    """Return whether a change was built from a call's arguments.
+
+    The CLI's have other heads.
+    """
     return change.diff.startswith(_OWN_HEAD)
 
 

@@ -1,8 +1,8 @@
-"""Export transcripts as text, Markdown or HTML, one piece at a time; foreign text can do no harm.
+"""Exporting transcripts as text, Markdown or HTML, safe for foreign text.
 
-The text form is linear and does without drawings, for screen readers and pipes. The author and time
-of a message begin a line, and everything that was said is indented, so that nothing in it can be
-mistaken for the beginning of another message.
+The text form is linear and without drawings, for screen readers and pipes. The author and time of a
+message begin a line, and all content is indented, so that nothing in it can be mistaken for the
+beginning of another message.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ INDENT = "  "
 def to_text(
     transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
 ) -> Iterator[str]:
-    """Yield a transcript as plain text, one message at a time, with a newline at the end."""
+    """Yield a transcript as plain text, one message at a time."""
     yield f"{clean_line(summary.title)}\n\n"
     for label, words in facts(summary):
         yield f"{label}: {words}\n"
@@ -109,7 +109,7 @@ def _label(call: ToolCall) -> str:
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:
-    """A text of one line behind its label, a longer one indented below it."""
+    """Yield a single line after its label, or several lines indented below it."""
     lines = list(_lines(text))
     if len(lines) == 1:
         yield f"{label}: {lines[0]}"

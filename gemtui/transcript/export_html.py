@@ -1,8 +1,8 @@
-"""Export transcripts as self-contained HTML pages without scripts; nothing is loaded.
+"""Exporting transcripts as self-contained HTML pages without scripts.
 
 All foreign text is escaped. In Markdown, raw HTML is shown as text, and images become links. The
-content security policy allows only the page's own style sheet, by its hash, and pictures that stand
-in the page: those of the session that are PNG, JPEG, GIF or WebP by their bytes.
+content security policy allows only the page's own style sheet, by its hash, and embedded pictures:
+those of the session that are PNG, JPEG, GIF or WebP by their bytes.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def to_html(
 def page_head(summary: ExportHeading, style: str, *, script: str = "") -> Iterator[str]:
     """Yield a page up to the beginning of `<main>`.
 
-    Its content security policy permits this style sheet and script alone, by their hashes.
+    Its content security policy permits only this style sheet and script, by their hashes.
     """
     title = escape(clean_line(summary.title))
     sources = f"style-src '{_hash(style)}'; img-src data:"
@@ -95,7 +95,7 @@ def _hash(content: str) -> str:
 
 
 def time_element(time: datetime) -> str:
-    """Return a time of the local zone as an element, whose title has it in UTC."""
+    """Return a time in the local zone as an element with the UTC time as its title."""
     utc = when(time, UTC)
     return f'<time datetime="{time.isoformat()}" title="{utc} (UTC)">{when(time)}</time>'
 
@@ -108,7 +108,7 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def message_head(message: Message) -> str:
-    """Return the beginning of a message's `<article>`: author, time, whether it was dropped."""
+    """Return the start of a message's `<article>`: author, time, dropped mark."""
     dropped = " dropped" if message.dropped else ""
     head = " ".join(_head(message))
     return f'<article class="{message.author.value}{dropped}">\n<h2>{head}</h2>\n'
@@ -150,7 +150,7 @@ def block_elements(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    """A tool call as a `<details>` element, open if the call failed."""
+    """Yield a tool call as a `<details>` element, open if the call failed."""
     about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
     open = " open" if call.failed else ""
     state = "error" if ended_badly(call) else call.status.value
@@ -171,7 +171,7 @@ def _call(call: ToolCall) -> Iterator[str]:
 
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _LARGEST = 20_000_000
-"""Bytes of a picture that is put into the page."""
+"""Bytes of the largest picture that is embedded in the page."""
 
 
 def _image(image: Image, label: str) -> str:
@@ -218,7 +218,7 @@ def _display(display: Display) -> str:
 
 
 def _diff(diff: Clean) -> str:
-    """The hunks of a diff, with added and removed lines marked."""
+    """Return the hunks of a diff, with added and removed lines marked."""
     lines = hunks(diff).rstrip("\n").split("\n")
     return f'<pre class="diff">{"".join(map(_diff_line, lines))}</pre>\n'
 

@@ -1,4 +1,4 @@
-"""Export transcripts as Markdown whose structure does not depend on what was said.
+"""Exporting transcripts as Markdown with a structure that content can't break.
 
 Prompts and answers are Markdown themselves and stay so, without raw HTML, images, links that run
 code, unclosed fences, and headings that could be mistaken for those of the export. All other
@@ -149,7 +149,7 @@ def escaped(text: Clean) -> str:
 
 
 def paragraph(text: Clean) -> str:
-    """Escape lines so that Markdown shows them literally, except for blanks at their beginnings."""
+    """Escape lines so that Markdown shows them literally, except for leading blanks."""
     return _AT_LINE_START.sub(_as_sign, escaped(text))
 
 
@@ -167,7 +167,7 @@ def code(text: Clean) -> str:
 
 
 def _language(name: str) -> str:
-    """The suffix of a file name, which viewers take for the language of a code block."""
+    """Return the suffix of a file name, as a code block's language."""
     suffix = name.rsplit(".", 1)[-1]
     return suffix if suffix.isascii() and suffix.isalnum() and len(suffix) <= 10 else ""
 

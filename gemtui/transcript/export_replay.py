@@ -1,7 +1,7 @@
-"""Export a transcript as one HTML page that plays it, with the times of the session.
+"""Exporting a transcript as an HTML page that replays it with its own times.
 
-A step is a message's beginning or one of its blocks, at the time at which it was recorded. Without
-scripts, and in print, the page shows all of it at once.
+A step is a message's beginning or one of its blocks, at its recorded time. Without scripts, and in
+print, the page shows all of it at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def to_replay(
 
 
 class _Clock:
-    """Milliseconds since the first known time; it never goes back."""
+    """Counts milliseconds since the first known time; never goes back."""
 
     def __init__(self) -> None:
         self.now = 0

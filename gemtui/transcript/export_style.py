@@ -1,4 +1,4 @@
-"""The style sheet of HTML exports: light or dark as the reader's system, plain in print."""
+"""The style sheet of HTML exports, light or dark, plain in print."""
 
 from __future__ import annotations
 

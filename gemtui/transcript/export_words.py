@@ -1,4 +1,4 @@
-"""Words that all exports share: authors, times, how tool calls ended, numbers of tokens."""
+"""Phrases shared by all exports: authors, times, results, token counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gemtui.transcript.tools import args_hold_controls, is_builtin, target
 
 
 class ExportHeading(Protocol):
-    """What an export says about a session as a whole, such as a `sessions.summary.Summary`."""
+    """Facts about a session for exports, such as a `sessions.summary.Summary`."""
 
     @property
     def id(self) -> str:
@@ -40,11 +40,11 @@ class ExportHeading(Protocol):
 
     @property
     def project(self) -> str | None:
-        """The project's folder; None = unknown."""
+        """The project's folder; None if unknown."""
 
     @property
     def parent(self) -> str | None:
-        """Of a subagent, the id of the session that called it."""
+        """For a subagent, the id of the session that called it."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ class ExportHeading(Protocol):
 
     @property
     def started(self) -> datetime | None:
-        """When the session began; None = unknown."""
+        """When the session began; None if unknown."""
 
     @property
     def updated(self) -> datetime | None:
-        """When the session was last written; None = unknown."""
+        """When the session was last written; None if unknown."""
 
     @property
     def prompts(self) -> int:
@@ -100,7 +100,7 @@ def facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
 def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
     """Format a time to the second, with its offset; `unknown` for None.
 
-    `zone`: None = the local one.
+    `zone`: None for the local one.
     """
     if time is None:
         return Clean("unknown")
@@ -131,8 +131,7 @@ def _level(message: Message) -> NoticeLevel:
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:
     """Yield the messages of a transcript, each read when it is needed.
 
-    Unless `dropped`, consecutive dropped messages are replaced by a line that says how many they
-    were.
+    Unless `dropped`, consecutive dropped messages are replaced by a line with their count.
     """
     places = enumerate(transcript.outlines)
     for left_out, row in groupby(places, lambda place: bool(place[1].dropped) and not dropped):
@@ -148,12 +147,12 @@ def _left_out(counts: Counter[Dropped]) -> Clean:
 
 
 def dropped_words(counts: Mapping[Dropped, int]) -> Clean:
-    """Say how many messages were dropped, by reason: `2 rewound, 1 failed prompt`."""
+    """Describe numbers of dropped messages: `2 rewound, 1 failed prompt`."""
     return Clean(", ".join(f"{counts[why]:,} {why.word}" for why in Dropped if counts.get(why)))
 
 
 def not_counted(why: Dropped) -> Clean:
-    """Say why a message in the log is no longer part of the conversation."""
+    """Explain why a message in the log is no longer part of the conversation."""
     return Clean(f"{why.word}: no longer part of the conversation")
 
 
@@ -171,7 +170,7 @@ STATUS = {
 
 
 def head(message: Message) -> Clean:
-    """Return the first line of a message: author, time, and why it was dropped if it was."""
+    """Return the first line of a message: author, time, and why it was dropped."""
     words = [who(message), when(message.time) if message.time else "time unknown"]
     if message.dropped:
         words.append(not_counted(message.dropped))
@@ -206,7 +205,7 @@ def call_words(call: ToolCall) -> Clean:
 
 
 def ended_badly(call: ToolCall) -> bool:
-    """Whether a command exited with a code other than 0, which the CLI stores as a success."""
+    """Return whether a command had a nonzero exit code, stored as a success."""
     return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
 
 
@@ -220,7 +219,7 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
 
 
 def subject(call: ToolCall) -> Clean:
-    """Return what a call is about on one line, with control characters made visible.
+    """Return the subject of a call on one line, with control characters made visible.
 
     If it has several lines, this is the first, followed by dots, and `arguments` yields all of
     them.
@@ -230,14 +229,14 @@ def subject(call: ToolCall) -> Clean:
 
 
 def caution(call: ToolCall) -> Clean:
-    """Return a warning if the arguments of a call contain control characters; else ""."""
+    """Return a warning if a call's arguments contain control characters; else ""."""
     return Clean(HOLDS_CONTROLS if args_hold_controls(call.args) else "")
 
 
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
     """Yield the arguments of a call as (name, value).
 
-    Those that `subject` or the display give in full are left out.
+    Those shown in full by `subject` or the display are left out.
     """
     repeated = repeated_arguments(call)
     for name, value in call.args.items():

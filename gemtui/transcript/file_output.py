@@ -1,4 +1,4 @@
-"""What a read of one file gave, without what Gemini CLI writes before it for the model.
+"""The output of a file read, without the lines that Gemini CLI adds for the model.
 
 See assets/gemini-cli.md#tool-calls.
 """
@@ -27,17 +27,18 @@ _SEPARATOR = re.compile(r"(?:\A|\n)--- (.+) ---\n\n")
 
 
 class FileLines(NamedTuple):
-    """Lines of a file, and the number of the first one, from 1."""
+    """Lines of a file, and the number of the first one, counted from 1."""
 
     first: int
     text: str
 
 
 def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | None:
-    """Return the lines that a read gave; None if it gave something else, such as a remark.
+    """Return the lines that a read returned; None for other output, such as a remark.
 
-    `output`: what the model got. `shown`: what the CLI showed. A file may begin with the words that
-    the CLI puts before a part of one: they are its own if it showed the same numbers.
+    `output`: the model's version. `shown`: the CLI's display. A file may itself begin with the
+    words that the CLI puts before a partial read; they are the CLI's if its display has the same
+    numbers.
     """
     if shown.strip() and not shown.startswith("Read lines "):
         return None
@@ -49,11 +50,11 @@ def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | 
 
 
 class FilePart(NamedTuple):
-    """Lines of a file that a read gave.
+    """Lines of a file in a read's output.
 
-    `first`: the number of the first one, from 1. `total`: the lines of the file, where the end of a
-    text behind its last line feed counts as one; None = unknown. `certain`: the file had just
-    these lines, line ends aside.
+    `first`: the number of the first one, counted from 1. `total`: the number of lines in the file,
+    where the end of a text after its last line feed counts as one; None if unknown. `certain`: the
+    file had exactly these lines, apart from line ends.
     """
 
     first: int
@@ -63,10 +64,10 @@ class FilePart(NamedTuple):
 
 
 def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | None:
-    """Return what a read shows of a file, its place included; None if it gave something else.
+    """Return the part of a file in a read's output; None if it is something else.
 
-    `output`, `shown`: as `lines_read` takes them. Nothing is certain where Gemini CLI or a hook
-    added something, or where it shortened lines (assets/gemini-cli.md#tool-calls).
+    `output`, `shown`: as in `lines_read`. Nothing is certain if Gemini CLI or a hook added
+    something, or shortened lines (assets/gemini-cli.md#tool-calls).
     """
     if shown.strip() and not shown.startswith(_SHOWN):
         return None
@@ -85,9 +86,9 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
 
 
 def files_read(output: str) -> Iterator[tuple[str, str]]:
-    """Yield the files in what `read_many_files` gave: the name of each, and its text.
+    """Yield the name and text of each file in the output of `read_many_files`.
 
-    A text that holds such a line as stands before each file is taken apart wrongly.
+    A text that contains a separator line itself is split wrongly.
     """
     inner = output.removesuffix("\n--- End of content ---").removesuffix("\n")
     _, *pieces = _SEPARATOR.split(inner)
@@ -96,7 +97,7 @@ def files_read(output: str) -> Iterator[tuple[str, str]]:
 
 
 def asked_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return the first and last line that a read asked for, as far as its arguments tell."""
+    """Return the first and last line that a read requested; None if unspecified."""
     first, last, offset, limit = map(
         _number, map(args.get, ("start_line", "end_line", "offset", "limit"))
     )

@@ -1,4 +1,4 @@
-"""Compare two texts line by line, also long ones."""
+"""Line-by-line comparison of texts, including long ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from difflib import Match, SequenceMatcher
 from typing import Any
 
 _MOST = 2000
-"""Where more lines lie between two that are known to be the same, they are not compared: the diff
-removes all the old ones and adds all the new ones."""
+"""Most lines between two equal ones that are still compared.
+
+If there are more, the diff removes all the old ones and adds all the new ones.
+"""
 
 
 def hunks_of(old: str, new: str) -> Iterator[str]:
-    """Yield the lines of a unified diff of two texts, with line ends, from its first hunk on.
+    """Yield the hunks of a unified diff of two texts, as lines with line ends.
 
-    A missing newline at the end of a text does not count.
+    A missing newline at the end of a text is ignored.
     """
     before, after = _lines(old), _lines(new)
     if before == after:
@@ -42,14 +44,14 @@ def _step(tag: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 class _Compared(SequenceMatcher[str]):
-    """Two lists of lines, of which only what differs is compared line by line."""
+    """Two lists of lines, of which only the differing parts are compared line by line."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__()
         self._before, self._after = before, after
 
     def get_matching_blocks(self) -> list[Match]:
-        """Where runs of equal lines stand in both, and how long they are; then the ends of both."""
+        """Return the positions and lengths of runs of equal lines, then the ends of both."""
         blocks: list[Match] = []
         for block in _alike_blocks(self._before, self._after):
             if not block.size:
@@ -65,9 +67,9 @@ class _Compared(SequenceMatcher[str]):
 def _alike_blocks(
     before: Sequence[str], after: Sequence[str], at: int = 0, to: int = 0, *, part: bool = False
 ) -> Iterator[Match]:
-    """Runs of equal lines, in order, from line `at` and `to` on; some may follow on each other.
+    """Yield runs of equal lines in order, with `at` and `to` as offsets.
 
-    `part`: these lie between lines that are the same, and are not divided once more.
+    Runs may adjoin. `part`: these lines lie between equal lines, and are not divided again.
     """
     head = _alike(before, after)
     tail = _alike(before[head:][::-1], after[head:][::-1])
@@ -84,7 +86,7 @@ def _alike_blocks(
 def _around(
     marks: Sequence[tuple[int, int]], old: Sequence[str], new: Sequence[str], at: int, to: int
 ) -> Iterator[Match]:
-    """Runs of equal lines before, between and behind lines that are known to be the same."""
+    """Yield runs of equal lines before, between and after known equal lines."""
     start, begin = 0, 0
     for end, stop in [*marks, (len(old), len(new))] if marks else ():
         yield from _alike_blocks(old[start:end], new[begin:stop], at + start, to + begin, part=True)
@@ -93,7 +95,7 @@ def _around(
 
 
 def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """The longest row of lines that stand in both exactly once, in the same order."""
+    """Return the longest common sequence of lines that occur once in each text."""
     once = {line for line, count in Counter(old).items() if count == 1}
     places = {line: at for at, line in enumerate(old) if line in once}
     counts = Counter(line for line in new if line in once)
@@ -112,7 +114,7 @@ def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """The number of lines that both begin with."""
+    """Return the number of equal lines at the beginning."""
     pairs = enumerate(zip(first, second, strict=False))
     differs = (at for at, (one, other) in pairs if one != other)
     return next(differs, min(len(first), len(second)))

@@ -1,4 +1,4 @@
-"""Make foreign Markdown safe to embed: it looks as intended and affects nothing around it."""
+"""Making foreign Markdown safe to embed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BACKTICKS = re.compile("`+")
 
 
 def fenced(text: Clean, language: str = "") -> str:
-    """Return text as a code block, with a fence longer than any run of backticks in it."""
+    """Return text as a code block, with a longer fence than any in it."""
     fence = "`" * max(3, longest_run(text) + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
 
@@ -42,7 +42,7 @@ def longest_run(text: str) -> int:
 
 
 def is_costly(text: Clean) -> bool:
-    """Whether parsing a text may take seconds."""
+    """Return whether parsing a text may take seconds."""
     return len(text) > LONGEST or text.count("[") > BRACKETS
 
 
@@ -102,7 +102,7 @@ _HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
 
 
 def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
-    """Lower one heading, in place; an underlined heading becomes one with number signs."""
+    """Lower one heading in place; an underlined one becomes one with number signs."""
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])
     if match is None:
@@ -118,7 +118,7 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
 
 
 def _closing(tokens: Sequence[Token], lines: list[str]) -> Iterable[str]:
-    """The end of a fence that is still open at the end of the text, if there is one."""
+    """Yield the closing fence if one is still open at the end of the text."""
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and _lines_of(last)[1] >= len(lines):
         ends = lines[-1].strip()
@@ -130,7 +130,7 @@ _RUNS = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
 
 
 def _is_safe(markdown: str) -> bool:
-    """Whether the Markdown has nothing harmful, and a heading after it would still be a heading."""
+    """Return whether Markdown is harmless and ends all its blocks."""
     found: dict[str, Any] = {}
     tokens = parser().parse(f"{markdown}\n\n# end\n", found)
     own = tokens[-3] if len(tokens) >= 3 else tokens[-1]

@@ -1,4 +1,4 @@
-"""Render foreign Markdown as HTML: raw HTML as text, images as links, code highlighted."""
+"""Rendering foreign Markdown as HTML that loads and runs nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIGHLIGHTED = 10_000
 def rendered(text: Clean) -> str:
     """Return foreign Markdown as HTML that loads and runs nothing.
 
-    If parsing might take seconds, it is the escaped source.
+    Return the escaped source if parsing might take seconds.
     """
     if is_costly(text):
         return f"<pre>{escape(text)}</pre>\n"
@@ -61,7 +61,7 @@ def _text(content: str) -> Token:
 
 
 def highlighted(code: str, language: str) -> str:
-    """Return code as HTML, with spans of the classes k, s, c, n and m around its tokens.
+    """Return code as HTML, with spans of the classes k, s, c, n and m.
 
     If the language is not known or the code is too long, it is only escaped.
     """

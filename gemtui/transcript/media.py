@@ -1,7 +1,7 @@
-"""Binary content by its bytes: what it is, how large a picture it holds, how it is called.
+"""Binary content judged by its bytes: its type, picture size and file name.
 
-What a record says of it is foreign and may be wrong, so that the first bytes decide. Only those are
-decoded unless all of it is wanted.
+The record's own description is untrusted and may be wrong, so the first bytes decide. Only those
+are decoded unless all of it is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gemtui.text import size as readable_size
 from gemtui.transcript.model import Block, Image, ToolCall
 
 _HEAD = 128 * 1024
-"""Characters of base64 that are decoded to look at: the size of a JPEG may stand behind others."""
+"""Characters of base64 to decode for inspection; a JPEG's size may come late."""
 
 
 class MediaType(NamedTuple):
@@ -71,11 +71,17 @@ _MAIN_TYPES |= dict.fromkeys((".jpeg", ".tif", ".heif"), "image")
 
 
 class MediaDamaged(GemtuiError):
-    """The bytes of binary content are not stored, or can't be decoded; the text says which."""
+    """Raised if binary content is not stored or can't be decoded.
+
+    The message says which.
+    """
 
 
 def media_type(data: bytes) -> MediaType | None:
-    """Return the type of an image, sound, film or PDF by its first bytes; None for all else."""
+    """Return the type of an image, sound, film or PDF by its first bytes.
+
+    None otherwise.
+    """
     return next((kind for magic, kind in _MAGIC if magic.match(data)), None)
 
 
@@ -85,7 +91,7 @@ def main_type(mime: str) -> str:
 
 
 def main_type_of_file(name: str) -> str:
-    """Return the main type of a file of such content by its suffix; "" for other files."""
+    """Return the main type of a media file by its suffix; "" for other files."""
     return _MAIN_TYPES.get(PurePath(name).suffix.lower(), "")
 
 
@@ -113,9 +119,9 @@ def decoded(image: Image) -> bytes:
 
 
 def file_name_of(image: Image) -> str:
-    """Return a name for a file with this content: without a folder, its suffix of the real type.
+    """Return a safe file name for this content, with its real type's suffix.
 
-    Content that is of no known type gets `.bin`.
+    Content of unknown type gets `.bin`.
     """
     kind = media_type(_head(image) or b"")
     stem = file_name(re.split(r"[/\\]", image.name or "image")[-1])
@@ -124,7 +130,7 @@ def file_name_of(image: Image) -> str:
 
 
 def image_words(image: Image) -> Clean:
-    """Describe binary content: name, type, pixels, size and address, as far as they are known."""
+    """Describe binary content: its name, type, pixels, size and address."""
     head = _head(image)
     size = "size unknown" if image.size is None else readable_size(image.size)
     area = pixels(head or b"")
@@ -134,7 +140,7 @@ def image_words(image: Image) -> Clean:
 
 
 def numbered(images: Sequence[Image]) -> tuple[Image, ...]:
-    """Give those without name or address one by their place: `image 1 of 2`, or just `image`."""
+    """Name unnamed images by position: `image 1 of 2`, or just `image`."""
     return tuple(
         image if image.name or image.uri else replace(image, name=_by_place(image, place, images))
         for place, image in enumerate(images, 1)
@@ -148,7 +154,10 @@ def _by_place(image: Image, place: int, images: Sequence[Image]) -> str:
 
 
 def _head(image: Image) -> bytes | None:
-    """The first bytes; none if they are not stored, None if they can't be decoded."""
+    """Return the first bytes.
+
+    B"" if they are not stored, None if they can't be decoded.
+    """
     start = "".join(image.data[:_HEAD].split())
     if len(image.data) > _HEAD:
         start = start[: len(start) // 4 * 4]
@@ -159,7 +168,7 @@ def _head(image: Image) -> bytes | None:
 
 
 def _type_words(image: Image, head: bytes | None) -> str:
-    """The recorded type; where the bytes are something else, that too."""
+    """Return the recorded type, and the actual one if the bytes differ."""
     said = image.mime_type or "type unknown"
     if head is None:
         return f"{said}, damaged"
@@ -173,7 +182,7 @@ def _type_words(image: Image, head: bytes | None) -> str:
 
 
 def pixels(head: bytes) -> tuple[int, int] | None:
-    """Return width and height of a PNG, GIF, WebP or JPEG by its first bytes; None if unknown."""
+    """Return width and height of a PNG, GIF, WebP or JPEG by its first bytes, or None."""
     kind = media_type(head)
     match kind.suffix if kind else "":
         case ".png" if len(head) >= 24:
@@ -202,7 +211,7 @@ def _webp(head: bytes) -> tuple[int, int] | None:
 
 
 def _frames(head: bytes) -> Iterator[tuple[int, int]]:
-    """The size in each frame header of a JPEG, which stands behind segments of other kinds."""
+    """Yield the size in each frame header of a JPEG, skipping other segments."""
     at = 2
     while len(head) >= at + 9 and head[at] == 0xFF:
         kind = head[at + 1]

@@ -2,7 +2,7 @@
 
 One immutable model for a stored session and for a live run. It keeps what Gemini knows; the
 Claude-compatible unified format is a projection of it (`unified.py`). All text in here is raw and
-foreign: it passes `gemtui.text.clean` where it is drawn or exported, not here.
+untrusted: it passes `gemtui.text.clean` where it is drawn or exported, not here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gemtui.transcript.display_model import Display
 
 
 class Author(StrEnum):
-    """Who speaks in a message."""
+    """The author of a message."""
 
     USER = "user"
     MODEL = "model"
@@ -28,7 +28,7 @@ class Author(StrEnum):
 
 
 class NoticeLevel(StrEnum):
-    """How serious a notice is; the record types of the CLI."""
+    """The severity of a notice; the record types of the CLI."""
 
     INFO = "info"
     WARNING = "warning"
@@ -36,10 +36,10 @@ class NoticeLevel(StrEnum):
 
 
 class ToolStatus(StrEnum):
-    """How far a tool call has come, or how it ended."""
+    """The progress or result of a tool call."""
 
     QUEUED = "queued"
-    """It is not made before a person has answered about another call."""
+    """It waits until a person has answered about another call."""
     RUNNING = "running"
     SUCCESS = "success"
     ERROR = "error"
@@ -48,14 +48,14 @@ class ToolStatus(StrEnum):
     DENIED = "denied"
     """A policy refused it, or the tool is not permitted in this mode."""
     REFUSED = "refused"
-    """The tool itself refused it, whatever policies say; Gemini CLI calls that a success."""
+    """The tool itself refused it, regardless of policies; Gemini CLI stores a success."""
     INTERRUPTED = "interrupted"
     UNCONFIRMED = "unconfirmed"
-    """It was started, and nothing says how it ended."""
+    """It was started, and its end is not recorded."""
 
     @property
     def failed(self) -> bool:
-        """Whether the call did not do what it was asked for; see also `ToolCall.failed`."""
+        """Whether the call did not do what was asked; see also `ToolCall.failed`."""
         return self in _FAILED
 
 
@@ -63,24 +63,24 @@ _FAILED = (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED, ToolStatus
 
 
 class Dropped(StrEnum):
-    """Why a message that stands in the log is no longer part of the conversation."""
+    """The reason why a message in the log is no longer part of the conversation."""
 
     REWOUND = "rewound"
     BURIED = "buried"
-    """A list of messages was put in the place of the conversation, and this one is not in it."""
+    """A list of messages replaced the conversation without this one."""
     FAILED_PROMPT = "failed_prompt"
 
     @property
     def word(self) -> str:
-        """What a person is told, the same everywhere."""
+        """The reason in words, for people."""
         return self.value.replace("_", " ")
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Token counters of one model answer, or a sum; None = unknown, 0 = measured zero.
+    """Token counters of one model answer, or a sum.
 
-    `input` includes `cached`; `output` excludes `thoughts`; total = input + output + thoughts +
-    tool.
+    None is unknown, 0 a measured zero. `input` includes `cached`; `output` excludes `thoughts`;
+    total = input + output + thoughts + tool.
     """
 
     input: int | None = None
@@ -100,7 +100,7 @@ class Usage(Struct, frozen=True, gc=False):
 
 
 def usage_sum(usages: Iterable[Usage | None]) -> Usage:
-    """The sum of each counter, over those that know it; None is passed over."""
+    """Return the sum of each counter over known values; None entries are skipped."""
     known = [usage for usage in usages if usage is not None]
     totals: dict[str, int] = {}
     for name in Usage.__struct_fields__:
@@ -114,7 +114,7 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """What a person typed or the model answered; Markdown."""
+    """Text that a person typed or the model answered, in Markdown."""
 
     text: str
 
@@ -137,8 +137,8 @@ class Notice(Struct, frozen=True, kw_only=True):
 class Image(Struct, frozen=True, kw_only=True):
     """Binary content that is named, not drawn: image, audio, PDF.
 
-    `size` in bytes after decoding, None = unknown; `name`: by the record or the prompt, else its
-    place, such as `image 1 of 2`; `uri` for fileData; `data`: the stored base64, not decoded, ""
+    `size` in bytes after decoding, None if unknown; `name`: from the record or the prompt, else its
+    position, such as `image 1 of 2`; `uri` for fileData; `data`: the stored base64, not decoded, ""
     if only the address is stored.
     """
 
@@ -150,7 +150,7 @@ class Image(Struct, frozen=True, kw_only=True):
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
-    """Text that the CLI put behind a prompt: a file named with @, or hook context."""
+    """Text that the CLI appended to a prompt: a file named with @, or hook context."""
 
     name: str
     text: str
@@ -159,7 +159,7 @@ class Attachment(Struct, frozen=True, kw_only=True):
 class Consent(StrEnum):
     """The answer to the question whether a call may be made.
 
-    A person allows, denies or stops; the gate writes down what became of it.
+    A person allows, denies or stops; the gate records the outcome.
     """
 
     WAITS = "waits"
@@ -168,26 +168,26 @@ class Consent(StrEnum):
     """Allowed with other arguments."""
     DENIED = "denied"
     STOPPED = "stopped"
-    """Denied, and the run is ended."""
+    """Denied, and the run was ended."""
     ABANDONED = "abandoned"
-    """Nobody answered before the run ended, or while nobody was there; it was not made."""
+    """Nobody answered before the run ended, or nobody was there; the call was not made."""
 
 
 class Beyond(StrEnum):
-    """For how long a yes holds for all calls like the one that was asked about."""
+    """The period for which an approval also covers similar calls."""
 
     RUN = "run"
     ALWAYS = "always"
     TAKEN_BACK = "taken_back"
-    """It does no longer."""
+    """The approval was revoked."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What a person said when asked about a call.
+    """A person's answer to a question about a call.
 
-    `asked`: the arguments of the model, where the person had others run. `reason`: what the model
-    read of a denial. `subagent`: it was the call of a sub-agent, of which the stream tells nothing.
-    `beyond`: None = a yes was for this call alone.
+    `asked`: the model's arguments, if the person changed them. `reason`: the text for the model
+    with a denial. `subagent`: the call came from a subagent, which the stream does not report.
+    `beyond`: None if an approval was for this call alone.
     """
 
     consent: Consent
@@ -198,15 +198,15 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """A tool call and, if it is known, its result.
+    """A tool call and, if known, its result.
 
-    `name`: Gemini's own. `output`, `error`: what the model got, all text parts joined. `display`:
+    `name`: Gemini's own. `output`, `error`: the model's version, all text parts joined. `display`:
     what the CLI showed the user. `time`: when the result was recorded. `duration`: measured in a
     run; in a stored session the time from the answer that asked for the call to the recorded
-    result, waiting for the user's approval included. `agent_id`: session id of the subagent that
-    did the work. `answer`: what a person said of it in a run that asks. `rule`: the rule of the
-    person's own, in words, by which it was made unasked there. `hooked`: another hook changed its
-    arguments, which are those with which it was made.
+    result, including the wait for the user's approval. `agent_id`: session id of the subagent that
+    did the work. `answer`: a person's answer in a supervised run. `rule`: the person's own rule
+    that allowed it there without asking, in words. `hooked`: another hook changed its arguments;
+    these are the changed ones.
     """
 
     id: str
@@ -229,9 +229,9 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """Whether it failed, for the key that jumps to those and for every count of them.
+        """Whether it failed, as counted everywhere and found by the key for failed calls.
 
-        By its status, or as a command by an exit code other than 0.
+        By its status, or as a command by a nonzero exit code.
         """
         return self.status.failed or bool(self.exit_code)
 
@@ -256,7 +256,7 @@ class Message:
     model: str | None = None
     usage: Usage | None = None
     prompt: bool = False
-    """A person typed it (no session context, no tool replies)."""
+    """Typed by a person (not session context or tool replies)."""
     dropped: Dropped | None = None
     checkpoint: bool = False
     """A checkpoint of the project's files was taken before this prompt."""
@@ -264,13 +264,13 @@ class Message:
 
 
 class Outline(Struct, frozen=True, kw_only=True, gc=False):
-    """What is kept in memory of every message, without its body.
+    """The facts about a message that are kept in memory without its body.
 
     Compared by identity: if a view finds the very same object in a newer transcript, the message
-    did not change. `failures`: calls that failed, as `ToolCall.failed` says; `errors`: those of
-    them whose recorded status says so. `size`: bytes of its JSON, for estimates of its height.
-    `excerpt`: the first line of a prompt, clipped. `writes`: files that its successful calls wrote,
-    as the calls named them.
+    did not change. `failures`: failed calls, as in `ToolCall.failed`; `errors`: those with a failed
+    recorded status. `size`: bytes of its JSON, for estimates of its height. `excerpt`: the first
+    line of a prompt, clipped. `writes`: files that its successful calls wrote, as named by the
+    calls.
     """
 
     id: str
@@ -302,7 +302,7 @@ class Transcript:
 
     @classmethod
     def of(cls, messages: Sequence[Message], *, revision: int = 0) -> Transcript:
-        """A transcript of messages that are in memory."""
+        """Return a transcript of messages that are in memory."""
         return cls(
             outlines=tuple(outline(message) for message in messages),
             read=messages.__getitem__,
@@ -327,7 +327,10 @@ class Transcript:
 
     @property
     def usage(self) -> Usage | None:
-        """Sum over the messages that are part of the conversation; None if nothing is known."""
+        """The sum over messages that are part of the conversation.
+
+        None if nothing is known.
+        """
         usages = [line.usage for line in self.outlines if line.usage and line.dropped is None]
         return usage_sum(usages) if usages else None
 
@@ -336,7 +339,7 @@ EXCERPT = 200
 
 
 def outline(message: Message) -> Outline:
-    """The outline of a message that is in memory."""
+    """Return the outline of a message in memory."""
     calls = [block for block in message.blocks if isinstance(block, ToolCall)]
     text = "".join(block.text for block in message.blocks if isinstance(block, Text))
     return Outline(
@@ -355,7 +358,7 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """The first line with something on it, white space folded, at most 200 characters."""
+    """Return the first nonblank line, white space folded, at most 200 characters."""
     for line in text[: EXCERPT * 20].splitlines():
         folded = " ".join(line.split())
         if folded:

@@ -1,6 +1,7 @@
-"""Read values from stored records, where each may have any type; nothing is raised here.
+"""Read values from stored records, where each may have any type.
 
-A content of the Gemini API is a string, a part, or a list of parts and strings.
+Nothing is raised here. A content of the Gemini API is a string, a part, or a list of parts and
+strings.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """Times between EARLIEST and LATEST can be converted to every time zone."""
 DEEPEST = 500
-"""Levels of nested JSON that are shown: how many Python can write differs between its versions."""
+"""Deepest nesting of JSON to show; Python's own limit differs between versions."""
 _MOST_TOKENS = 10**9
-"""Of one answer, or one run: no model reads as many."""
+"""Most tokens of one answer or run; no model reads as many."""
 
 
 def string(value: object) -> str:
-    """Return a string as it is, a number as JSON, and "" for anything else."""
+    """Return a string unchanged, a number as JSON, and "" for anything else."""
     if isinstance(value, str):
         return value
     return pretty(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
 def mapping(value: object) -> Part:
-    """Return an object as it is, and an empty one for anything else."""
+    """Return an object unchanged, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -42,7 +43,7 @@ def objects(value: object) -> list[Part]:
 
 
 def parts_of(content: object) -> list[Part]:
-    """Return a content as a list of parts; other items than parts and strings are left out."""
+    """Return a content as a list of parts, leaving out other values."""
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, dict):
@@ -57,7 +58,10 @@ def parts_of(content: object) -> list[Part]:
 
 
 def image_of(part: Part) -> Image | None:
-    """Return the binary content of an `inlineData` or `fileData` part; None for other parts."""
+    """Return the binary content of an `inlineData` or `fileData` part.
+
+    None for other parts.
+    """
     data, file = part.get("inlineData"), part.get("fileData")
     if isinstance(data, Mapping):
         stored = data.get("data")
@@ -77,14 +81,14 @@ def image_of(part: Part) -> Image | None:
 
 
 def _decoded_size(data: object) -> int | None:
-    """The number of bytes that a base64 text encodes."""
+    """Return the number of bytes that a base64 text encodes."""
     if not isinstance(data, str):
         return None
     return len(data) * 3 // 4 - data[-2:].count("=")
 
 
 def instant(value: object) -> datetime | None:
-    """Convert a stored ISO 8601 time to UTC; times without an offset are taken for UTC.
+    """Convert a stored ISO 8601 time to UTC; times without an offset count as UTC.
 
     Returns None if it is not a time, or is not between EARLIEST and LATEST.
     """
@@ -110,7 +114,7 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """Return the six token counters of a message; None if it has none, or none that can be."""
+    """Return the six token counters of a message; None if missing or impossible."""
     if not isinstance(tokens, dict):
         return None
     counts = map(tokens.get, Usage.__struct_fields__)
@@ -118,7 +122,7 @@ def usage_of(tokens: object) -> Usage | None:
 
 
 def possible(usage: Usage) -> Usage | None:
-    """Return counters; None if one of them can't be: negative, huge, more cached than input."""
+    """Return counters; None if any is negative, huge, or `cached` exceeds `input`."""
     counts = (getattr(usage, name) for name in Usage.__struct_fields__)
     if any(count is not None and not 0 <= count <= _MOST_TOKENS for count in counts):
         return None

@@ -1,4 +1,4 @@
-"""Patches as git writes them, from what files held before and after."""
+"""Patches in git's format, from the contents of files before and after."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 _LONGEST = 10_000
-"""Lines above which a file is replaced as a whole: comparing takes time that grows fast."""
+"""Lines above which a file is replaced as a whole, as comparing is more than linear."""
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
 _GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
-"""All that a file system of Windows or macOS takes for `.git`, which git refuses everywhere."""
+"""All names that Windows or macOS treat as `.git`, which git refuses everywhere."""
 _INVISIBLE = re.compile(r"[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""Characters that a file system of macOS passes over in names."""
+"""Characters that a file system of macOS ignores in names."""
 _LONGEST_NAME = 255
 """Bytes of one part of a path."""
 _PLAIN_NAME = re.compile(r'[^\x00-\x1f\x7f"\\]+')
 
 
 class NoPatch(ValueError):
-    """A change can't be put into a patch; the words say why."""
+    """Raised for a change that can't be put into a patch; the message says why."""
 
 
 def file_patch(name: str, before: str | None, after: str | None) -> str:
     """Return the change to one file for `git apply`; "" if nothing changed.
 
     `name`: the path from where the patch is applied, with slashes. `before`, `after`: the whole
-    content; None = the file does not exist. Raises NoPatch where git would refuse the patch, and
-    with it the changes to all other files.
+    content; None if the file does not exist. Raises NoPatch if git would refuse the patch, and with
+    it the changes to all other files.
     """
     if before == after:
         return ""
@@ -45,7 +45,7 @@ def file_patch(name: str, before: str | None, after: str | None) -> str:
 
 
 def apply_diff(before: str, diff: str) -> str:
-    """Return the text that a unified diff makes of `before`.
+    """Return the text that results from applying a unified diff to `before`.
 
     `diff`: with any header before its first `@@`, as Gemini CLI stores it. Raises NoPatch if it
     does not fit, is cut off, or holds more than its hunks.
@@ -62,7 +62,7 @@ def apply_diff(before: str, diff: str) -> str:
 
 
 class Hunk(NamedTuple):
-    """One hunk of a unified diff: its numbers, and its lines before and after, context included."""
+    """One hunk of a unified diff: line numbers, and lines before and after."""
 
     old_first: int
     removed: list[str]
@@ -71,7 +71,10 @@ class Hunk(NamedTuple):
 
 
 def hunks_of_diff(diff: str) -> list[Hunk]:
-    """Return the hunks of a unified diff with any header. Raises NoPatch if one is cut off."""
+    """Return the hunks of a unified diff with any header.
+
+    Raises NoPatch if one is cut off.
+    """
     found = []
     rest = deque(dropwhile(lambda line: not line.startswith("@@ "), _lines(diff)))
     while rest:
@@ -84,7 +87,10 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
-    """Remove the lines of a hunk from those of a diff; return its old lines and its new ones."""
+    """Remove the lines of a hunk from those of a diff.
+
+    Return its old lines and its new ones.
+    """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
     while rest and (len(removed) < taken or len(added) < given or rest[0].startswith("\\")):
@@ -107,7 +113,7 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
 
 
 def _bad_name(name: str) -> str:
-    """Why git would not apply a patch to a file with this name; "" if it would."""
+    """Return why git would not apply a patch to a file with this name; "" if it would."""
     parts = name.split("/")
     if not _is_utf8(name):
         return "its name is not UTF-8"
@@ -129,7 +135,10 @@ def _is_utf8(text: str) -> bool:
 
 
 def _was_replaced(line: str) -> bool:
-    """Whether a line that a patch has to find may hold other bytes, which were read as U+FFFD."""
+    """Return whether a line that a patch must match may have held other bytes.
+
+    Invalid bytes were read as U+FFFD.
+    """
     return line.startswith((" ", "-")) and "\ufffd" in line
 
 
@@ -138,14 +147,14 @@ def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:
     head = f"diff --git {old} {new}\n"
     head += "new file mode 100644\n" if is_new else "deleted file mode 100644\n" if gone else ""
     if changed:
-        end = "\t" if " " in name else ""  # without it, programs other than git end the name there
+        end = "\t" if " " in name else ""  # otherwise, programs other than git end the name there
         head += "--- /dev/null\n" if is_new else f"--- {old}{end}\n"
         head += "+++ /dev/null\n" if gone else f"+++ {new}{end}\n"
     return head
 
 
 def _quoted(name: str) -> str:
-    """A name as git takes it in a header: quoted where it holds quotes or control characters."""
+    """Return a name as in git's headers, quoted if necessary."""
     if _PLAIN_NAME.fullmatch(name):
         return name
     escaped = re.sub(r'[\x00-\x1f\x7f"\\]', lambda found: f"\\{ord(found[0]):03o}", name)
@@ -168,5 +177,5 @@ def _span(lines: list[str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their line feeds; nothing else ends a line, as in git."""
+    """Return lines with their line feeds; as in git, nothing else ends a line."""
     return re.findall(r"[^\n]*\n|[^\n]+$", text)

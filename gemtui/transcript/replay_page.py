@@ -1,7 +1,7 @@
-"""The style sheet and the script of replay pages; both are fixed texts, so that a hash names them.
+"""The style sheet and the script of replay pages.
 
-All that is foreign stands in elements of the page. The script reads numbers from them and shows or
-hides them; it never makes elements of text.
+Fixed texts, allowed by their hashes. All foreign text is in elements of the page. The script reads
+numbers from them and shows or hides them; it never creates elements from text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A transcript with messages between its own: what a person said to a run beside its prompt."""
+"""A transcript with inserted messages: those that a person sent to a running run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from datetime import datetime
 from gemtui.transcript.model import Message, Outline, Transcript
 
 Row = tuple[Outline, int | Message]
-"""An outline, and its message or the place of that in a transcript."""
+"""An outline with its message, or with the index of its message in a transcript."""
 
 
 def rows_of(transcript: Transcript) -> list[Row]:
-    """Return the rows of a transcript, to be changed."""
+    """Return the rows of a transcript as a list to modify."""
     return [(line, at) for at, line in enumerate(transcript.outlines)]
 
 
 def put_in(rows: list[Row], row: Row) -> None:
-    """Put a message behind the last one that is not younger; where none is, at the end."""
+    """Insert a message after the last one that is not newer.
+
+    If there is none, at the end.
+    """
     time = row[0].time
     places = range(len(rows), 0, -1)
     rows.insert(next((at for at in places if _is_older(rows[at - 1], time)), len(rows)), row)
@@ -27,7 +30,7 @@ def _is_older(row: Row, time: datetime | None) -> bool:
 
 
 def of_rows(transcript: Transcript, rows: list[Row]) -> Transcript:
-    """Return a transcript of these rows; places are those in `transcript`."""
+    """Return a transcript of these rows; their indexes refer to `transcript`."""
     found = tuple(row for _, row in rows)
 
     def read(at: int) -> Message:

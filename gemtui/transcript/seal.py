@@ -1,8 +1,8 @@
-"""The mark on the arguments of calls that a gated run lets through.
+"""The token on the arguments of calls that a supervised run allows.
 
-The policy of such a run allows what a headless run would be refused only where the arguments carry
-this mark, which is made anew for each run. It changes nothing of what a call does, and nobody need
-see it: the CLI stores the arguments with it, so `unsealed` takes it out where they are read.
+The policy of such a run allows calls that a headless run would be refused only if their arguments
+carry this token, which is new for each run. It does not affect the call, and nobody needs to see
+it: the CLI stores the arguments with it, so `unsealed` removes it when they are read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 PROPERTY = "gemtui_gate"
-"""The argument that carries the mark; in shell calls `dir_path` does."""
+"""The argument that carries the token; in shell calls, `dir_path` does."""
 _SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
 _IN_FOLDER = re.compile(rf"/?(?:{_MARK}/\.\.(?:/+|\Z))+(?=(?P<rest>.*))", re.DOTALL)
@@ -23,15 +23,15 @@ _CHANGED = re.compile(
 
 
 def new_seal() -> str:
-    """Return a mark that nobody can guess."""
+    """Return a token that nobody can guess."""
     return f"gemtui-{secrets.token_hex(16)}"
 
 
 def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:
-    """Return the arguments of a call with the mark; one that they had is taken out before.
+    """Return the arguments of a call with the token, replacing an earlier one.
 
-    The CLI decides on each part of a shell command by `command` and `dir_path` alone, so there the
-    mark is a folder that is left again at once, which need not exist.
+    The CLI judges each part of a shell command by `command` and `dir_path` alone, so there the
+    token is a path component followed by `..`, which need not exist.
     """
     plain = unsealed(arguments)
     if tool != _SHELL:
@@ -44,13 +44,13 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
 
 
 def pattern_of(seal: str, *, shell: bool) -> str:
-    """Return the pattern by which a policy rule knows the arguments with the mark."""
+    """Return the pattern by which a policy rule recognises the token."""
     carries = rf'"{_FOLDER}":"/?{seal}/\.\./' if shell else f'"{PROPERTY}":"{seal}"'
     return rf"\x00{carries}"
 
 
 def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arguments without the mark; the same object where there is none."""
+    """Return arguments without the token; the same object if there is none."""
     folder, mark = arguments.get(_FOLDER), arguments.get(PROPERTY)
     found = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
     marked = isinstance(mark, str) and re.fullmatch(_MARK, mark) is not None
@@ -68,18 +68,18 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_sealed(arguments: object) -> bool:
-    """Whether the arguments of a call carry a mark."""
+    """Return whether the arguments of a call carry a token."""
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 
 def changed_by_hook(output: str) -> bool:
-    """Return whether the CLI remarks on a tool's output that a hook changed its arguments.
+    """Return whether the CLI remarks that a hook changed the arguments.
 
-    Of a stored call with the mark, this remark is taken out: the change was the mark.
+    For a stored call with the token this remark is removed, as the token was the change.
     """
     return _CHANGED.search(output) is not None
 
 
 def without_notice(output: str) -> str:
-    """Return a tool's output without the CLI's remark that its arguments were changed by a hook."""
+    """Return a tool's output without that remark."""
     return _CHANGED.sub("", output)

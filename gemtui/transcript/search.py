@@ -20,7 +20,7 @@ from gemtui.transcript.model import (
 
 
 class TranscriptHit(NamedTuple):
-    """Where a query was found.
+    """A place where a query was found.
 
     `message`: index in the transcript; `block`: index in the message; `start`, `end`: the span of
     characters in `block_text()` of that block.
@@ -38,10 +38,10 @@ def find(
     *,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[TranscriptHit]:
-    """Yield the places where the query occurs, in the order of the transcript.
+    """Yield the matches of a query, in the order of the transcript.
 
-    A query that is text is looked for as `pattern` has it. Messages are read one after the other,
-    until `cancelled()` is true.
+    A text query is converted by `pattern`. Messages are read one after the other, until
+    `cancelled()` is true.
     """
     wanted = pattern(query) if isinstance(query, str) else query
     if wanted is None:
@@ -55,7 +55,7 @@ def find(
 
 
 def pattern(query: str) -> re.Pattern[str] | None:
-    """Return a pattern for the query, None if it has no word in it.
+    """Return a pattern for the query; None if it has no word.
 
     Case counts only if the query has a capital; white space in it matches any white space.
     """
@@ -65,7 +65,10 @@ def pattern(query: str) -> re.Pattern[str] | None:
 
 
 def block_text(block: Block) -> str:
-    """Return the text of a block that is searched; raw and foreign. Of a call: `call_text`."""
+    """Return the searchable text of a block, raw and untrusted.
+
+    For a call, `call_text`.
+    """
     match block:
         case Text() | Notice() | Attachment():
             return block.text

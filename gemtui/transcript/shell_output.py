@@ -1,4 +1,4 @@
-"""What a shell command gave, without what Gemini CLI writes around it for the model.
+"""The output of a shell command, without Gemini CLI's additions.
 
 See assets/gemini-cli.md#tool-calls.
 """
@@ -14,7 +14,7 @@ _TAIL = re.compile(
     r"(?:(?:Signal|Background PIDs|Process Group PGID): [^\n]*\n?)*\s*\Z"
 )
 _LINES = 2000
-"""Characters at the end in which the lines about the end of a command stand."""
+"""Characters at the end that contain the lines about a command's end."""
 _EMPTY = "(empty)"
 _REFUSED = "Command injection detected: command substitution syntax"
 _BLOCKED = "Blocked: command substitution detected in shell command."
@@ -22,9 +22,10 @@ _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 
 
 def exit_code(output: str | None, *, shown: str = "") -> int | None:
-    """The exit code at the end of what the model got of a command; nowhere else is one.
+    """Return the exit code at the end of the model's version of a command's output.
 
-    `shown`: what the person saw, which is what the command wrote: what looks so there is no code.
+    `shown`: the command's own output as the person saw it; anything like an exit code in it is
+    ignored.
     """
     text, written = output or "", shown.rstrip("\n")
     head = _HEAD.match(text)
@@ -35,7 +36,7 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
 
 
 def said(output: str | None) -> str:
-    """What the command itself said; text without Gemini CLI's lines around it as it is."""
+    """Return the command's own output, without Gemini CLI's lines around it."""
     text = output or ""
     head = _HEAD.match(text)
     if head is None:
@@ -50,15 +51,21 @@ def _end(text: str, start: int) -> re.Match[str] | None:
 
 
 def is_refused(output: str) -> bool:
-    """Whether what the model got says that the shell tool refused a command by itself."""
+    """Return whether the model was told that the shell tool refused a command."""
     return output.startswith(_REFUSED)
 
 
 def is_blocked(shown: str) -> bool:
-    """Whether what a person sees says so, if the command `substitutes`: one may print the same."""
+    """Return whether the person's view shows a refusal; check `substitutes` first.
+
+    A command may print the same words.
+    """
     return shown == _BLOCKED
 
 
 def substitutes(command: str) -> bool:
-    """Whether a command may hold what the shell tool refuses: `$(…)`, backticks, `<(…)`, `>(…)`."""
+    """Return whether a command may use `$(…)`, backticks, `<(…)` or `>(…)`.
+
+    The shell tool refuses these.
+    """
     return _SUBSTITUTION.search(command) is not None

@@ -1,4 +1,4 @@
-"""Interpret stored tool calls: their kind, how they ended, what they returned and showed."""
+"""Interpretation of stored tool calls: their kind, status, results and displays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gemtui.transcript.seal import is_sealed, unsealed, without_notice
 
 
 class ToolKind(StrEnum):
-    """What a tool is about; decides how its card looks."""
+    """The purpose of a tool, which decides the form of its card."""
 
     READ = "read"
     WRITE = "write"
@@ -101,7 +101,7 @@ UNKNOWN_TOOL = "unknown_tool"
 
 
 def kind_of(name: str) -> ToolKind:
-    """Return the kind of a tool, by any name that versions or MCP servers have given it."""
+    """Return the kind of a tool, by any of its names."""
     if kind := _KINDS.get(name):
         return kind
     if name.startswith("tracker_"):
@@ -120,7 +120,7 @@ def tools_that_read() -> list[str]:
 
 
 def is_builtin(name: str) -> bool:
-    """Whether Gemini CLI itself has, or once had, a tool of this name."""
+    """Return whether Gemini CLI has, or once had, a built-in tool of this name."""
     return name in _KINDS
 
 
@@ -128,10 +128,10 @@ def is_builtin(name: str) -> bool:
 
 
 def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolCall:
-    """One stored `toolCalls[]` entry, whatever shape it is in; never raises.
+    """Return one stored `toolCalls[]` entry, whatever its form; never raises.
 
     `asked`: the time of its record, from which `duration` counts. A call without a name is
-    `unknown_tool`; one without an id takes that of its response, else the empty string.
+    `unknown_tool`; one without an id gets that of its response, else the empty string.
     """
     name = string(raw.get("name")) or UNKNOWN_TOOL
     args = stored_args(raw.get("args"))
@@ -158,10 +158,11 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
 
 
 def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> ToolCall:
-    """Return a call of which only the API parts exist, as in restored messages and checkpoints.
+    """Return a call of which only the API parts exist, as in restored messages.
 
-    `call`: the object of a `functionCall` part, empty if only the response exists. `response`: the
-    object of its `functionResponse` part; None = there is none, and the call is unconfirmed.
+    Checkpoints have them, too. `call`: the object of a `functionCall` part, empty if only the
+    response exists. `response`: the object of its `functionResponse` part; if None, the call is
+    unconfirmed.
     """
     return tool_call(raw_from_parts(call, response))
 
@@ -185,7 +186,7 @@ def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def stored_args(value: object) -> Part:
-    """Return the arguments of a stored call, in whatever form; never raises."""
+    """Return the arguments of a stored call, whatever their form; never raises."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value.encode(errors="replace"))
@@ -200,7 +201,7 @@ def _duration(asked: datetime | None, time: datetime | None) -> timedelta | None
     return time - asked
 
 
-# --- how it ended ----------------------------------------------------------------------------
+# --- status ----------------------------------------------------------------------------------
 
 _UNFINISHED = ("validating", "scheduled", "executing", "awaiting_approval")
 _CANCELLED = "[Operation Cancelled]"
@@ -212,11 +213,11 @@ _NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
 
 
 def call_status(raw: Mapping[str, Any]) -> ToolStatus:
-    """How a stored call ended (assets/gemini-cli.md#tool-calls, #refusals).
+    """Return how a stored call ended (assets/gemini-cli.md#tool-calls, #refusals).
 
-    A refusal is told by the words of the error: a policy, a confirmation that headless runs don't
-    support, or a built-in tool that does not exist in this mode. A call without a status is judged
-    by its response.
+    A refusal is recognised by the words of the error: a policy, a confirmation that headless runs
+    don't support, or a built-in tool that does not exist in this mode. A call without a status is
+    judged by its response.
     """
     status = raw.get("status")
     if status == "cancelled":
@@ -240,7 +241,7 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
 
 
 def exit_code_of(raw: Mapping[str, Any]) -> int | None:
-    """Return the exit code of a stored shell command; None for others, and where it was 0."""
+    """Return the nonzero exit code of a stored shell command; None otherwise."""
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
     output = _output(list(_result_parts(raw)))
@@ -250,7 +251,7 @@ def exit_code_of(raw: Mapping[str, Any]) -> int | None:
 
 
 def _written(shown: object) -> str:
-    """What a command wrote, as a person saw it: a text, or the lines of a screen."""
+    """Return a command's output as a person saw it: a text, or the lines of a screen."""
     if not isinstance(shown, list):
         return string(shown)
     lines = ("".join(string(token.get("text")) for token in objects(line)) for line in shown)
@@ -269,11 +270,11 @@ def _refusal(name: str, error: str) -> ToolStatus | None:
     return None
 
 
-# --- what it gave ----------------------------------------------------------------------------
+# --- result ----------------------------------------------------------------------------------
 
 
 def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
-    """The parts of a call's result; what stands inside a functionResponse follows it."""
+    """Return the parts of a call's result; those inside a functionResponse follow it."""
     parts = parts_of(raw.get("result"))
     if len(parts) > 1:
         parts = _of_this_call(string(raw.get("id")), parts)
@@ -297,10 +298,10 @@ def _without_notice(part: Part) -> Part:
 
 
 def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
-    """The parts without the replies to other calls.
+    """Return the parts without the replies to other calls.
 
-    When the CLI resumes a session it writes the replies of all calls of a turn into each of them
-    (seen in 0.61.0): where one has the call's id, the others are left out.
+    When the CLI resumes a session, it writes the replies of all calls of a turn into each of them
+    (seen in 0.61.0): if one has the call's id, the others are left out.
     """
     replies = [_response_part(part) for part in parts]
     ids = [string(reply.get("id")) for reply in replies]
@@ -320,7 +321,10 @@ def _response_part(part: Part) -> Part:
 
 
 def _output(parts: list[Part]) -> str | None:
-    """What the model got, all text parts joined by newlines; None if there are none."""
+    """Return the model's output, all text parts joined by newlines.
+
+    None if there are none.
+    """
     texts = [text for part in parts if (text := _part_output(part)) is not None]
     return "\n".join(texts) if texts else None
 
@@ -342,9 +346,9 @@ def _as_text(value: object) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Text without the mark that Gemini CLI puts around foreign output for the model.
+    """Return text without the tags that Gemini CLI puts around foreign output.
 
-    Of a long output, a line of the CLI's own that says where all of it is stands before the mark.
+    For a long output, a line of the CLI's own before the tags says where all of it is.
     """
     start, end = "<untrusted_context>", "</untrusted_context>"
     head, mark, inner = text.rstrip().partition(start)
@@ -364,14 +368,14 @@ def _response_error(part: Part) -> str | None:
 
 
 def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
-    """What a call gave besides text; of one file that was read, with its name."""
+    """Return a call's binary results; that of a single file read gets the file's name."""
     images = [image for part in parts if (image := image_of(part)) is not None]
     if len(images) == 1 and not images[0].name and kind_of(name) is ToolKind.READ:
         return numbered([replace(images[0], name=PurePath(asked_path(args)).name or None)])
     return numbered(images)
 
 
-# --- what it showed --------------------------------------------------------------------------
+# --- display ---------------------------------------------------------------------------------
 
 
 def _display(
@@ -391,7 +395,10 @@ def _display(
 
 
 def asked_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
-    """The change that a write or edit asked for, for want of the CLI's own diff; else None."""
+    """Return the change requested by a write or edit, in place of the CLI's own diff.
+
+    None for other calls.
+    """
     path = asked_path(args)
     if kind is ToolKind.WRITE and isinstance(content := args.get("content"), str):
         is_new = (output or "").startswith("Successfully created")
@@ -402,7 +409,7 @@ def asked_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay 
     return None
 
 
-# --- what it was about -----------------------------------------------------------------------
+# --- subject ---------------------------------------------------------------------------------
 
 _PATHS = ("file_path", "absolute_path", "path")
 _TARGETS: dict[ToolKind, tuple[str, ...]] = {
@@ -424,7 +431,7 @@ _TARGETS: dict[ToolKind, tuple[str, ...]] = {
 
 
 def target(call: ToolCall) -> str:
-    """Return the argument that says what a call is about: its path, command, pattern, query.
+    """Return the argument that names a call's subject, such as its path.
 
     For a tool that is not built in, the first argument that is text or a number. Raw text, maybe of
     several lines; "" if there is none.
@@ -443,10 +450,10 @@ _CONTENTS = frozenset({"content", "old_string", "new_string"})
 
 
 def args_hold_controls(args: Mapping[str, Any]) -> bool:
-    """Whether an argument of a call holds characters that a reader would not see.
+    """Return whether an argument of a call holds invisible characters.
 
-    That is `gemtui.text.holds_controls` for each text and each text in a list. The contents of
-    files don't count: there such characters change nothing about what the call does.
+    Applies `gemtui.text.holds_controls` to each text and each text in a list. The contents of files
+    don't count, as such characters there do not change the call.
     """
     values = (value for name, value in args.items() if name not in _CONTENTS)
     texts = (each for value in values for each in (value if isinstance(value, list) else [value]))
@@ -454,15 +461,15 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
 
 
 def asked_path(args: Part) -> str:
-    """Return the file that a call's arguments name, under older names too; "" if none."""
+    """Return the file in a call's arguments, also under older names; "" if none."""
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
 
 
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
-    """Return the path that a stored call of this `call_status` wrote, None if it wrote none.
+    """Return the path that a stored call with this status wrote; None if none.
 
     Only a successful write or edit did; a cancelled one still carries its proposed diff. The path
-    is absolute if the call has a diff; that in the arguments need not be.
+    is absolute if the call has a diff; the one in the arguments need not be.
     """
     if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in WRITING:
         return None

@@ -1,4 +1,4 @@
-"""Convert a stored record to the Claude-compatible unified message.
+"""Conversion of a stored record to the Claude-compatible unified message.
 
 This is a format for interchange. It reorders a message (thinking, tool calls with their results,
 text) and renames tools, so it is not what the app shows. The stored record is kept unchanged under
@@ -97,7 +97,7 @@ class UnifiedMessage:
 
     `content`: the blocks, or the stored string if there are none. If the CLI added files to a
     prompt, the text is only what the user typed (`displayContent`). `timestamp`: milliseconds since
-    1970, None = unknown. `original`: the stored record.
+    1970, None if unknown. `original`: the stored record.
     """
 
     id: str
@@ -132,12 +132,12 @@ def _no_reply(_id: str) -> Part | None:
 def parse_message(
     record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
 ) -> UnifiedMessage:
-    """Convert a stored message record. Nothing is raised, whatever the record contains.
+    """Convert a stored message record.
 
-    `record`: a message of a `.jsonl` log or of a `.json` file. Tool calls that exist only as
-    `functionCall` parts, as in restored histories, become tool_use blocks; `functionResponse` parts
-    become tool_result blocks. `reply`: returns the functionResponse for such a call's id from
-    another record, or None.
+    Nothing is raised, whatever the record contains. `record`: a message of a `.jsonl` log or of a
+    `.json` file. Tool calls that exist only as `functionCall` parts, as in restored histories,
+    become tool_use blocks; `functionResponse` parts become tool_result blocks. `reply`: returns the
+    functionResponse for such a call's id from another record, or None.
     """
     role = _role(record.get("type"))
     asked = instant(record.get("timestamp"))
@@ -218,7 +218,7 @@ def _thinking(thought: Part) -> str:
 
 
 def _text(parts: list[Part]) -> Iterator[UnifiedBlock]:
-    """All text parts as one block; parts with `thought: true` are not among them."""
+    """Yield all text parts as one block, leaving out thoughts."""
     text = "".join(string(part.get("text")) for part in parts if not part.get("thought"))
     if text.strip():
         yield {"type": "text", "text": text}
@@ -264,7 +264,7 @@ def _calls(
 def _named_calls(
     parts: list[Part], reply: Callable[[str], Part | None]
 ) -> Iterator[tuple[ToolCall, bool]]:
-    """The calls that exist only as parts, each with whether its reply was found."""
+    """Yield calls that exist only as parts, and whether their reply was found."""
     for part in parts:
         if isinstance(call := part.get("functionCall"), Mapping):
             response = reply(string(call.get("id")))
@@ -286,7 +286,7 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 
 
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
-    """A function that picks these keys from arguments, each from the first source that is set."""
+    """Return a function that picks keys from arguments, by the first source set."""
 
     def pick(args: Part) -> dict[str, Any]:
         picked = {}

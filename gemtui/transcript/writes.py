@@ -1,6 +1,6 @@
-"""The file tracker's rows, and what tool calls alone tell of them: one row a file.
+"""The rows of the file tracker as derived from tool calls alone: one row per file.
 
-The rule is in assets/architecture.md#the-files-of-a-run. What the disk tells is added by
+The rule is in assets/architecture.md#the-files-of-a-run. Facts from the disk are added by
 `gemtui.runs.file_tracker`.
 """
 
@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """What became of a file, from before the first change until now."""
+    """The overall change of a file, from before the first change until now."""
 
     CREATED = "A"
     MODIFIED = "M"
@@ -31,7 +31,7 @@ class Letter(StrEnum):
 
 
 class WriteStatus(StrEnum):
-    """Whether a file was changed, as far as calls or the disk tell."""
+    """The state of a file's change, as far as calls or the disk show."""
 
     YES = "written"
     PENDING = "writing"
@@ -41,28 +41,28 @@ class WriteStatus(StrEnum):
 
 
 class Doer(StrEnum):
-    """Who changed a file last, as far as it is known."""
+    """The last known author of a change to a file."""
 
     TOOL = ""
     """A call of a file tool."""
     SHELL = "by shell"
-    """It changed while a shell command of the run went on."""
+    """It changed while a shell command of the run was running."""
     SEEN = "seen"
-    """It changed during the run, by whatever."""
+    """It changed during the run, by an unknown cause."""
 
 
 SAME = "same content"
 UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
-"""How a call stands of whose end nothing is known, and nothing more will come."""
+"""The states of calls whose end is unknown and will stay so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """What became of one file.
+    """The overall change of one file.
 
-    `path` is absolute where the run's folder is known. `added`, `removed`: lines; None = unknown.
+    `path` is absolute if the run's folder is known. `added`, `removed`: lines; None if unknown.
     `net`: they compare the file before with the file now; otherwise they are the sum over `calls`.
-    `note`: what else there is to say. `calls`: those of file tools that were to write it.
+    `note`: any further remark. `calls`: the file tools' calls for this file.
     """
 
     path: PurePath
@@ -77,13 +77,13 @@ class FileWrite:
 
     @property
     def changed(self) -> bool:
-        """Whether the file was written, also where one more write of it goes on."""
+        """Whether the file was written, even if another write of it is in progress."""
         pending = self.written is WriteStatus.PENDING
         return self.written is WriteStatus.YES or (pending and self.added is not None)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The lines that were added and removed, as far as they are known: `+3`, `-1`."""
+        """The known numbers of lines added and removed: `+3`, `-1`."""
         if self.added is None:
             return () if self.removed is None else (f"-{self.removed}",)
         if self.removed == 0 < self.added:
@@ -92,13 +92,13 @@ class FileWrite:
 
     @property
     def words(self) -> str:
-        """What is said behind the numbers; "" for a plain write by a tool."""
+        """The remarks after the numbers; "" for a plain write by a tool."""
         summed = "" if self.net or self.added is None or len(self.calls) < 2 else "summed"
         status = "" if self.written is WriteStatus.YES else self.written.value
         return ", ".join(filter(None, (self.by, summed, status, self.note)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as JSON has it; null = unknown."""
+        """Return the row as JSON values; null if unknown."""
         return {
             "path": str(self.path),
             "letter": self.letter.value,
@@ -113,7 +113,7 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums over the files that were changed. `uncounted`: files of unknown numbers."""
+    """The sums over changed files. `uncounted`: files with unknown numbers."""
 
     files: int
     added: int
@@ -121,7 +121,7 @@ class Totals:
     uncounted: int
 
     def words(self, minus: str = "-") -> str:
-        """Return `3 files +26 -4`, and how many of them are not counted; "" for no file."""
+        """Return `3 files +26 -4`, with the number of uncounted files; "" for no file."""
         files = counted(self.files, "file")
         if self.uncounted == self.files:
             return f"{files}, lines not known" if self.files else ""
@@ -130,7 +130,7 @@ class Totals:
 
 
 def totals(writes: Iterable[FileWrite]) -> Totals:
-    """Add up the rows of files that were really changed."""
+    """Add up the rows of files that really changed."""
     done = [each for each in writes if each.changed]
     return Totals(
         files=len(done),
@@ -146,10 +146,10 @@ def writing_calls(
     *,
     find: Callable[[str], str] = os.path.normpath,
 ) -> dict[PurePath, list[ToolCall]]:
-    """Return the calls that were to write each file, by its path, in their order.
+    """Return the calls for each file, by its path, in order.
 
-    `root`: the folder of relative paths. `find`: returns the file that a path of a call's arguments
-    names; a result names the file itself. A call without a path is skipped.
+    `root`: the folder for relative paths. `find`: resolves a path in a call's arguments to a file;
+    a result names the file itself. Calls without a path are skipped.
     """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
@@ -163,7 +163,7 @@ def writing_calls(
 
 
 def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
-    """Return what became of one file by the calls that were to write it."""
+    """Return the overall change of one file by its calls."""
     done = [call for call in calls if call.status is ToolStatus.SUCCESS]
     before, after = text_before(done), text_after(done)
     diffs = [each.display for each in done if isinstance(each.display, DiffDisplay)]
@@ -183,7 +183,10 @@ def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
 
 
 def text_before(done: Sequence[ToolCall]) -> str | None:
-    """Return what a file held before the first of these successful calls; None = unknown."""
+    """Return a file's content before the first of these successful calls.
+
+    None if unknown.
+    """
     diff = done[0].display if done else None
     if not isinstance(diff, DiffDisplay):
         return None
@@ -191,7 +194,10 @@ def text_before(done: Sequence[ToolCall]) -> str | None:
 
 
 def text_after(done: Sequence[ToolCall]) -> str | None:
-    """Return what a file holds after the last of these successful calls; None = unknown."""
+    """Return a file's content after the last of these successful calls.
+
+    None if unknown.
+    """
     text = text_before(done)
     for call in done:
         diff = call.display if isinstance(call.display, DiffDisplay) else None
@@ -206,7 +212,7 @@ def text_after(done: Sequence[ToolCall]) -> str | None:
 
 
 def _letter(done: Sequence[ToolCall]) -> Letter:
-    """What the first call did; a stream does not say whether a written file was new."""
+    """Return the effect of the first call; a stream does not say if a file was new."""
     if not done or not isinstance(diff := done[0].display, DiffDisplay):
         return Letter.UNKNOWN
     if diff.is_new:
@@ -226,7 +232,7 @@ def _status(calls: Iterable[ToolCall], *, done: bool) -> WriteStatus:
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    """None where one is unknown, or where there is none."""
+    """Return the sum; None if a number is unknown or there is none."""
     known = list(numbers)
     counts = [each for each in known if each is not None]
     return sum(counts) if known and len(counts) == len(known) else None

@@ -1,4 +1,4 @@
-"""The app: its modes, what one pane asks of another, and a clean way out."""
+"""The app: its modes, requests from one pane to another, and an orderly exit."""
 
 from __future__ import annotations
 
@@ -43,26 +43,29 @@ from gemtui.ui.sessions.screen import SessionsScreen
 
 
 class PlainBar(ScrollBarRender):
-    """A scroll bar of whole cells in two colours, without block characters at its ends."""
+    """A scroll bar of whole cells in two colours."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 def draw_plainly() -> None:
-    """From now on every scroll bar of this process is plain."""
+    """Draw all scroll bars of this process plainly."""
     ScrollBar.renderer = PlainBar
 
 
 _FEW_KEYS = 15
-"""Keys that the help shows before it is asked for all of them: they fit 80 x 24."""
+"""Keys that the help shows at first; they fit on 80 x 24."""
 _COLLECTOR = (50_000, 20, 50)
-"""Thresholds of the garbage collector. With Python's own, each tenth of a first look at 10,000
-sessions would stop the screen for about 0.1 s, to find nothing."""
+"""Thresholds of the garbage collector.
+
+With Python's defaults, about one in ten loads of 10,000 sessions would block the screen for 0.1 s
+without freeing anything.
+"""
 
 
 class GemtuiApp(AppBase):
-    """All of gemtui's screens; `glyphs` and `clock` are read by whatever draws."""
+    """All of gemtui's screens; drawing functions read `glyphs` and `clock`."""
 
     TITLE = "gemtui"
     CSS_PATH = "app.tcss"
@@ -95,25 +98,25 @@ class GemtuiApp(AppBase):
 
     def _begin_with(self, theme: str) -> None:
         if self.available_themes[theme].ansi:
-            self.theme = theme  # other filters, and so all styles are parsed twice: 20 ms
+            self.theme = theme  # other filters would parse all styles twice: 20 ms
         else:
             self.set_reactive(App.theme, theme)
             self.stylesheet.set_variables(self.get_css_variables())
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's colours; selected text can be read in all of them."""
+        """Return the theme's colours, with readable selected text in all themes."""
         return with_lines(readable_selection(super().get_css_variables()), self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
-        """The sessions pane, the first of the program's modes."""
+        """Return the sessions pane, the first of the app's modes."""
         return self.sessions
 
     # --- start and end -----------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Leave in order when somebody ends us from outside."""
-        # Only now: Textual makes the widgets of a mode's screen before that is on the stack, where
-        # they look for it: from Python 3.12 on at once, as its tasks start eagerly. And all styles
+        """Add the first mode, and exit in order on signals."""
+        # Only now: Textual creates the widgets of a mode's screen before it is on the stack, where
+        # they look it up (at once from Python 3.12 on, as tasks start eagerly). Also, all styles
         # would be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
@@ -132,43 +135,43 @@ class GemtuiApp(AppBase):
         await self.runs.find()
 
     async def _shutdown(self) -> None:
-        """What still works for a screen would look for its widgets in vain: it ends first."""
+        """Cancel the workers first, which would look for removed widgets."""
         self.workers.cancel_all()
         self._ending = True
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
-        """What misses its widgets while all of them go has not failed."""
+        """Ignore errors about missing widgets while all of them are being removed."""
         if not (self._ending and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:
-        """A run goes on or has ended unseen; a policy is not saved."""
+        """Return the signs for active or unseen runs, and for an unsaved policy."""
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
     def name_of(self, session: str) -> str | None:
-        """The user's own name for the session with this id; None = it has none."""
+        """Return the user's own name for a session, by id; None if it has none."""
         return self.sessions.name_of(session)
 
     def summaries(self) -> Sequence[Summary]:
-        """All stored sessions, as far as they have been found."""
+        """Return all stored sessions found so far."""
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
-        """Whether a run goes on in the session with this id, whoever started it."""
+        """Return whether a run is active in this session, whoever started it."""
         return await self.runs.at_work(session)
 
-    # --- what all screens do -----------------------------------------------------------------
+    # --- actions of all screens --------------------------------------------------------------
 
     async def action_run_key(self, id: str) -> None:
-        """Do what a key does, wherever the focus is."""
+        """Run the action of a key, wherever the focus is."""
         for key, node in (*acting(self.screen), *reachable(self.screen)):
             if key.id == id:
                 await self.run_action(key.action, node)
                 return
 
     def action_help(self) -> None:
-        """Show the keys that matter most here, then all of them."""
+        """Show the most important keys here, then all of them."""
         found = acting(self.screen)
         ranked = sorted((key for key, _ in found if key.rank), key=lambda key: key.rank)
         few = ranked[:_FEW_KEYS] if len(found) > _FEW_KEYS else ()
@@ -181,7 +184,7 @@ class GemtuiApp(AppBase):
     def _offer(
         self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
     ) -> None:
-        """Let one of these commands be chosen, and run it; `few`: those to show first."""
+        """Show commands and run the chosen one; `few`: those to show first."""
         from gemtui.ui.kit.command_screen import CommandScreen
 
         nodes = dict(commands)
@@ -194,7 +197,7 @@ class GemtuiApp(AppBase):
             self.push_screen(CommandScreen(clean_line(title), list(nodes), few), run)
 
     def action_change_theme(self) -> None:
-        """Choose other colours."""
+        """Open the theme dialog."""
         from gemtui.ui.kit.theme_screen import ThemeScreen
 
         self.push_screen(ThemeScreen(self.theme), self._keep_theme)
@@ -212,7 +215,7 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
-        """Show the sessions that Gemini CLI no longer has, to put one back."""
+        """Show sessions that Gemini CLI no longer has, to restore one."""
         from gemtui.ui.kit.put_back import show_lost
 
         await show_lost(self, self.sessions.kept())
@@ -220,20 +223,25 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:
-        """The folders that the person told gemtui to trust."""
+        """Show the folders that the user told gemtui to trust."""
         from gemtui.ui.run.actions import show_trusted
 
         await show_trusted(self)
 
+    @work(group="dialog", exclusive=True)
+    async def action_worktrees(self) -> None:
+        """The git worktrees of runs."""
+        await self.runs.show_worktrees()
+
     @work(group="extension")
     async def action_extension(self) -> None:
-        """gemtui's extension for Gemini CLI: what it does, install it, take it out."""
+        """Show gemtui's extension for Gemini CLI, to install or remove it."""
         from gemtui.ui.kit.extension_dialog import show_extension
 
         await show_extension(self)
 
     def action_help_quit(self) -> None:
-        """Say how to quit: ctrl+c copies, and there was nothing to copy."""
+        """Explain how to quit, as ctrl+c copies and nothing was selected."""
         self.say(f"{BY_ID['app.quit'].footer()} quits gemtui; nothing is selected to copy")
 
     def action_suspend_process(self) -> None:
@@ -242,7 +250,7 @@ class GemtuiApp(AppBase):
             self._job.suspend()
 
     async def action_sessions(self) -> None:
-        """To the stored sessions."""
+        """Switch to the stored sessions."""
         await self.switch_mode(self.DEFAULT_MODE)
 
     async def action_stats(self) -> None:
@@ -251,14 +259,14 @@ class GemtuiApp(AppBase):
         await self.run_action("stats", self.sessions)
 
     async def action_runs(self) -> None:
-        """To the runs."""
+        """Switch to the runs."""
         await self.runs.show()
 
     async def action_policies(self) -> None:
-        """To the policies."""
+        """Switch to the policies."""
         await self.policies.show()
 
-    # --- what one pane asks of another ---------------------------------------------------------
+    # --- requests between panes ----------------------------------------------------------------
 
     @on(NewRunRequested)
     async def _new_run(self, message: NewRunRequested) -> None:
@@ -292,7 +300,7 @@ class GemtuiApp(AppBase):
             self.sessions.pane.go_to_call(message.call)
 
     async def action_back(self) -> None:
-        """One step back; out of gemtui where there is none."""
+        """Go back one step, or quit if there is none."""
         screen = self.screen
         if not isinstance(screen, SessionsScreen):
             await self.action_sessions()
@@ -300,7 +308,7 @@ class GemtuiApp(AppBase):
             await self.action_quit()
 
     async def action_quit(self) -> None:
-        """Leave, after a question where runs go on."""
+        """Quit, after a question if runs are active."""
         self._leave()
 
     @work(group="leave", exclusive=True)
@@ -310,13 +318,13 @@ class GemtuiApp(AppBase):
 
 
 def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
-    """What is the same everywhere comes last, and in each place what only moves about."""
+    """Return a command's sort key: keys of the app, and of movement, come last."""
     key, _ = command
     return key.where is Where.APP, list(Where).index(key.where), key.group is Group.MOVE
 
 
 def run(start: Start, config: Config) -> int:
-    """Run the app on the terminal; gives its exit code: 128 + n where signal n ended it."""
+    """Run the app on the terminal; return its exit code, 128 + n after signal n."""
     if config.ascii:
         draw_plainly()
     gc.set_threshold(*_COLLECTOR)

@@ -117,6 +117,7 @@ def turn(project: Path, id: str, made: str) -> Summary:
     hook(project, "BeforeTool", **shell)
     (project / made).write_text("made\n")
     hook(project, "AfterTool", **shell, tool_response={})
+    hook(project, "AfterAgent", prompt="go", session_id=id)
     call = logs.call(f"call-{id}", name="run_shell_command", args=command)
     records = [logs.header(id), logs.user("u", "Go.", 1), logs.gemini("g", "", 2, toolCalls=[call])]
     marker(gemini_home(), "proj", str(project))

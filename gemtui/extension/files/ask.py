@@ -1,8 +1,8 @@
-"""Ask gemtui about one hook of Gemini CLI: `ask.py LIVE PID`, with the event's JSON on stdin.
+"""Ask gemtui about one hook of Gemini CLI: `ask.py LIVE PID`.
 
-The answer comes through the socket in GEMTUI_GATE, however long it takes: one line there, one line
-back, which is printed at once. Without a whole answer the exit code is 2. What LIVE and PID are,
-hook.sh says. Each tool call waits for this program, so it imports little.
+The answer comes through the socket in GEMTUI_GATE, however long it takes: it sends one line and
+prints the line that it receives. Without a complete answer the exit code is 2. hook.sh describes
+LIVE and PID. Each tool call waits for this program, so it imports little.
 """
 # ruff: noqa: PTH105, PTH108, PTH123
 
@@ -13,11 +13,14 @@ import sys
 
 _NOTED = 1_048_576
 _SOON = 1.0
-"""Seconds after which it is a person who is asked."""
+"""Seconds after which a person is evidently being asked."""
 
 
 def _note(live: str, pid: str, event: bytes) -> None:
-    """Let gemtui's list of sessions know; that it can't is no reason to refuse anything."""
+    """Update the live file for gemtui's session list.
+
+    Failing at it must not refuse a call.
+    """
     new = f"{live}/.{pid}.{os.getpid()}"
     try:
         with open(new, "wb") as file:
@@ -33,7 +36,7 @@ def _note(live: str, pid: str, event: bytes) -> None:
 def _ask(live: str, pid: str, event: bytes) -> bytes:
     """Return the answer. Raises OSError and ValueError if there is none."""
     folder, name = os.path.split(os.environ["GEMTUI_GATE"])
-    os.chdir(folder)  # the whole path may be longer than an address can be
+    os.chdir(folder)  # the whole path may be too long for an address
     with socket.socket(socket.AF_UNIX) as gate:
         gate.connect(name)
         gate.sendall(b'{"event": %b}\n' % event)

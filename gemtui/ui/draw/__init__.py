@@ -1,1 +1,4 @@
-"""Turn text into lines for the screen: styles, wrapping, tables, code, Markdown; no widgets."""
+"""Conversion of text to lines for the screen, without widgets.
+
+No widgets.
+"""

@@ -1,4 +1,4 @@
-"""Shorten long texts before they are cleaned and drawn, so that only what is shown costs time."""
+"""Shortening long texts before cleaning and drawing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.text import BLANKS, Clean, clean, newlines
 LINES = 2_000
 CHARACTERS = 100_000
 LONG_LINE = 20_000
-"""Limits of what is drawn of one text: lines, characters, and characters of one line."""
+"""Limits for one text: lines, characters, and characters of one line."""
 
 T = TypeVar("T")
 
@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Excerpt(Struct, frozen=True, kw_only=True):
     """The first and last lines of a text.
 
-    `left_out`: the number of lines between them; `cut`: whether a line was too long and lost its
-    end; `blank`: the number of blank lines before the first one, which are not among them.
+    `left_out`: the number of lines between them; `cut`: whether a long line lost its end; `blank`:
+    the number of blank lines before the first one, which are left out.
     """
 
     head: tuple[Clean, ...]
@@ -38,9 +38,9 @@ def excerpt(
     tail: int = LINES // 2,
     cleaned: Callable[[str], Clean] = clean,
 ) -> Excerpt:
-    """Return at most `head` lines from the beginning of a text and `tail` from its end.
+    """Return up to `head` first and `tail` last lines of a text.
 
-    Blank lines at the beginning and end of the text don't count. `cleaned`: `clean` or `visible`.
+    Blank lines at either end of the text don't count. `cleaned`: `clean` or `visible`.
     """
     whole = newlines(text) if cleaned is clean else text
     text = _trimmed(whole)
@@ -63,7 +63,7 @@ def excerpt(
 
 
 def line_count(text: str) -> int:
-    """Return the number of lines of a text, without blank lines at its beginning and end."""
+    """Return the number of lines of a text, without leading and trailing blank lines."""
     text = _trimmed(newlines(text))
     return text.count("\n") + 1 if text else 0
 
@@ -75,7 +75,10 @@ def _trimmed(text: str) -> str:
 
 
 def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
-    """Return the first lines, as many as are drawn at one end of a text; `size`: characters."""
+    """Return the first lines that fit one end of an excerpt.
+
+    `size`: returns characters.
+    """
     kept: list[T] = []
     room = CHARACTERS // 2
     for line in lines:

@@ -1,7 +1,7 @@
 """Syntax highlighting: tokens of Pygments in the roles of the theme.
 
 Pygments can take seconds for a few kilobytes of hostile text. So code is split into chunks, chunks
-that look costly are not highlighted, and only languages known to be safe are.
+that look costly are not highlighted, and neither are languages not known to be safe.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gemtui.ui.draw.lines import Piece, Pieces, plain, tabless
 from gemtui.ui.draw.theme import Look, Role
 
 LIMIT = 12_000
-"""Characters of a chunk that is highlighted, which takes about 20 ms."""
+"""Characters of the largest highlighted chunk, which takes about 20 ms."""
 _CHUNK = 1_200
 _TROUBLE = re.compile(r"[^\n]{301}|(?:[ \t]*\n){8}|(?:\w+\s+){60}")
-"""What makes a chunk costly: a very long line, many empty lines, or many words in a row."""
+"""Matches costly chunks: a very long line, many empty lines, or many words in a row."""
 
 _NAMES = """
 python py pyi python3 | pycon | javascript js mjs cjs node | jsx | typescript ts mts | tsx
@@ -57,7 +57,7 @@ _ROLES = {
 
 
 def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
-    """Yield the lines of the code, highlighted if the language is known and it is not costly."""
+    """Yield the lines of the code, highlighted if that is safe and cheap."""
     code = tabless(code)
     lexer = _lexer(_LANGUAGES.get(language.strip().lower(), ""))
     if lexer is None or len(code) > LIMIT:
@@ -68,7 +68,7 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
 
 
 def language_of(path: Clean) -> Clean:
-    """Return the language of a file as far as its name tells: its suffix, else the whole name."""
+    """Return the language of a file by its name: the suffix, else the whole name."""
     file = PurePosixPath(path)
     return Clean(file.suffix[1:] or file.name)
 
@@ -78,7 +78,7 @@ def _plain(code: str, look: Look) -> Iterator[Pieces]:
 
 
 def _coloured(chunk: str, lexer: Any, look: Look) -> list[Pieces] | None:
-    """The highlighted lines; None if they may be costly, or the lexer would change the text."""
+    """Return the highlighted lines; None if costly, or if the lexer changes the text."""
     if _TROUBLE.search(chunk):
         return None
     rows = list(_lines(islice(lexer.get_tokens(chunk), len(chunk) + 1), look))
@@ -104,7 +104,7 @@ _BETWEEN = re.compile(r"\n\n(?=\S)")
 
 
 def _chunks(code: str) -> Iterator[str]:
-    """Split code into chunks of whole lines, if possible before a line that is not indented."""
+    """Split code into chunks of whole lines, preferably at unindented ones."""
     start = 0
     while len(code) - start > _CHUNK:
         window = code[start : start + _CHUNK]
@@ -121,7 +121,7 @@ def _chunks(code: str) -> Iterator[str]:
 
 @lru_cache(maxsize=128)
 def _lexer(language: str) -> Any:
-    from rich.syntax import Syntax  # 10 ms that the first paint of a list need not wait for
+    from rich.syntax import Syntax  # takes 10 ms, not needed for a list's first paint
 
     return Syntax("", language).lexer if language else None
 

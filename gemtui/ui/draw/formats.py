@@ -8,7 +8,7 @@ from gemtui.ui.draw.theme import Look
 
 
 def short(number: int) -> str:
-    """Format a number of tokens in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
+    """Format tokens in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size - size // 2000:
             value = number / size
@@ -17,7 +17,7 @@ def short(number: int) -> str:
 
 
 def moment(when: datetime, look: Look) -> str:
-    """Format a time of day with its day: `12:04`, `yesterday 23:11`, `2026-11-20 12:04`."""
+    """Format a time of day with its day: `12:04`, `yesterday 23:11`."""
     local = when.astimezone(look.tz)
     match (look.today - local.date()).days:
         case 0:

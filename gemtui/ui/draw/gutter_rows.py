@@ -32,7 +32,10 @@ _JSON_PIECES = 6_000
 
 
 class GutterRow(NamedTuple):
-    """A row of a tool's result; its gutter is not copied with it (see `Drawn.margins`)."""
+    """A row of a tool's result.
+
+    Its gutter is not copied with it (see `Drawn.margins`).
+    """
 
     gutter: Pieces
     text: Pieces
@@ -55,7 +58,10 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 def whole(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
-    """Yield all rows, each wrapped to as many lines as it needs; `prose`: only between words."""
+    """Yield all rows, each wrapped to as many lines as needed.
+
+    `prose`: wrap only between words.
+    """
     lay = wrap if prose else chop
     for gutter, text in rows:
         size = width_of(gutter)
@@ -65,7 +71,7 @@ def whole(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iter
 
 
 def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
-    """Draw a few rows, each cut to one line; `total`: the number of rows there are."""
+    """Draw a few rows, each cut to one line; `total`: the number of all rows."""
     lines = []
     cut = 0
     for gutter, text in rows:
@@ -108,9 +114,9 @@ def text_rows(
     prose: bool = False,
     first: int | None = None,
 ) -> Body:
-    """Draw the lines of a text: the first `head` and last `tail` if folded, else up to a limit.
+    """Draw the lines of a text: if folded, only the first and last ones.
 
-    `first`: number them in the gutter, from this one on, unless folded.
+    `first`: number them in the gutter, beginning with this number, unless folded.
     """
     style = look[role]
     if folded:
@@ -135,7 +141,7 @@ def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> 
 
 
 def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[GutterRow]:
-    """Yield lines of code; those behind as many characters as are highlighted in one colour."""
+    """Yield lines of code, highlighted up to a limit and plain after that."""
     ends = accumulate(len(line) + 1 for line in lines)
     some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
     if some:
@@ -164,26 +170,26 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
 
 
 def left_out(number: int, look: Look) -> Line:
-    """Return a line that says how many lines are left out here."""
+    """Return a remark on the number of lines left out here."""
     return remark(f"{counted(number, 'line')} left out", look)
 
 
 def cut_lines(look: Look) -> Line:
-    """Return a line that says that very long lines are not drawn whole."""
+    """Return a remark that very long lines are cut."""
     return remark("the ends of very long lines are left out", look)
 
 
 def remark(words: str, look: Look) -> Line:
-    """Return a remark, to be shown between lines of foreign text."""
+    """Return a remark for display between lines of foreign text."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
     return Line(pieces, width_of(pieces))
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """Return a value as indented JSON, shortened to what is shown.
+    """Return a value as indented JSON, shortened to the visible part.
 
-    A value that JSON has no form for is named by its type.
+    A value that is not JSON is represented by its type.
     """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:

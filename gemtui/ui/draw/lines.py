@@ -1,7 +1,7 @@
 """Lines of styled text: wrap, cut and frame them by terminal cells.
 
-A `Piece` holds `Clean` text only, and only this module converts text to strips. So nothing that has
-not been through `gemtui.text` reaches the screen.
+A `Piece` holds `Clean` text only, and only this module converts text to strips. So text that has
+not been through `gemtui.text` never reaches the screen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gemtui.ui.draw.theme import Look
 
 TAB = 4
 LEAST = 12
-"""Cells that content keeps, however deep it is nested; frames are left out below that."""
+"""Cells for content at any nesting depth; below that, frames are left out."""
 
 
 class Piece(NamedTuple):
@@ -36,7 +36,7 @@ Pieces = tuple[Piece, ...]
 
 
 class Code(Struct, frozen=True):
-    """A block of code; all lines that show it refer to the same object."""
+    """A block of code; all lines that show it share this object."""
 
     text: Clean
     language: Clean
@@ -83,7 +83,7 @@ def plain(pieces: Iterable[Piece]) -> Clean:
 
 # --- wrapping ----------------------------------------------------------------------------------
 
-# a wide character may stand at a line's start, closing punctuation stays with it
+# a wide character may start a line, with any closing punctuation after it
 _WIDE = "\u2e80-\u2fff\u3021-\ua4cf\uf900-\ufaff\uff10-\uff5a\U00020000-\U0003fffd"
 _CLOSING = "\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
 _WORD = re.compile(f"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+ *| +")
@@ -98,7 +98,7 @@ def wrap(pieces: Pieces, width: int) -> list[Line]:
 
 @lru_cache(maxsize=256)
 def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
-    """Kept, since an answer that streams in is drawn many times per second."""
+    """Return wrapped lines, cached for answers that stream in."""
     text = plain(pieces)
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)
@@ -120,7 +120,7 @@ def chop(pieces: Pieces, width: int) -> list[Line]:
 
 
 def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
-    """Return the pieces if they fit into `width` cells, else cut, with `mark` at the end."""
+    """Return pieces that fit into `width` cells, cut with `mark` at the end if needed."""
     if width_of(pieces) <= width:
         return pieces
     if width <= cell_len(mark):
@@ -133,12 +133,12 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
 
 
 def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits into `width` cells, else its beginning, with `mark` after it."""
+    """Return a text that fits into `width` cells, or its beginning followed by `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits, else its end, with `mark` before it; used for paths."""
+    """Return a text that fits, or its end preceded by `mark`; used for paths."""
     if cell_len(text) <= width:
         return text
     room = width - cell_len(mark)
@@ -177,7 +177,7 @@ def _word_breaks(text: Clean, width: int) -> list[int]:
 
 
 def _cell_breaks(text: Clean, start: int, end: int, width: int) -> Iterator[int]:
-    """Yield where to cut `text[start:end]` so that no part is wider than `width` cells."""
+    """Yield positions to cut `text[start:end]` so that each part fits `width` cells."""
     if text.isascii():
         yield from range(start + max(1, width), end, max(1, width))
         return
@@ -209,7 +209,7 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
 
 
 def _stripped(pieces: Pieces) -> Pieces:
-    """The pieces without trailing blanks."""
+    """Return the pieces without trailing blanks."""
     while pieces and not (last := pieces[-1].text).rstrip(" "):
         pieces = pieces[:-1]
     if pieces and last.endswith(" "):
@@ -225,7 +225,7 @@ def prefixed(
 ) -> Iterator[Line]:
     """Yield the lines with `first` before the first one and `rest` before all others.
 
-    `rest`: None = the same as `first`. `frame`: the prefix is not copied with the text (see
+    `rest`: None for the same as `first`. `frame`: the prefix is not copied with the text (see
     `Drawn.margins`).
     """
     rest = first if rest is None else rest
@@ -238,7 +238,7 @@ def prefixed(
 
 
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
-    """Place pieces at both ends of a line of `width` cells, with `fill` repeated between them.
+    """Place pieces at both ends of a line, with `fill` repeated between them.
 
     `fill`: one cell wide.
     """
@@ -253,9 +253,9 @@ def strip_of(line: Line, width: int) -> Strip:
 
 
 class Strips(Sequence[Strip]):
-    """Lines as Textual strips, cut where they are wider than `width`.
+    """Lines as Textual strips, cut if wider than `width`.
 
-    Each is made when it is looked at: of a long message only few lines are in sight.
+    Each strip is made on access, as only few lines of a long message are visible.
     """
 
     def __init__(self, lines: Sequence[Line], width: int) -> None:

@@ -1,4 +1,4 @@
-"""Draw Markdown: tokens of markdown-it as lines, in the roles of the theme."""
+"""Drawing Markdown: tokens of markdown-it as lines, in the roles of the theme."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FENCE = re.compile(
 
 
 def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a Markdown text; parts that are nested too deep are shown as source."""
+    """Yield the lines of a Markdown text; parts nested too deeply are shown as source."""
     *settled, last = chunks(text)
     for part in settled:
         yield from _settled(Clean(part), look)
@@ -66,7 +66,7 @@ def _drawn(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a prompt as it was typed; only fenced code blocks are drawn as such."""
+    """Yield the lines of a prompt as typed; only fenced code blocks are drawn as such."""
     position = 0
     for fence in _FENCE.finditer(text):
         before = Clean(text[position : fence.start()].rstrip("\n"))
@@ -78,13 +78,16 @@ def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a text as it is, wrapped between words."""
+    """Yield the lines of a text unchanged, wrapped between words."""
     for line in text.split("\n"):
         yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
 
 
 def draw_code(code: Code, look: Look) -> Iterator[Line]:
-    """Yield the lines of a code block, with a rule on the left; wrapped lines are marked."""
+    """Yield the lines of a code block, with a rule on the left.
+
+    Wrapped lines are marked.
+    """
     before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
     inner = look.narrowed(2)
@@ -95,7 +98,7 @@ def draw_code(code: Code, look: Look) -> Iterator[Line]:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # 20 ms that the first paint of a list need not wait for
+    from markdown_it import MarkdownIt  # takes 20 ms, not needed for a list's first paint
 
     parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST + 10})
     return parser.enable(["table", "strikethrough"])
@@ -195,7 +198,7 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
 
 
 def _task(item: SyntaxTreeNode) -> bool | None:
-    """Whether a task is done; None = the item is not a task. Removes the box from its text."""
+    """Return whether a task is done, removing its box; None if the item is not a task."""
     if not item.children or item.children[0].type != "paragraph":
         return None
     first = next(iter(item.children[0].children[0].children), None)
@@ -225,11 +228,11 @@ def _joined(rows: list[Pieces]) -> Pieces:
     return tuple(piece for row in rows for piece in row)
 
 
-# --- what stands in a line -----------------------------------------------------------------------
+# --- inline content ------------------------------------------------------------------------------
 
 
 def _rows(node: SyntaxTreeNode, style: Style, look: Look) -> list[Pieces]:
-    """The inline content of a block, one row for each line of the source."""
+    """Return the inline content of a block, one row for each line of the source."""
     rows: list[list[Piece]] = [[]]
     for inline in node.children:
         _inline(inline.children, style, look, rows)
@@ -293,7 +296,7 @@ _UNCERTAIN = re.compile(
 """A nested fence, or HTML that may contain empty lines: the text is not split after it."""
 _FENCE_LINE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
-"""The beginning of a line that may continue a list."""
+"""The start of a line that may continue a list."""
 
 
 def chunks(text: str) -> list[str]:
@@ -318,7 +321,7 @@ def chunks(text: str) -> list[str]:
 
 
 def _ends(lines: list[str], number: int) -> bool:
-    """Whether a block certainly ends at this empty line, and another one begins after it."""
+    """Return whether a block certainly ends at this empty line."""
     if number + 1 >= len(lines) or not lines[number - 1]:
         return False
     following = lines[number + 1]
@@ -326,7 +329,7 @@ def _ends(lines: list[str], number: int) -> bool:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """The fence that is open after this line; "" = none."""
+    """Return the fence that is open after this line; "" if none."""
     found = _FENCE_LINE.match(line)
     if found is None:
         return fence

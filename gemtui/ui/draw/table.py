@@ -1,4 +1,4 @@
-"""Draw tables in which wide columns share the available width."""
+"""Drawing tables in which wide columns share the available width."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 NARROWEST = 4
-"""Cells of the narrowest column; a table with more columns than fit is drawn as a list of rows."""
+"""Cells of the narrowest column; with too many columns, rows become lists."""
 _BETWEEN = 3
 
 
 class Side(StrEnum):
-    """Where the text of a column stands."""
+    """The alignment of a column."""
 
     LEFT = "left"
     CENTER = "center"
@@ -30,9 +30,9 @@ def draw_table(
     look: Look,
     sides: Sequence[Side] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of a table. Short rows are padded, long ones cut to the length of `head`.
+    """Yield the lines of a table, with rows padded or cut to the length of `head`.
 
-    `sides`: where the text of each column stands; () = all at the left.
+    `sides`: the alignment of each column; () for left in all.
     """
     sides = sides or [Side.LEFT] * len(head)
     widths = _widths(head, rows, look.width)
@@ -54,7 +54,7 @@ def _bold(cell: Pieces) -> Pieces:
 def _widths(
     head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int
 ) -> list[int] | None:
-    """The width of each column; None = there is not enough room."""
+    """Return the width of each column; None if there is not enough room."""
     wanted = [max(1, width_of(cell)) for cell in head]
     for row in rows:
         for column, cell in enumerate(row[: len(wanted)]):
@@ -66,7 +66,7 @@ def _widths(
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """Distribute `room`: narrow columns get what they want, the others share the rest evenly."""
+    """Distribute `room`: narrow columns first, others share the rest."""
     widths = [0] * len(wanted)
     open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
     for index, column in enumerate(open_columns):

@@ -26,13 +26,13 @@ from gemtui.transcript.display_model import AnsiSpan
 
 
 class Role(StrEnum):
-    """What a piece of text is for, which determines its style."""
+    """The purpose of a piece of text, which determines its style."""
 
     TEXT = "text"
     MUTED = "muted"
     """Secondary text: times, counters, hints."""
     ACCENT = "accent"
-    """The user's name, and what has the focus."""
+    """The user's name, and focused things."""
     MODEL = "model"
     SUCCESS = "success"
     WARNING = "warning"
@@ -48,7 +48,7 @@ class Role(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     ADDED_LINE = "added_line"
-    """The ground below an added line of code; nothing in themes of the terminal's own colours."""
+    """The background of an added line of code; none in themes with the terminal's own colours."""
     REMOVED_LINE = "removed_line"
     ADDED_WORD = "added_word"
     """The part of an added line that differs from the line it replaces."""
@@ -73,9 +73,9 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     idle: str = "○"
     warning: str = "!"
     bar: str = "▌"
-    """On the left of a message."""
+    """To the left of a message."""
     cursor: str = "▌"
-    """On the left of the row or block with the cursor, in the first cell of a pane."""
+    """To the left of the row or block with the cursor, in the first cell of a pane."""
     top_left: str = "┌"
     top_right: str = "┐"
     bottom_left: str = "└"
@@ -91,21 +91,21 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     doing: str = "●"
     pending: str = "○"
     wrapped: str = "↪"
-    """On the left of a line that continues the one above."""
+    """To the left of a line that continues the one above."""
     line_end: str = "␊"
-    """Stands for a line break in a text that is shown on one line."""
+    """Replaces a line break in text on one line."""
     ellipsis: str = "…"
     added: str = "+"
     removed: str = "−"
     dot: str = "·"
     selected: str = "◆"
-    """Before the title of what is one of several to do something with."""
+    """Before the title of a selected item."""
     pinned: str = "★"
     kept: str = "▣"
-    """Only the vault has it."""
+    """Marks a session that only the vault has."""
     newer: str = "▼"
     undo: str = "↶"
-    """Files can be taken back to here."""
+    """Marks a point that files can be restored to."""
 
 
 UNICODE = Glyphs()
@@ -151,10 +151,10 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """All that drawing functions need to know about the screen.
+    """The facts about the screen that drawing functions need.
 
     Looks are hashable, and equal if drawings would be. `theme`: the name of the theme that `styles`
-    is from. `now`: only its day is compared, as head lines leave out today's date. `tz`: None = the
+    is from. `now`: only its day is compared, as headers leave out today's date. `tz`: None for the
     system's time zone.
     """
 
@@ -164,7 +164,7 @@ class Look:
     styles: Mapping[Role, Style] = field(compare=False, repr=False)
     glyphs: Glyphs = UNICODE
     colors: bool = True
-    """False if colours are not shown, so that what only they would tell needs a mark."""
+    """False if colours are not shown, so that information needs marks instead."""
     now: datetime = field(compare=False)
     tz: tzinfo | None = None
     today: date = field(init=False)
@@ -176,11 +176,11 @@ class Look:
         return self.styles[role]
 
     def narrowed(self, by: int) -> Look:
-        """Return the same look, narrower by this many cells, but at least one cell wide."""
+        """Return the look narrowed by this many cells, but at least one cell wide."""
         return replace(self, width=max(1, self.width - by))
 
     def dimmed(self) -> Look:
-        """Return the same look without colours, for what is no longer part of the conversation."""
+        """Return the look without colours, for messages outside of the conversation."""
         return replace(self, theme=f"{self.theme} dimmed", styles=_dimmed(self[Role.MUTED]))
 
 
@@ -232,7 +232,7 @@ def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_lines(variables: Mapping[str, str], theme: Theme) -> dict[str, str]:
-    """Add `$line` and `$line-strong`, for rules and frames, to a theme's CSS variables."""
+    """Add `$line` and `$line-strong`, for rules and frames, to a theme."""
     if theme.ansi:
         return {**variables, "line": "ansi_bright_black", "line-strong": "ansi_bright_black"}
     background, foreground = (Color.parse(variables[name]) for name in ("background", "foreground"))
@@ -250,7 +250,7 @@ _palettes: dict[str, tuple[Theme, _Palette]] = {}
 
 
 def _palette(theme: Theme) -> _Palette:
-    """The styles of a theme, computed once per theme.
+    """Return the styles of a theme, computed once per theme.
 
     They are not taken from the app, whose values lag behind when the theme changes.
     """
@@ -345,7 +345,7 @@ def _roles(
 def span_style(span: AnsiSpan, look: Look) -> Style:
     """Convert the style of stored terminal output to the current theme.
 
-    The sixteen basic colours become the theme's inks for what they usually say. Black on dark and
+    The sixteen basic colours become the theme's inks for their usual meanings. Black on dark and
     white on light backgrounds are left out, since the terminal may have had another background.
     """
     return Style(
@@ -373,7 +373,7 @@ _INKS = {
     5: Role.MODEL,
     6: Role.ACCENT,
 }
-"""The roles whose inks stand for red, green, yellow, blue, magenta and cyan."""
+"""The roles whose inks replace red, green, yellow, blue, magenta and cyan."""
 
 
 @lru_cache(maxsize=512)

@@ -1,1 +1,1 @@
-"""What all panes are made of: keys, dialogs, lists, notices, and the app as screens know it."""
+"""The building blocks of all panes: keys, dialogs, lists, notices, the app."""

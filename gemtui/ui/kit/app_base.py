@@ -1,6 +1,6 @@
 """The app as its screens know it: settings, clock, glyphs, messages to the user.
 
-Screens and dialogs know this class alone; only `GemtuiApp` knows the panes.
+Screens and dialogs use only this class; only `GemtuiApp` knows the panes.
 """
 
 from __future__ import annotations
@@ -53,16 +53,15 @@ _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
-"""Cells of a window's title that tells what happened."""
+"""Cells of a window's title that shows an event."""
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """What the app opens on.
+    """The app's initial state.
 
-    `home`: the CLI's folder. `project`: the folder whose sessions come first, None = all.
-    `cache`: our folder for summaries, None = none. `session`: opened at once. `opening`: the same
-    store, where somebody has begun to read it already. `adapter`: starts runs, None = with the CLI
-    that is installed.
+    `home`: the CLI's folder. `project`: the folder whose sessions come first, None for all.
+    `cache`: our folder for summaries, None for none. `session`: opened at once. `opening`: the same
+    store, if a preload has already begun. `adapter`: starts runs, None for the installed CLI.
     """
 
     home: Path
@@ -77,8 +76,8 @@ class Start(Struct, frozen=True, kw_only=True):
 class AppBase(App[None]):
     """The app as its screens know it.
 
-    `glyphs` and `clock` are read by whatever draws; `signs_changed` is published when the signs at
-    the modes may be others.
+    Drawing functions read `glyphs` and `clock`; `signs_changed` is published when the signs of the
+    modes may have changed.
     """
 
     NOTIFICATION_TIMEOUT = 4
@@ -106,13 +105,13 @@ class AppBase(App[None]):
         self.handed_over = False
         """Whether another program has the terminal."""
         self.at_extension = False
-        """Whether the extension is asked about, or worked on."""
+        """Whether the extension is being changed, or a question about it is open."""
         self.last_key = 0.0
-        """When a key came last, on the clock of events."""
+        """Time of the last key, on the clock of events."""
 
     @cached_property
     def adapter(self) -> GeminiAdapter:
-        """What starts runs: the one we were started with, else the installed CLI's."""
+        """The adapter for runs: the given one, else the installed CLI's."""
         from gemtui.runs.adapter import GeminiAdapter
 
         return self.start.adapter or GeminiAdapter()
@@ -124,36 +123,36 @@ class AppBase(App[None]):
         return state_dir() / "runs" if adapter is None else adapter.runs
 
     def signs(self) -> Mapping[str, str]:
-        """The sign at each mode, by the id of its key."""
+        """Return the sign for each mode, by the id of its key."""
         return {}
 
     def name_of(self, session: str) -> str | None:
-        """The user's own name for the session with this id; None = it has none."""
+        """Return the user's own name for a session, by id; None if it has none."""
         del session
         return None
 
     def summaries(self) -> Sequence[Summary]:
-        """All stored sessions, as far as they have been found."""
+        """Return all stored sessions found so far."""
         return ()
 
     async def is_running_in(self, session: str) -> bool:
-        """Whether a run goes on in the session with this id, whoever started it."""
+        """Return whether a run is active in this session, whoever started it."""
         del session
         return False
 
     def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
-        """The first words of a screen: the modes, each with the sign of what goes on there.
+        """Return the mode tabs for a header, each with its activity sign.
 
-        `first`: the key that has to be pressed before that of a mode; "" = none.
+        `first`: the key to press before a mode's own key; "" if none.
         """
         return tabs(current, self.signs(), first=first)
 
-    # --- screens that come and go --------------------------------------------------------------
+    # --- opening and closing screens -----------------------------------------------------------
 
     async def push_screen_wait(
         self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
     ) -> ScreenResultType | Any:
-        """Ask, and wait for the answer; a question whose answer nobody waits for goes."""
+        """Show a screen and wait for its answer; remove it if the waiter is cancelled."""
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -162,17 +161,17 @@ class AppBase(App[None]):
             raise
 
     def pop_screen(self) -> AwaitComplete:
-        """Let the screen on top go."""
+        """Remove the top screen."""
         self._popped = Message().time
         return super().pop_screen()
 
-    # --- keys in their order -------------------------------------------------------------------
+    # --- order of keys -------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Each key acts before the next one does; see `_at_rest`.
+        """Let each key act before the next one; see `_at_rest`.
 
-        Keys that came in one burst with the one that closed a screen, or us, are for nobody, and
-        so are those that came before a question was there: they can't be the answer.
+        Keys typed in one burst with the key that closed a screen, or the app, are dropped. So are
+        keys typed before a question appeared: they can't be its answer.
         """
         if isinstance(event, events.Key):
             self._is_seen()
@@ -200,14 +199,15 @@ class AppBase(App[None]):
 
     @property
     def typing_ahead(self) -> bool:
-        """Whether keys wait for what those before them have set in motion."""
+        """Whether keys are waiting for the effects of earlier ones."""
         return bool(self._held)
 
     def _at_rest(self) -> bool:
-        """Whether all that came has acted, and the screen on top has what takes a key.
+        """Return whether all events are handled and the top screen can receive keys.
 
-        A binding acts when its key has come back from the focused widget through all around it,
-        and what it does goes on in messages: an input would take the keys behind it before.
+        A binding acts after its key has bubbled up from the focused widget, and its effects
+        continue in messages: without this wait, an input would receive the keys that follow too
+        early.
         """
         screen = self.screen
         ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
@@ -230,9 +230,9 @@ class AppBase(App[None]):
         asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
 
     async def _hand_out(self) -> None:
-        """Let the first key act that waits, and with it the letters behind it that a field takes.
+        """Let the first waiting key act, along with letters after it that a field accepts.
 
-        What never comes to rest is not waited for longer than a person would.
+        This does not wait for rest longer than a person would.
         """
         most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
         if self._at_rest() or monotonic() - self._held_since > most:
@@ -245,7 +245,7 @@ class AppBase(App[None]):
             self._hand_out_soon()
 
     def _is_typed(self, event: events.Key | events.Paste) -> bool:
-        """Whether a field takes a key as a letter."""
+        """Return whether a field accepts a key as text."""
         if isinstance(event, events.Paste) or self.focused is None:
             return False
         return self.focused.check_consume_key(event.key, event.character)
@@ -275,7 +275,7 @@ class AppBase(App[None]):
             raise failed
 
     def on_unmount(self) -> None:
-        """Give the title back."""
+        """Restore the terminal's title."""
         self._restore_title()
 
     def _restore_title(self) -> None:
@@ -288,7 +288,7 @@ class AppBase(App[None]):
             self._write_title(self._title)
 
     def name_window(self, title: Clean) -> None:
-        """Set the terminal's title; its own one is put aside first."""
+        """Set the terminal's title, saving the original one first."""
         self._title = title
         if self._news is None:
             self._write_title(title)
@@ -299,15 +299,15 @@ class AppBase(App[None]):
             self._write(_PUSH_TITLE)
         self._write(f"\x1b]2;{title}\x07")
 
-    # --- what happens while nobody looks ---------------------------------------------------------
+    # --- notifications ---------------------------------------------------------------------------
 
     def ring(self, notice: Notification) -> None:
-        """Tell somebody who looks elsewhere what has happened, in the way of the settings."""
+        """Notify a person who is looking elsewhere, as set in the settings."""
         if self.config.ring is not Ring.OFF:
             self._ringer.ring(notice)
 
     def _sound(self, notice: Notification) -> None:
-        """Bell or notification; the window is called by it until somebody is there."""
+        """Ring or notify, and show the event in the window's title until the user is back."""
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
         if self.config.ring is Ring.BELL:
@@ -319,13 +319,13 @@ class AppBase(App[None]):
         self._write(rung(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
 
     def _is_seen(self) -> None:
-        """Somebody is there again."""
+        """Reset the title, as the user is back."""
         if self._news is not None:
             self._news = None
             self._write_title(self._title)
 
     def watch_app_focus(self, focus: bool) -> None:
-        """The window has got the focus, or lost it."""
+        """Reset the title once the window has the focus."""
         if focus:
             self._is_seen()
 
@@ -338,23 +338,23 @@ class AppBase(App[None]):
         self.copy(message.text, message.what)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """What each drawn line passes: nothing in it acts on the terminal."""
+        """Return filters for drawn lines, so that no text acts on the terminal."""
         return [*super().get_line_filters(), _NO_CONTROLS]
 
     def copy(self, text: str, what: str) -> None:
-        """Put text on the clipboard and say so."""
+        """Copy text to the clipboard and report it."""
         super().copy_to_clipboard(clean(text))
         self.say(f"Copied {what}")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a selection and say so."""
+        """Copy a selection and report it."""
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
     def say(self, text: str, *, problem: bool = False) -> None:
-        """Tell the person something for some seconds: in the status line, where that has room.
+        """Show a message for some seconds: in the status line, if it fits.
 
-        A problem, and whatever is longer, stands over the first lines at the right.
+        Problems and longer messages appear over the first lines at the right.
         """
         if not self.screen_stack:
             return
@@ -368,7 +368,7 @@ class AppBase(App[None]):
             line.tell_no_longer()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
-        """A long text over the whole screen; it can be copied."""
+        """Show a long text on a screen of its own, where it can be copied."""
         self.push_screen(
             RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
         )

@@ -1,4 +1,4 @@
-"""The lines round a screen: where we are, what is happening, which keys act."""
+"""The bars of a screen: the header, the status line and the footer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gemtui.ui.kit.keys import BY_ID, Key, acting
 Side = Literal["left", "right"]
 GAP = "  "
 LEAST = 24
-"""Cells that a title keeps when what stands at its right takes the rest."""
+"""Fewest cells of a title beside the right end of its line."""
 _READ = 1.0
 """Seconds for which a message stays, whatever is pressed."""
 ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
-"""Keys that keep their place at the right end of the footer."""
+"""Keys that stay at the right end of the footer."""
 
 
 def joined(
@@ -35,11 +35,12 @@ def joined(
     *,
     gives_way: Side = "right",
 ) -> Content:
-    """One line of `width` cells.
+    """Return one line of `width` cells.
 
     Both sequences have the more important parts first; `right` is drawn from the right end. Parts
-    are left out until the rest fits: those of one side first, then of the other, the first ones of
-    both last. The first part of the left may be cut to `LEAST` cells, with `mark` at its end.
+    are left out until the rest fits: first those of the side that `gives_way`, then of the other,
+    keeping the first ones of both longest. The first part on the left may be cut to `LEAST` cells,
+    ending in `mark`.
     """
     kept, end = [part for part in left if part], [part for part in right if part]
     first, second = (end, kept) if gives_way == "right" else (kept, end)
@@ -57,12 +58,12 @@ def _width(parts: Sequence[Content]) -> int:
 
 
 def _least(parts: Sequence[Content]) -> int:
-    """The width with the first part cut, where that is the only one."""
+    """Return the width of the parts, with the first one cut if it is the only one."""
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
 
 
 class BarLine(Widget):
-    """One line with two ends; `say` sets its parts, `tell` shows a message for some seconds."""
+    """One line with two ends; `say` sets its parts, `tell` shows a temporary message."""
 
     def __init__(
         self, *, id: str, mark: str = "…", gives_way: Side = "right", classes: str | None = None
@@ -76,13 +77,13 @@ class BarLine(Widget):
         self._telling: Timer | None = None
 
     def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
-        """Show these parts from now on; in both, the more important ones come first."""
+        """Set the parts; in both sequences, the more important ones come first."""
         if (list(left), list(right)) != (list(self._left), list(self._right)):
             self._left, self._right = left, right
             self.refresh()
 
     def tell(self, text: Clean, seconds: float) -> bool:
-        """Show this in place of everything else for a while; False if it has no room."""
+        """Show a message instead for some seconds; return False if there is no room."""
         if cells(text) > self.content_size.width:
             return False
         if self._telling is not None:
@@ -103,16 +104,16 @@ class BarLine(Widget):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Another width, other parts: what was rendered is kept otherwise."""
+        """Redraw, as the width determines the visible parts."""
         self.refresh()
 
     async def on_click(self, event: Click) -> None:
-        """Do what the key does whose words were clicked."""
+        """Run the action of the key that was clicked."""
         if (id := event.style.meta.get("key")) is not None:
             await self.app.run_action(f"run_key({id!r})")
 
     def render(self) -> Content:
-        """As many of the parts as fit."""
+        """Return as many parts as fit."""
         if self.told is not None:
             return Content(self.told).pad_right(self.content_size.width - cells(self.told))
         width = self.content_size.width
@@ -120,13 +121,13 @@ class BarLine(Widget):
 
 
 class StatusLine(BarLine):
-    """What is happening: dim, but for what has a colour of its own."""
+    """The status line, dim except for parts with their own colour."""
 
     def __init__(self, *, mark: str, gives_way: Side = "right") -> None:
         super().__init__(id="status", mark=mark, gives_way=gives_way)
 
     def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
-        """Show these parts from now on; in both, the more important ones come first."""
+        """Set the parts; in both sequences, the more important ones come first."""
         super().say([_calm(part) for part in left], [_calm(part) for part in right])
 
 
@@ -151,18 +152,18 @@ class LabelsKeys(Protocol):
 
 
 class FooterLine(BarLine):
-    """The keys that act on the focused widget; a click on one acts like the key."""
+    """The keys of the focused widget; clicking one acts like the key."""
 
     def __init__(self, *, ascii: bool = False) -> None:
         super().__init__(id="footer", mark="")
         self._ascii = ascii
 
     def on_mount(self) -> None:
-        """Draw again whenever other keys act."""
+        """Redraw whenever the active keys change."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.refresh())
 
     def render(self) -> Content:
-        """The keys of the table that act now, in its order of rank."""
+        """Return the active keys, ordered by rank."""
         found = acting(self.screen)
         here = sorted((each for each in found if each[0].rank and _acts(*each)), key=_rank)
         alive = self.screen.active_bindings.keys()
@@ -199,10 +200,10 @@ _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies"
 
 
 def tabs(current: str, signs: Mapping[str, str], *, first: str = "") -> Sequence[Content]:
-    """The name, then the modes with the current one (by its key's id) in brackets.
+    """Return the name, then the modes, with the current one (a key's id) in brackets.
 
-    `signs`: the one that stands at a mode, by the id of its key. A click on a mode is its key.
-    `first`: the key that has to be pressed before that of a mode, where a text takes the keys.
+    `signs`: signs for modes, by the id of their keys. Clicking a mode acts like its key. `first`:
+    the key to press before a mode's own key, where text input takes the keys.
     """
     return (Content.styled("gemtui", "bold $text-accent"), *_modes(current, signs, first))
 

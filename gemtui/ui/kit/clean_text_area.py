@@ -1,7 +1,7 @@
-"""A field of several lines that takes clean text only.
+"""A multi-line text field that accepts clean text only.
 
-It stands beside the other clean widgets: Textual's brings a parser of programs along, which the
-list of sessions does not need.
+It is separate from the other clean widgets, as Textual's version loads a code parser that the
+session list does not need.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _LINE_KEYS = ("enter", "ctrl+j", "shift+enter", "alt+enter")
 
 
 class TextArea(widgets.TextArea):
-    """Text on several lines; what is pasted into it is clean, and cut where there is no room.
+    """A multi-line text field; pasted text is cleaned, and cut if there is no room.
 
-    `longest`: characters that a person can write here; what is put as `text` may be longer.
+    `longest`: most characters that a person can enter; text set by the program may be longer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding(UNDO_KEYS, "undo", "Undo", show=False)]
@@ -32,7 +32,7 @@ class TextArea(widgets.TextArea):
         self._longest, self._cut = longest, False
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Whatever is pasted, without what would act on the terminal."""
+        """Paste text without control characters."""
         event.prevent_default()
         event.stop()
         if not self.read_only:
@@ -41,7 +41,7 @@ class TextArea(widgets.TextArea):
             self.move_cursor(done.end_location)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Write something in the place of what stands there, as far as there is room."""
+        """Apply an edit as far as there is room."""
         gone = len(self.get_text_range(edit.from_location, edit.to_location))
         room = max(0, self._longest - len(self.text) + gone)
         was_cut, self._cut = self._cut, len(edit.text) > room

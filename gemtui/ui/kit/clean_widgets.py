@@ -1,7 +1,7 @@
-"""Textual's widgets, taking clean text only, and a last filter before the terminal.
+"""Textual's widgets for clean text only, and a last filter before the terminal.
 
 No other module of `gemtui.ui` imports text widgets from Textual, which accept any `str` and
-interpret markup in it. These take `Clean` or `Content`, and show it as it is.
+interpret markup in it. These accept `Clean` or `Content`, and show it unchanged.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from gemtui.text import Clean, visible_line
 from gemtui.ui.kit.keys import Where, bindings
 
 Words = Clean | Content
-"""What a widget says."""
+"""The text of a widget."""
 
 _NOTHING = Clean("")
 LONGEST_LINE = 2_000
-"""Characters that a person can write into a field of one line; what is put there may be longer.
+"""Most characters that a person can enter into a one-line field; programs may set more.
 
-Each key costs work in proportion to them, and fields search and check as somebody types.
+Each key costs work in proportion to them, as fields search and check while somebody types.
 """
 
 
@@ -48,7 +48,7 @@ class Static(widgets.Static):
         super().__init__(_content(words), id=id, classes=classes)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
-        """Show another text."""
+        """Replace the text."""
         super().update(_content(content), layout=layout)
 
 
@@ -59,19 +59,19 @@ class Label(widgets.Label):
         super().__init__(_content(words), id=id)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
-        """Show another text."""
+        """Replace the text."""
         super().update(_content(content), layout=layout)
 
 
 class Button(widgets.Button):
-    """A button of one line."""
+    """A button with one line of text."""
 
     def __init__(self, words: Words, *, id: str, variant: ButtonVariant = "default") -> None:
         super().__init__(_content(words), variant, id=id, compact=True)
 
 
 class Input(widgets.Input):
-    """A field of one line; control characters that are put or pasted into it become visible."""
+    """A one-line field in which control characters are made visible."""
 
     def __init__(
         self,
@@ -93,16 +93,16 @@ class Input(widgets.Input):
         self._cut = False
 
     def validate_value(self, value: str) -> Clean:
-        """Whatever comes in, as it can be drawn."""
+        """Return the value in a form that can be drawn."""
         return visible_line(value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A key that deletes is for whatever is around the field where nothing stands in it."""
+        """Pass deleting keys on to the surroundings if the field is empty."""
         del parameters
         return bool(self.value) or not action.startswith("delete_")
 
     def replace(self, text: str, start: int, end: int) -> None:
-        """Write something in the place of what stands there, as far as there is room."""
+        """Replace a part of the value as far as there is room."""
         room = max(0, LONGEST_LINE - len(self.value) + abs(end - start))
         line = visible_line(text[:room])
         was_cut, self._cut = self._cut, len(text) > room or len(line) > room
@@ -112,7 +112,7 @@ class Input(widgets.Input):
 
 
 def say_cut(field: Widget, longest: int) -> None:
-    """Say that a field has not taken all that was written or pasted."""
+    """Report that a field has cut typed or pasted text."""
     words = Clean(f"{longest:,} characters fit here; the rest was cut off")
     field.app.notify(words, severity="error", markup=False)
 
@@ -151,11 +151,11 @@ class OptionList(widgets.OptionList):
         super().__init__(*options, id=id, markup=False, compact=True)
 
     def action_half_up(self) -> None:
-        """Half a page up."""
+        """Move up half a page."""
         self._turn(-1)
 
     def action_half_down(self) -> None:
-        """Half a page down."""
+        """Move down half a page."""
         self._turn(1)
 
     def _turn(self, step: int) -> None:
@@ -166,7 +166,7 @@ class OptionList(widgets.OptionList):
 
 
 class Dialog(Vertical):
-    """The frame of a dialog; `keys`: what the keys do in it."""
+    """The frame of a dialog; `keys`: a description of its keys."""
 
     def __init__(self, title: Clean, keys: Clean = _NOTHING, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="dialog")
@@ -174,7 +174,7 @@ class Dialog(Vertical):
 
 
 def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
-    """Put words into the upper and the lower border of a widget."""
+    """Set the texts in the upper and lower border of a widget."""
     widget.border_title, widget.border_subtitle = _content(title), _content(end)
 
 
@@ -195,20 +195,20 @@ _CLUSTER = re.compile(
     f"(?:[{_EMOJI}]|[0-9#*](?=\ufe0f?\u20e3))"
     f"(?:[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d[{_EMOJI}])+"
 )
-"""An emoji of several characters: joined, of another skin, in another form, on a key, a flag."""
+"""An emoji of several characters: joined, with a skin tone, a variation, a keycap, a flag."""
 
 
 class NoControls(LineFilter):
-    """Lets no character through by which a line that is drawn could act on the terminal.
+    """Removes characters by which a drawn line could act on the terminal.
 
-    What is drawn is clean already; a line that was not would end here. A mark of one cell stands
-    for each such character, and the line stays as wide as it was. How wide an emoji of several
-    characters is, terminals do not agree: its first one is drawn, in the cells that are kept for
-    the whole, so that what is behind it stands where it should. What is copied has all of it.
+    Drawn text is already clean; this is a second barrier. Each such character becomes a mark of one
+    cell, so that the line keeps its width. Terminals disagree on the width of an emoji of several
+    characters: only its first character is drawn, in the cells reserved for the whole, so that the
+    text after it stays in place. Copied text is complete.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments with a mark in the place of each such character."""
+        """Return the segments with a mark in place of each such character."""
         del background
         if all(text.isprintable() and not _JOINING.search(text) for text, _, _ in segments):
             return segments

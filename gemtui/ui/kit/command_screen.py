@@ -1,4 +1,4 @@
-"""Commands by name and with their keys: a list to search, and to run them from."""
+"""A searchable list of commands by name, with their keys."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gemtui.ui.kit.keys import Key, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
 _LABEL = 16
-"""Cells of a command's name, with two blanks behind it."""
+"""Cells of a command's name, including two blanks after it."""
 
 
 class More(NamedTuple):
-    """The row that opens the whole list; `keys`: how many it has."""
+    """The row that opens the whole list; `keys`: the number of its keys."""
 
     keys: int
 
@@ -31,11 +31,11 @@ CommandRow = Key | Where | More
 
 
 class CommandScreen(SteersRows, DialogScreen[Key]):
-    """Closes with the key whose action was chosen, or with None.
+    """Returns the key whose action was chosen, or None.
 
-    `keys`: all of them, each under the heading of its place, in the order given. `few`: those to
-    show first, without headings, above a row that opens all. A search is for beginnings of words
-    in all keys; keys whose label matches come first.
+    `keys`: all of them, below a heading for each place, in the given order. `few`: those to show
+    first, without headings, above a row that opens all. The search matches beginnings of words in
+    all keys; those with a matching label come first.
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
@@ -45,7 +45,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
         self._title, self._keys, self._few = title, keys, few
 
     def compose(self) -> ComposeResult:
-        """A search and the list."""
+        """Build the search field and the list."""
         with Dialog(self._title, own("enter run   esc close"), id="commands"):
             with Horizontal(classes="search"):
                 yield Static(own("/"))
@@ -53,7 +53,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
             yield CommandList()
 
     def on_mount(self) -> None:
-        """Show all of them."""
+        """Show all commands."""
         self._fill("")
 
     @property
@@ -94,13 +94,13 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
 
 class CommandList(SteeredRows[CommandRow], can_focus=False):
-    """Commands under the headings of their places; its cursor is moved while somebody types."""
+    """Commands below headings; the cursor also moves while somebody types."""
 
     def __init__(self) -> None:
         super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
 
     def on_click(self, event: events.Click) -> None:
-        """One click is enough."""
+        """Run a command with a single click."""
         if self.place_of(event) is not None:
             self.call_later(self.action_open)
 
@@ -119,7 +119,7 @@ def _headed(keys: Sequence[Key]) -> list[Key | Where]:
 
 
 def _draw(row: CommandRow, look: Look) -> Pieces:
-    """The heading of a place; or name, description and, at the right, keys."""
+    """Draw the heading of a place; or name, description and, at the right, keys."""
     if isinstance(row, Where):
         return (Piece(own(row), look[Role.HEADING]),)
     if isinstance(row, More):

@@ -1,4 +1,4 @@
-"""Screens that close with an answer: a burst of keys answers only once."""
+"""Screens that return one answer, however many keys a burst has."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
 DIALOG = "dialog"
-"""The group of the workers in which a screen asks something."""
+"""The group of the workers in which a screen asks questions."""
 LOW = [(0, "-low"), (18, "-high"), (30, "-tall")]
-"""From how many rows on a screen has room for more than what it is about, and for long texts."""
+"""Heights in rows from which a screen has room for secondary parts, and for long texts."""
 
 
 class AnsweringScreen(Screen[ScreenResultType]):
-    """Closes with the first answer it gets; it goes once nothing stands over it.
+    """A screen that closes with its first answer, once no other screen covers it.
 
-    A burst of keys may answer twice, and a worker may answer while something else is shown. Keys
-    that come before it has its widgets, its focus and its cursor wait for them.
+    A burst of keys may answer twice, and a worker may answer while another screen is shown. Keys
+    wait until the screen has its widgets, its focus and its cursor.
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
     asked = 0.0
-    """Of a question when it was made, on the clock of events."""
+    """Time at which a question was created, on the clock of events."""
     takes_keys = False
-    """Whether there is something here that takes keys; until then they wait."""
+    """Whether a widget here can receive keys; until then they wait."""
 
     @property
     def asking_since(self) -> float:
@@ -42,13 +42,13 @@ class AnsweringScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """What its widgets still say, once it has its answer, is for nobody."""
+        """Drop messages of its widgets once there is an answer."""
         if self._answer is None or message.control is None:
             await super()._dispatch_message(message)
 
     @on(events.ScreenResume)
     def _uncovered(self) -> None:
-        self.app.call_later(setattr, self, "takes_keys", True)  # behind what asks for the focus
+        self.app.call_later(setattr, self, "takes_keys", True)  # after pending focus requests
         if self._answer is not None:
             self._go()
 
@@ -62,4 +62,4 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
 
 class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
-    """A dialog over the screen that asks."""
+    """A modal dialog."""

@@ -21,7 +21,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
 class Choice(NamedTuple):
-    """One answer: what it is called here, what it says, what it means."""
+    """One answer: its id, its label and its meaning."""
 
     id: str
     label: Clean
@@ -29,7 +29,7 @@ class Choice(NamedTuple):
 
 
 class ChooseScreen(DialogScreen[str]):
-    """Closes with the id of the chosen answer, or with None; the cursor begins at number `at`."""
+    """Returns the id of the chosen answer, or None; the cursor starts at index `at`."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -41,14 +41,14 @@ class ChooseScreen(DialogScreen[str]):
         self._question, self._about, self._choices, self._at = question, about, choices, at
 
     def compose(self) -> ComposeResult:
-        """What it is about, then the answers."""
+        """Build the question and the answers."""
         with Dialog(self._question, own("enter choose   esc close")):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
             yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
 
     def on_mount(self) -> None:
-        """Answer by the arrows at once."""
+        """Focus the answers, so that the arrows work at once."""
         offered = self.query_one(OptionList)
         offered.highlighted = self._at
         offered.focus()
@@ -63,7 +63,7 @@ def _row(choice: Choice) -> Content:
 
 
 class _QuestionScreen(DialogScreen[bool]):
-    """Closes with True only if the user confirms; enter alone does not."""
+    """Returns True only if the user confirms; enter alone does not."""
 
     AUTO_FOCUS = "#no"
     VERTICAL_BREAKPOINTS = LOW
@@ -78,7 +78,7 @@ class _QuestionScreen(DialogScreen[bool]):
         self._yes, self._no = yes, no
 
     def compose(self) -> ComposeResult:
-        """Question, list, two buttons."""
+        """Build the question, the list and two buttons."""
         with Dialog(self._question):
             yield Label(Content.styled(self._about, "bold"))
             with VerticalScroll(can_focus=False, id="about"):
@@ -92,33 +92,33 @@ class _QuestionScreen(DialogScreen[bool]):
         self.dismiss(event.button.id == "yes")
 
     def action_confirm(self) -> None:
-        """Yes."""
+        """Close with yes."""
         self.dismiss(True)
 
     def action_close(self) -> None:
-        """No."""
+        """Close with no."""
         self.dismiss(False)
 
 
 class ConfirmScreen(_QuestionScreen):
-    """Closes with True only if the user confirms; enter alone does not."""
+    """Returns True only if the user confirms; enter alone does not."""
 
     BINDINGS = bindings(Where.CONFIRM)
     _key = BY_ID["confirm.confirm"].footer()
 
     def action_scroll_about_up(self) -> None:
-        """To what stands further up."""
+        """Scroll up a page."""
         self.query_one("#about").scroll_page_up(animate=False)
 
     def action_scroll_about_down(self) -> None:
-        """To what does not fit."""
+        """Scroll down a page."""
         self.query_one("#about").scroll_page_down(animate=False)
 
 
 class ConfirmForGoodScreen(_QuestionScreen):
-    """The same, where what was confirmed can't be done so that it could be undone.
+    """A confirmation of an action that can't be undone.
 
-    The key that confirms everything else does nothing here: it is still under the finger.
+    The usual confirmation key does nothing here, as it may be pressed out of habit.
     """
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
@@ -126,10 +126,10 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
 
 class FormScreen(FieldScreen[ScreenResultType]):
-    """Fields, below them a button for each way out."""
+    """A dialog with fields, and a button for each way to close it."""
 
     def buttons(self, take: str = "Apply") -> ComposeResult:
-        """Yield the buttons, for the end of `compose`; `take`: what the one that takes it says."""
+        """Yield the buttons, for the end of `compose`; `take`: the label of the first."""
         with Horizontal(classes="buttons"):
             yield Button(own("Close (esc)"), id="no")
             yield Button(own(f"{take} (ctrl+s)"), id="yes", variant="primary")
@@ -144,7 +144,7 @@ class FormScreen(FieldScreen[ScreenResultType]):
 
 
 class AskScreen(FieldScreen[str]):
-    """Closes with a text to which `problem` does not object, or with None."""
+    """Returns a text to which `problem` does not object, or None."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -155,7 +155,7 @@ class AskScreen(FieldScreen[str]):
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
-        """The input, and what is wrong with it."""
+        """Build the input, and a label for its problem."""
         with Dialog(self._question, own("enter continue   esc close")):
             yield Input(visible_line(self._value))
             yield Label(id="problem")

@@ -1,4 +1,4 @@
-"""Hand the terminal to the person's editor: to look at a file, or to change a text."""
+"""Running the user's editor in the terminal, to open a file or change a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> None:
-    """Open a file that a tool named in the person's editor; the app sleeps meanwhile."""
+    """Open a file that a tool named in the user's editor, suspending the app."""
     try:
         place = written_file(path, project)
         words = editor_command(app.config.editor, os.environ, place, line)
@@ -34,10 +34,10 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
 
 
 def edit_text(app: AppBase, text: str, name: str) -> str | None:
-    """Let the person change a text in their editor; the app sleeps meanwhile.
+    """Open a text in the user's editor, suspending the app; return the result.
 
-    `name`: of the file that holds it. None: there is no editor, or none can be shown here. Raises
-    GemtuiError and OSError where the editor failed, or left what can't be read.
+    `name`: of the file that holds the text. Returns None if there is no editor, or none can run
+    here. Raises GemtuiError and OSError if the editor failed, or its result can't be read.
     """
     try:
         return edited_text(text, name, setting=app.config.editor, suspended=app.suspend)

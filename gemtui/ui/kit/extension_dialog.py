@@ -1,4 +1,4 @@
-"""gemtui's extension for Gemini CLI: what it is, installed and taken out by a key."""
+"""The dialogs that install and remove gemtui's extension for Gemini CLI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _RUNS = Clean("Installed: its hooks run in every Gemini session.")
 
 @contextmanager
 def _alone(app: AppBase) -> Iterator[bool]:
-    """Whether nobody is at the extension; a second one would see it half installed."""
+    """Yield whether nothing else works on the extension.
+
+    Others would see it incomplete.
+    """
     if app.at_extension:
         yield False
         return
@@ -36,14 +39,14 @@ def _alone(app: AppBase) -> Iterator[bool]:
 
 
 async def show_extension(app: AppBase) -> None:
-    """Offer to install it, to install it again where something is wrong, or to take it out."""
+    """Offer to install, repair or remove the extension."""
     with _alone(app) as alone:
         if alone:
             await _show(app)
 
 
 async def install_extension(app: AppBase) -> bool:
-    """Say what it does and touches, ask, and install it; return whether its hooks run then."""
+    """Explain the extension, ask, and install it; return whether its hooks run now."""
     with _alone(app) as alone:
         return alone and await _install(app)
 
@@ -87,7 +90,7 @@ async def _agreed(
 
 
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
-    """Do it in a thread, which takes seconds, and say what came of it."""
+    """Run an action, which takes seconds, in a thread, and report its result."""
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
     while not work.done():
         app.say("Gemini CLI is working; this can take a few seconds.")

@@ -1,4 +1,4 @@
-"""Rows with a search: a line to type in, and below it the rows that match."""
+"""A list with a search field above it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
 
 _MANY = 2_000
-"""Items that are searched in a thread."""
+"""Number of files above which searching uses a thread."""
 
 
 class FilterBar(Horizontal):
-    """One line: a rule while there is no search, else `/` and an input.
+    """A line that shows a rule, or `/` and an input during a search.
 
-    It only says what is typed; what is searched is up to who listens. A search inside of the
-    sessions' text belongs beside it, as another source of rows. `suggester` completes words.
+    It only posts the typed text; searching is up to the receiver. `suggester` completes words.
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -51,14 +50,14 @@ class FilterBar(Horizontal):
     """Whether somebody types here, or is about to: the focus comes a moment after `open`."""
 
     class Changed(Message):
-        """The search is another one; "" means none."""
+        """The search text has changed; "" means no search."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Done(Message):
-        """The keys belong to the list again; `opens`: what its cursor is on is to be opened."""
+        """The keys belong to the list again; `opens`: open the row under the cursor."""
 
         def __init__(self, *, opens: bool = False) -> None:
             super().__init__()
@@ -69,7 +68,7 @@ class FilterBar(Horizontal):
         self._suggester = suggester
 
     def compose(self) -> ComposeResult:
-        """Both forms; a class on this widget decides which one shows."""
+        """Build both forms; a class on this widget decides which one is visible."""
         ascii = look_of(self.app, 1).glyphs.name == "ascii"
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
@@ -77,37 +76,37 @@ class FilterBar(Horizontal):
 
     @property
     def text(self) -> str:
-        """What is typed."""
+        """The typed text."""
         return self.query_one(Input).value
 
     def open(self) -> None:
-        """Let somebody type."""
+        """Show and focus the input."""
         self.typing = True
         self.add_class("-open")
         self.query_one(Input).focus()
 
     def close(self) -> None:
-        """No search any more: the rule again."""
+        """Clear the search and show the rule again."""
         self.typing = False
         self.query_one(Input).value = ""
         self.remove_class("-open")
 
     def on_descendant_blur(self) -> None:
-        """The focus has gone elsewhere."""
+        """Note that the focus has moved elsewhere."""
         self.typing = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Every keystroke counts."""
+        """Post each change of the text."""
         event.stop()
         self.post_message(self.Changed(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in the input."""
+        """Handle enter in the input."""
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
-        """Keep the search, and open what it found first or what was chosen of it."""
+        """Keep the search, and open its first or selected result."""
         searched = bool(self.text.strip())
         if not searched:
             self.close()
@@ -120,18 +119,18 @@ class FilterBar(Horizontal):
         self.post_message(self.Done())
 
     def action_clear(self) -> None:
-        """Give the search up."""
+        """Clear the search."""
         self.close()
         self.post_message(self.Done())
 
 
 class SearchedRows(Vertical, Generic[Item]):
-    """`text(item)` is what the search looks in; every word of the search must be in it."""
+    """Rows with a search; every word of the search must occur in `text(item)`."""
 
     DEFAULT_CSS = "SearchedRows { height: 1fr; } SearchedRows RowList { height: 1fr; }"
 
     class Searched(Message):
-        """Other rows match."""
+        """The matching rows have changed."""
 
     def __init__(
         self,
@@ -148,22 +147,22 @@ class SearchedRows(Vertical, Generic[Item]):
         self._all: Sequence[Item] = ()
 
     def compose(self) -> ComposeResult:
-        """The search, then the rows."""
+        """Build the search, then the rows."""
         yield self.bar
         yield self.rows
 
     @property
     def total(self) -> int:
-        """How many rows there would be without a search."""
+        """The number of rows without a search."""
         return len(self._all)
 
     @property
     def query_text(self) -> str:
-        """What is searched for."""
+        """The search text."""
         return self.bar.text.strip()
 
     def show(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        """Other rows, of which those are shown that match."""
+        """Replace the rows and show the matching ones."""
         self._all = items
         if self.query_text:
             self._search()
@@ -171,17 +170,17 @@ class SearchedRows(Vertical, Generic[Item]):
             self._put(items, fresh=fresh)
 
     def search(self) -> None:
-        """Let somebody type."""
+        """Show and focus the search."""
         self.bar.open()
 
     def search_again(self, text: str) -> None:
-        """Search for what was searched for before; the keys stay with the rows."""
+        """Repeat an earlier search; the rows keep the focus."""
         self.bar.open()
         self.bar.query_one(Input).value = text
         self.rows.focus()
 
     def clear(self) -> bool:
-        """End the search; False if there is none."""
+        """End the search; return False if there was none."""
         searched = bool(self.bar.text)
         self.bar.close()
         self.rows.focus()
@@ -200,7 +199,7 @@ class SearchedRows(Vertical, Generic[Item]):
             for search in self._searches:
                 with suppress(WorkerCancelled):
                     await search.wait()
-            # What is posted by its parent goes no further than that: the rows have to say it.
+            # A message posted by its parent would not bubble further, so the rows post it.
             self.rows.call_later(self.rows.action_open)
 
     @property
@@ -220,7 +219,10 @@ class SearchedRows(Vertical, Generic[Item]):
 async def matching(
     items: Sequence[Item], text: Callable[[Item], str], query: str
 ) -> Sequence[Item]:
-    """Return the items whose text has every word of `query`; very many are read in a thread."""
+    """Return the items whose text has every word of `query`.
+
+    Very many items are searched in a thread.
+    """
     words = query.lower().split()
 
     def found() -> Sequence[Item]:
@@ -236,9 +238,9 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 class FiltersRows:
-    """The keys of a screen around `SearchedRows`: one begins a search, esc ends it first.
+    """The keys of a screen around `SearchedRows`: start a search, and end it with esc.
 
-    A plain class: Textual takes styles only from the first of several widgets that are bases.
+    A plain class: Textual reads styles only from the first of several widget base classes.
     """
 
     @property
@@ -247,7 +249,7 @@ class FiltersRows:
         return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
 
     def action_filter(self) -> None:
-        """Type a search."""
+        """Show and focus the search."""
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:
@@ -255,6 +257,6 @@ class FiltersRows:
         return "clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:
-        """End the search, else leave."""
+        """End the search, else close."""
         if not self.searched.clear():
             cast("AnsweringScreen[Any]", super()).action_close()

@@ -1,6 +1,6 @@
-"""Screens between a title and the keys; those with many keys are made of parts.
+"""Screens with a header and a footer; those with many keys consist of parts.
 
-A part has the state of one subject of its screen, and what the keys of that subject do.
+A part has the state of one subject of its screen, and the actions of its keys.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 _ACTION = "action_"
-"""How the names of methods begin that Textual calls for keys."""
+"""Prefix of the methods that Textual calls for keys."""
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
-    """Title, what it is about, how it goes, and keys, from top to bottom."""
+    """A screen of title, body, status line and keys, from top to bottom."""
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, with its type."""
+        """The app, typed."""
         return cast("AppBase", self.app)
 
     def framed(self, *body: Widget) -> ComposeResult:
-        """Yield the lines of a screen around these widgets."""
+        """Yield the widgets of a screen with this body."""
         mark = self.gemtui.glyphs.ellipsis
         yield BarLine(id="header", mark=mark)
         yield from body
@@ -45,19 +45,19 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def header(self) -> BarLine:
-        """The title's line."""
+        """The header."""
         return self.query_one("#header", BarLine)
 
     @property
     def status(self) -> BarLine:
-        """The line that says how it goes."""
+        """The status line."""
         return self.query_one("#status", BarLine)
 
 
 class DialogGuardScreen(FullScreen[ScreenResultType]):
-    """No key acts on it while a dialog opens, or while the answer of one is taken.
+    """A screen that ignores keys while one of its dialogs opens or is being handled.
 
-    Keys that come in one burst would act here, though they were meant for the dialog.
+    Keys of one burst would act here, although they were meant for the dialog.
     """
 
     VERTICAL_BREAKPOINTS = LOW
@@ -65,17 +65,17 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
     """Names of workers that mostly ask nothing: what is typed meanwhile does not wait for them."""
     _began_to_ask = 0.0
     _part_of: Mapping[str, ScreenPart] = MappingProxyType({})
-    """The part that has an action."""
+    """The part of each action."""
 
     def add_parts(self, *parts: ScreenPart) -> None:
-        """Let the keys of this screen reach the actions of these parts."""
+        """Register parts, whose actions the keys of this screen can call."""
         found = {name: part for part in parts for name in dir(part) if name.startswith(_ACTION)}
         self._part_of = {name.removeprefix(_ACTION): part for name, part in found.items()}
         for name, part in found.items():
             setattr(self, name, getattr(part, name))
 
     def can(self, action: str) -> bool:
-        """Return whether a key does something now; the part that has the action decides."""
+        """Return whether an action is available now, as decided by its part."""
         part = self._part_of.get(action)
         return part is None or part.can(action)
 
@@ -85,7 +85,7 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
         return part is not None and part.only_says_why(action)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing is done while a dialog opens."""
+        """Disable all actions while a dialog opens."""
         del parameters
         return not self.is_mounted or (not self.asking and self.can(action))
 
@@ -109,12 +109,12 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
 
     @property
     def asking(self) -> bool:
-        """Whether a dialog opens, or its answer is taken."""
+        """Whether a dialog is opening, or its answer is being handled."""
         mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
         return self.is_active and any(not each.is_finished for each in mine)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """What a dialog was for is done: keys act again."""
+        """Enable keys again after a dialog's worker has finished."""
         if event.worker.group == DIALOG and event.worker.is_finished:
             self.refresh_bindings()
 
@@ -125,7 +125,7 @@ class ScreenPart:
     screen: DialogGuardScreen[Any]
 
     def can(self, action: str) -> bool:
-        """Return whether the key of one of its actions does something now."""
+        """Return whether one of its actions is available now."""
         del action
         return True
 
@@ -145,7 +145,7 @@ _Begin = Callable[Concatenate[Part, Args], Worker[Result]]
 def background(
     group: str, *, exclusive: bool = False
 ) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
-    """Make a part's method run as a worker of its screen, as Textual's `work` does in widgets."""
+    """Make a part's method run as a worker of its screen, as Textual's `work` does."""
 
     def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
         @wraps(method)
@@ -163,5 +163,5 @@ def background(
 
 
 def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-    """Make a part's method ask in a dialog: until it ends, no key acts on its screen."""
+    """Make a part's method a dialog: until it ends, no key acts on its screen."""
     return background(DIALOG, exclusive=True)(method)

@@ -1,4 +1,4 @@
-"""What a key of gemtui is, where keys act, and how people name them."""
+"""The definition of a key: where it acts, and its names for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.binding import Binding
 
 
 class Where(StrEnum):
-    """The place in which a key acts; the value heads its part of the help."""
+    """The place in which a key acts; the value is its heading in the help."""
 
     APP = "Everywhere"
     SESSIONS = "Sessions"
@@ -36,6 +36,7 @@ class Where(StrEnum):
     EMPTY = "No sessions"
     RUN = "Run"
     RUN_LIST = "Runs"
+    WORKTREES = "Worktrees"
     QUESTION = "Approval needed"
     CHANGE_CALL = "Edit a call"
     QUEUE = "Queue"
@@ -63,7 +64,7 @@ class Where(StrEnum):
 
 
 class Group(StrEnum):
-    """What a key is for; help and palette sort by it."""
+    """The purpose of a key, by which help and palette are sorted."""
 
     MOVE = "Move"
     OPEN = "Open and close"
@@ -82,8 +83,8 @@ class Key(Struct, frozen=True, kw_only=True):
     """One binding.
 
     `keys`: Textual key names, separated by commas. `label`: a word or two for footer and palette;
-    `help`: a sentence for the help. `rank`: place in the footer from the left, 0 = not there.
-    `face`: how the footer names the keys where that is not the first one (pairs such as n/N).
+    `help`: a sentence for the help. `rank`: position in the footer from the left, 0 to leave it
+    out. `face`: the keys' name in the footer if it is not the first key (pairs such as n/N).
     """
 
     id: str
@@ -111,11 +112,11 @@ class Key(Struct, frozen=True, kw_only=True):
         )
 
     def shown(self, *, ascii: bool = False) -> str:
-        """All keys, named as people know them, such as "↑ k" or "space"."""
+        """Return all keys under their usual names, such as "↑ k" or "space"."""
         return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
 
     def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
-        """What the footer shows for it: `face`, else the first key, of those that are `alive`."""
+        """Return the key's name in the footer: `face`, else the first of the `alive` keys."""
         keys = self.keys.split(",")
         first = next((key for key in keys if key in alive), keys[0])
         arrows = "j/k" if "j" in keys else "up/down"
@@ -148,7 +149,7 @@ _ARROWS = {"up", "down", "left", "right"}
 
 
 def name(key: str, *, ascii: bool = False) -> str:
-    """A Textual key name as people know it: "ctrl+p" -> "^p", "full_stop" -> "."."""
+    """Return a Textual key's usual name: "ctrl+p" -> "^p", "full_stop" -> "."."""
     *modifiers, last = key.split("+")
     plain = last if ascii and last in _ARROWS else _NAMES.get(last, last)
     front = "".join("^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers)

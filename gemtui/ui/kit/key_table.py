@@ -1,4 +1,4 @@
-"""Every key of gemtui by the place in which it acts, and what the footer shows of them."""
+"""Every key of gemtui by the place in which it acts, and its form in the footer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HALF_PAGES = (
 
 
 def _moves(row: str) -> tuple[Row, ...]:
-    """The keys that move the cursor of a list; `row`: what one row of it is."""
+    """Return the keys that move the cursor of a list; `row`: the name of its rows."""
     return (
         ("cursor_up", "up,k", MOVE, "Up", f"Previous {row}"),
         ("cursor_down", "down,j", MOVE, "Move", f"Next {row}"),
@@ -28,7 +28,7 @@ def _moves(row: str) -> tuple[Row, ...]:
 
 
 def _steers(row: str) -> tuple[Row, ...]:
-    """The keys that move the cursor of a list while one types above it."""
+    """Return the keys that move the cursor of a list while the user types above it."""
     return (
         ("cursor_up", "up", MOVE, "Up", f"Previous {row}"),
         ("cursor_down", "down", MOVE, "Move", f"Next {row}"),
@@ -57,6 +57,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Lost sessions",
             "Restore a session that Gemini CLI lost",
         ),
+        ("worktrees", "f7", OPEN, "Worktrees", "Git worktrees of runs: compare, apply, remove"),
         (
             "extension",
             "f8",
@@ -323,6 +324,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Files that differ from what you approved",
         ),
         ("review", "H", OPEN, "Review", "Review its changes hunk by hunk"),
+        ("worktree", "f6", CHANGE, "Worktree", "Next run in a new git worktree, or in the folder"),
         ("options", "ctrl+o", CHANGE, "Options", "Set approval, mode, model, tools, limits"),
         ("command", "ctrl+t", OPEN, "Command", "Show the exact command that enter will run"),
         ("from_file", "ctrl+g", OPEN, "From a file", "Load the prompt from a file"),
@@ -345,6 +347,16 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("restore", "b", CHANGE, "Restore", "Restore the session of which this run has a copy"),
         ("filter", "slash", SEARCH, "Search", "Filter by prompt, result, folder and id"),
         ("close", "escape", OPEN, "Close", "Clear the filter, or close"),
+    ),
+    Where.WORKTREES: (
+        ("mark", "space", VIEW, "Compare", "Mark this worktree, to see others beside it"),
+        ("apply", "a", CHANGE, "Apply", "Apply its changes to the repository, after a look"),
+        ("remove", "d,delete", CHANGE, "Remove", "Remove it (asks first)"),
+        ("review", "H", OPEN, "Review", "Review its changes hunk by hunk, before you apply them"),
+        ("each", "m", CHANGE, "Other models", "Send its prompt to other models in new worktrees"),
+        ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
+        ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
+        ("close", "escape,q", OPEN, "Back", "Back to where you were"),
     ),
     Where.QUESTION: (
         ("yes", "y", CHANGE, "Allow", "Allow this call, once all of it was shown"),
@@ -565,6 +577,8 @@ FOOTER = (
     "undo.diff", "undo.close", "undo_file.next", "undo_file.close", "recover.write",
     "recover.close", "patch.write", "patch.close",
 
+    "worktrees.mark", "worktrees.apply", "worktrees.remove", "worktrees.review",
+    "worktrees.each", "worktrees.close",
     "review.mark", "review.apply", "review.comment", "review.send", "review.mark_call",
     "review.close", "review.git", "review.copy_message",
     "stats.scope", "stats.span", "stats.close", "info.copy_id", "empty.again",
@@ -579,7 +593,7 @@ FOOTER = (
     "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
     "run.review", "sessions.review",
 )  # fmt: skip
-"""Ids of the keys that the footer shows, the most useful first; the last ones give way."""
+"""Ids of the keys in the footer, the most useful first; the last are dropped first."""
 FACES = {
     "search.cursor_down": "↑↓",
     "files.cursor_down": "↑↓",
@@ -596,4 +610,4 @@ FACES = {
     "transcript.next_prompt": "{ }",
     "transcript.next_failure": "x/X",
 }
-"""How the footer names keys for which the first one does not stand, such as pairs."""
+"""Names in the footer for keys that are not represented by their first one."""

@@ -1,8 +1,8 @@
-"""Every key of gemtui in one table; widgets bind from it, footer, help and palette read it.
+"""Every key of gemtui in one table, read by widgets, footer, help and palette.
 
-A widget or screen takes its bindings with `BINDINGS = bindings(Where.LIST)` and has the methods
-`action_<action>`. One key means one thing in one place; the same key means the same everywhere
-where that makes sense: enter deeper, esc back, / search, n N next, space fold, y copy, . hidden.
+A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)` and has the methods
+`action_<action>`. A key has one meaning in one place, and the same everywhere if possible: enter
+goes deeper, esc back, / searches, n N go to the next, space folds, y copies, . shows hidden things.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _FIRST = {"app.quit", "app.suspend_process"}
 
 
 def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
-    """Rows (action, keys, group, label, help) of one place; ids are "<place>.<action>"."""
+    """Return the rows (action, keys, group, label, help) of one place as keys.
+
+    Ids are "<place>.<action>".
+    """
     place = where.name.lower()
     return tuple(
         Key(
@@ -49,12 +52,12 @@ BY_ID = {key.id: key for key in KEYS}
 
 
 def keys_of(where: Where) -> tuple[Key, ...]:
-    """The keys of one place, in the order of the table."""
+    """Return the keys of one place, in the order of the table."""
     return tuple(key for key in KEYS if key.where is where)
 
 
 def bindings(*places: Where) -> list[BindingType]:
-    """`BINDINGS` of a widget or screen that stands for these places."""
+    """Return `BINDINGS` for a widget or screen with the keys of these places."""
     return [key.binding for place in places for key in keys_of(place)]
 
 
@@ -67,13 +70,13 @@ _ONLY_WHILE_TYPING = {
 }
 _NOT_ITSELF = {"app.command_palette"}
 _HANDED_ON = {"enter", "ctrl+c", "up", "down", "pageup", "pagedown"}
-"""Keys that a field of one line binds and hands on: it has no use for them, or says so itself."""
+"""Keys that a one-line field binds but passes on."""
 
 
 def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Keys that act where the focus is, each with what it acts on; the nearest places first.
+    """Return the keys that act at the focus, the nearest places first.
 
-    A key that is typed, or that something nearer binds, acts not, unless what binds it hands it on.
+    A key that is typed, or bound by a nearer node, does not act, unless that node passes it on.
     """
     bound, taken = screen.active_bindings, set[str]()
     found: list[tuple[Key, DOMNode]] = []
@@ -92,7 +95,7 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
 
 
 def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Keys of everything that is shown, whatever has the focus, in the table's order."""
+    """Return the keys of all visible nodes, regardless of focus, in the table's order."""
     found: dict[Key, DOMNode] = {}
     for node in _shown(screen):
         for key in _keys_of(node):
@@ -111,7 +114,7 @@ def _keys_of(node: DOMNode) -> list[Key]:
 
 
 def _chain(screen: Screen[Any]) -> list[DOMNode]:
-    """What has the focus, and all around it."""
+    """Return the focused node and its ancestors."""
     focused = screen.focused
     inside = [] if focused is None else [n for n in focused.ancestors_with_self if n is not screen]
     return [*(node for node in inside if node is not screen.app), screen, screen.app]

@@ -1,4 +1,4 @@
-"""A scrollable drawing: drawn for the present width, copied whole."""
+"""A scrollable drawing, made for the present width and copied whole."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Draw = Callable[[Look], Sequence[Line]]
 
 
 class HalfPages(ScrollView, inherit_bindings=False):
-    """Scrolls by half pages, too."""
+    """A view that can also scroll by half pages."""
 
     def action_half_up(self) -> None:
-        """Half a page up."""
+        """Scroll up half a page."""
         self.scroll_relative(y=-max(1, self.size.height // 2))
 
     def action_half_down(self) -> None:
-        """Half a page down."""
+        """Scroll down half a page."""
         self.scroll_relative(y=max(1, self.size.height // 2))
 
 
 class LineView(HalfPages, can_focus=True, inherit_bindings=False):
-    """Shows what `draw(look)` makes; `what` names it when it is copied."""
+    """Shows the result of `draw(look)`; `what` names it when it is copied."""
 
     BINDINGS = bindings(Where.DRAWING)
     DEFAULT_CSS = """
@@ -48,7 +48,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self._lines: Sequence[Line] = ()
 
     def show(self, draw: Draw, *, fresh: bool = True) -> None:
-        """Draw this from now on; `fresh`: from its first line."""
+        """Show another drawing; `fresh`: scroll to its first line."""
         self._draw, self._look = draw, None
         if fresh:
             self.scroll_to(y=0, animate=False, immediate=True)
@@ -56,7 +56,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
 
     @property
     def text(self) -> str:
-        """What is drawn, as text."""
+        """The drawing as text."""
         return "\n".join(plain(line.pieces).rstrip() for line in self._lines)
 
     def _lay_out(self) -> None:
@@ -70,17 +70,17 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Draw for another width."""
+        """Redraw for the new width."""
         self._lay_out()
 
     def notify_style_update(self) -> None:
-        """Draw in another theme."""
+        """Redraw in the new theme."""
         super().notify_style_update()
         if self.is_attached:
             self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is in sight."""
+        """Return one visible line."""
         width, line = self.scrollable_content_region.width, y + self.scroll_offset.y
         drawn = self._lines[line] if line < len(self._lines) else Line()
         strip = strip_of(drawn, width).extend_cell_length(width, drawn.ground)

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class CopyRequested(Message):
-    """Put `text` on the clipboard; `what` names it for the person, such as "code, 12 lines"."""
+    """Put `text` on the clipboard.
+
+    `what` names it for the person, such as "code, 12 lines".
+    """
 
     def __init__(self, text: str, what: str) -> None:
         super().__init__()
@@ -24,7 +27,7 @@ class CopyRequested(Message):
 
 
 class RawRequested(Message):
-    """Show the stored record of `spoken`; `block` is the one under the cursor, if any."""
+    """Show the stored record of `spoken`; `block`: the one under the cursor, if any."""
 
     def __init__(self, spoken: Spoken, block: Block | None) -> None:
         super().__init__()
@@ -40,7 +43,10 @@ class FileRequested(Message):
 
 
 class HistoryRequested(Message):
-    """Show which sessions wrote a file; `path` as the tool named it, absolute for the app."""
+    """Show the sessions that wrote a file.
+
+    `path` as the tool named it, absolute for the app.
+    """
 
     def __init__(self, path: str) -> None:
         super().__init__()
@@ -60,17 +66,17 @@ class BackRequested(Message):
 
 
 class DroppedRequested(Message):
-    """Show the messages that were rewound, buried or failed, or hide them again."""
+    """Show or hide the messages that were rewound, buried or failed."""
 
 
 class TranscriptMoved(Message):
-    """The cursor, the search or the following changed: the status line reads the view again.
+    """The status line must be updated: cursor, search or following changed.
 
     Replaceable, so that a storm of them is one.
     """
 
     def can_replace(self, message: Message) -> bool:
-        """A newer one says all that an older one said."""
+        """Return True for the same class, as a newer one includes the older one."""
         return isinstance(message, TranscriptMoved)
 
 
@@ -83,7 +89,10 @@ class NewRunRequested(Message):
 
 
 class ContinueRequested(Message):
-    """Show the run pane, ready to continue a stored session; `prompt`: with this in its prompt."""
+    """Show the run pane, ready to continue a stored session.
+
+    `prompt`: its prompt text.
+    """
 
     def __init__(self, session: Summary, prompt: str = "") -> None:
         super().__init__()
@@ -91,10 +100,10 @@ class ContinueRequested(Message):
 
 
 class ChatRequested(Message):
-    """Show the run pane, ready to go on with a chat that may not be listed yet.
+    """Show the run pane, ready to continue a chat that may not be listed yet.
 
-    `session`: its id, None = a new chat. `path`: its file, None = unknown. `prompt`: the text to
-    begin with in the prompt.
+    `session`: its id, None for a new chat. `path`: its file, None if unknown. `prompt`: the initial
+    text of the prompt.
     """
 
     def __init__(self, folder: Path, session: str | None, path: Path | None, prompt: str) -> None:
@@ -111,9 +120,9 @@ class RunWithPolicyRequested(Message):
 
 
 class AllowCallRequested(Message):
-    """Show the policy pane with the rule that would allow `call` in its form.
+    """Show the policy pane with a form for the rule that would allow `call`.
 
-    `policies`: the policy files of the run that made it.
+    `policies`: the policy files of the call's run.
     """
 
     def __init__(self, call: Call, policies: tuple[Path, ...]) -> None:
@@ -122,7 +131,7 @@ class AllowCallRequested(Message):
 
 
 class SessionRequested(Message):
-    """Show a session with the cursor on the tool call with this id ("" = at its start)."""
+    """Show a session with the cursor on a tool call ("" for its start)."""
 
     def __init__(self, session: Summary, call: str = "") -> None:
         super().__init__()

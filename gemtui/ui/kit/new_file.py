@@ -1,4 +1,4 @@
-"""A file that is to be written, and must not exist yet: a free name, and what is wrong with one."""
+"""Naming a new file: a free name, and problems with a typed one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gemtui.paths import current_folder, typed_path
 
 
 def place_of(name: str) -> Path:
-    """Return the path that was typed; a relative one is meant in the current folder."""
+    """Return the typed path; a relative one is below the current folder."""
     return current_folder() / typed_path(name.strip())
 
 
 def free_name(stem: str, suffix: str) -> str:
-    """Return the name of a file that is not there yet, with a number if need be."""
+    """Return the name of a file that does not exist yet, numbered if necessary."""
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
         name = f"{stem}{more}{suffix}"
@@ -24,10 +24,10 @@ def free_name(stem: str, suffix: str) -> str:
 
 
 def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
-    """Say what is wrong with a file that was typed, "" if nothing is.
+    """Return the problem with a typed file, or "".
 
-    `forbidden`: the folder of Gemini CLI, resolved, in which nothing is written. `folder`: a folder
-    was typed, which may be there.
+    `forbidden`: Gemini CLI's folder, resolved, in which nothing is written. `folder`: a folder is
+    wanted, which may exist.
     """
     path = place_of(name)
     if not name.strip():

@@ -1,4 +1,4 @@
-"""A notice in the place of a transcript or of the whole store: what happened, which keys help."""
+"""A notice in place of a transcript or list: the event, and useful keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.ui.kit.messages import BackRequested, CopyRequested
 
 
 class NoticePane(VerticalScroll, can_focus=True):
-    """A heading, text below it, and the keys that help; the text can be selected and copied."""
+    """A heading, text below it, and useful keys; the text can be selected and copied."""
 
     BINDINGS = bindings(Where.NOTICE)
     KEYS: tuple[Key, ...] = tuple(
@@ -27,7 +27,7 @@ class NoticePane(VerticalScroll, can_focus=True):
     )
 
     class AgainRequested(Message):
-        """Try again."""
+        """Request to try again."""
 
     def __init__(self, *, ascii: bool) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class NoticePane(VerticalScroll, can_focus=True):
         self._text = ""
 
     def compose(self) -> ComposeResult:
-        """One static text."""
+        """Build one static text."""
         yield Static()
 
     def say(self, heading: Clean, lines: Sequence[Clean]) -> None:
-        """Show this from now on."""
+        """Show a heading and lines."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
         parts += [self._key(key) for key in self.KEYS]
@@ -50,20 +50,20 @@ class NoticePane(VerticalScroll, can_focus=True):
         return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
 
     def action_copy(self) -> None:
-        """Copy the words."""
+        """Copy the text."""
         self.post_message(CopyRequested(self._text, "this message"))
 
     def action_again(self) -> None:
-        """Try again."""
+        """Request to try again."""
         self.post_message(self.AgainRequested())
 
     def action_back(self) -> None:
-        """Back to the list."""
+        """Return to the list."""
         self.post_message(BackRequested())
 
 
 class EmptyStore(NoticePane):
-    """No sessions at all: where we looked, and what one can do about it."""
+    """The notice for an empty store: where we searched, and what the user can do."""
 
     BINDINGS = bindings(Where.EMPTY)
     KEYS = (
@@ -72,14 +72,14 @@ class EmptyStore(NoticePane):
     )
 
     class ElsewhereRequested(Message):
-        """Look in another folder."""
+        """Request to search another folder."""
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
-        """Say how the store was found."""
+        """Explain the state of the store."""
         self.say(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:
-        """Look in another folder."""
+        """Search another folder."""
         self.post_message(self.ElsewhereRequested())
 
 

@@ -1,4 +1,4 @@
-"""Sessions that Gemini CLI no longer has, kept by the vault or by a run: listed and put back."""
+"""Restoring sessions that Gemini CLI no longer has."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _MOST = 500
-"""Sessions that are listed."""
+"""Most sessions to list."""
 
 
 async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
-    """Offer the sessions that can be put back, and put back the one that is chosen.
+    """List the sessions that can be restored, and restore the chosen one.
 
     `kept`: those that only the vault has, newest first.
     """
@@ -57,13 +57,13 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
 
 
 async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
-    """Put back what a run keeps of a session and what is gone, and say what came of it."""
+    """Restore a session's missing files from a run's backup; report the result."""
     rule_of = partial(retention, os.environ)
     await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
 
 
 async def put_back(app: AppBase, session: Summary, question: str) -> Summary | None:
-    """Put a kept session back into the store, after a question; return it as it is there."""
+    """Restore a session from the vault, after a question; return it as stored."""
     lines = [
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
         clean_line("If Gemini CLI would delete it again for its age, it is dated today."),
@@ -87,7 +87,7 @@ async def _put_back(app: AppBase, session: Summary) -> Summary | None:
 
 
 async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
-    """Do it in a thread, and say what was done, or why not."""
+    """Restore in a thread, and report the result or the reason for a failure."""
     try:
         done = await asyncio.to_thread(restoring)
     except (GemtuiError, OSError) as error:
@@ -111,7 +111,7 @@ def _words(done: Restored) -> Iterator[str]:
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
-    """Each copy with the title of its session, else with the prompt of the run that keeps it."""
+    """Return each copy with the title of its session, else with the prompt of its run."""
     return [
         (copy, name_of(copy.session_id) or title_of(copy) or _prompt(copy.folder))
         for copy in last_copies(runs)

@@ -1,4 +1,4 @@
-"""Ring where somebody looks elsewhere, and not more often than one can bear."""
+"""Notifications for a user who is looking elsewhere, at a bearable rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gemtui.notify import Notification
 from gemtui.text import Clean
 
 PAUSE = 3.0
-"""Seconds between two rings; what happens meanwhile is told together."""
+"""Seconds between two rings; events in between are combined."""
 
 
 class Ringer:
@@ -24,7 +24,7 @@ class Ringer:
         self._pausing = False
 
     def ring(self, notice: Notification) -> None:
-        """Ring now, or with all that comes until the pause after the last ring is over."""
+        """Ring now, or together with others once the pause after the last ring is over."""
         if self._pausing:
             self._held.append(notice)
         else:

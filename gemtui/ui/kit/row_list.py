@@ -1,4 +1,4 @@
-"""A list of any length with a cursor; rows of one line, drawn when they come into view."""
+"""A list of any length with a cursor; rows of one line, drawn when visible."""
 
 from __future__ import annotations
 
@@ -22,64 +22,64 @@ GUTTER = 1
 
 
 class CursorKeys:
-    """What the keys that move a cursor over rows do."""
+    """The actions of keys that move a cursor over rows."""
 
     @property
     def cursor(self) -> int:
-        """The number of the row with the cursor, from 0."""
+        """The index of the row with the cursor."""
         raise NotImplementedError
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         raise NotImplementedError
 
     def go(self, place: int, step: int = 1) -> None:
-        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
+        """Move the cursor to this row, or the next selectable one by `step`."""
         raise NotImplementedError
 
     def turn(self, pages: float) -> None:
-        """Move the cursor by pages; up where they are less than 0."""
+        """Move the cursor by pages; negative numbers move up."""
         raise NotImplementedError
 
     def action_cursor_up(self) -> None:
-        """One row up."""
+        """Move up one row."""
         self.go(self.cursor - 1, -1)
 
     def action_cursor_down(self) -> None:
-        """One row down."""
+        """Move down one row."""
         self.go(self.cursor + 1)
 
     def action_page_up(self) -> None:
-        """One page up."""
+        """Move up a page."""
         self.turn(-1)
 
     def action_page_down(self) -> None:
-        """One page down."""
+        """Move down a page."""
         self.turn(1)
 
     def action_half_up(self) -> None:
-        """Half a page up."""
+        """Move up half a page."""
         self.turn(-0.5)
 
     def action_half_down(self) -> None:
-        """Half a page down."""
+        """Move down half a page."""
         self.turn(0.5)
 
     def action_first(self) -> None:
-        """To the first row."""
+        """Move to the first row."""
         self.go(0)
 
     def action_last(self) -> None:
-        """To the last row."""
+        """Move to the last row."""
         self.go(self.count - 1, -1)
 
 
 class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
-    """Rows; `draw(item, look)` makes one, for a look that is as wide as the row may be.
+    """A list of rows; `draw(item, look)` makes one, for a look as wide as the row.
 
-    `stops`: whether the cursor can stand on a row; headings are skipped. `key`: by what a row is
-    known again when others are shown: the cursor stays on it. `empty`: stands there without rows.
+    `stops`: returns whether a row can have the cursor; headings can't. `key`: identifies a row, so
+    that the cursor stays on it when the rows change. `empty`: shown if there are no rows.
     """
 
     BINDINGS = bindings(Where.ROWS)
@@ -92,7 +92,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
     """
 
     class Highlighted(Message):
-        """The cursor is on another row."""
+        """The cursor has moved to another row."""
 
         def __init__(self, rows: RowList[Any]) -> None:
             super().__init__()
@@ -100,11 +100,11 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
 
         @property
         def control(self) -> RowList[Any]:
-            """The list in which it happened."""
+            """The list that posted this."""
             return self.rows
 
     class Opened(Highlighted):
-        """Somebody wants to see what is behind the row under the cursor."""
+        """The row under the cursor was opened."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
 
     @property
     def chosen(self) -> Item | None:
-        """What the cursor is on."""
+        """The item under the cursor."""
         here = self._cursor < len(self.items) and self._stops(self.items[self._cursor])
         return self.items[self._cursor] if here else None
 
@@ -134,13 +134,13 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
 
     @property
     def cursor(self) -> int:
-        """The number of the row with the cursor, from 0."""
+        """The index of the row with the cursor."""
         return self._cursor
 
     def show(self, items: Sequence[Item], *, fresh: bool = False, wanted: object = None) -> None:
-        """Other rows; `fresh`: the cursor goes to the first one.
+        """Replace the rows; `fresh`: move the cursor to the first one.
 
-        `wanted`: the key of the row to which it goes, where that is one of them.
+        `wanted`: the key of the row to move it to, if there is one.
         """
         chosen, place = self.chosen, 0 if fresh else self._cursor
         before = None if chosen is None else self._key(chosen)
@@ -159,14 +159,14 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
             self.post_message(self.Highlighted(self))
 
     def _find(self, key: object, near: int) -> int:
-        """Where the row with this key stands now; `near` where it is gone, or stays."""
+        """Return the present index of the row with this key; `near` if it is gone."""
         items = self.items
         if near < len(items) and self._key(items[near]) == key:
             return near
         return next((at for at, item in enumerate(items) if self._key(item) == key), near)
 
     def go(self, place: int, step: int = 1) -> None:
-        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
+        """Move the cursor to this row, or the next selectable one by `step`."""
         self._cursor = self._near(place, step)
         self._show_cursor()
         self.refresh()
@@ -187,7 +187,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         first = self._cursor
         if 0 < first <= 3 and not any(map(self._stops, self.items[:first])):
             first = 0
-        taller = len(self.items) > height  # rows that are new may need a bar that is not there yet
+        taller = len(self.items) > height  # new rows may need a scroll bar that does not exist yet
         if self._cursor >= top + height:
             self.scroll_to(y=self._cursor - height + 1, animate=False, force=taller)
         elif first < top:
@@ -200,7 +200,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
     # --- drawing -------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        """One row of what is in sight."""
+        """Return one visible row."""
         look = look_of(self.app, self._width)
         place = y + self.scroll_offset.y
         pieces: Pieces = ()
@@ -224,20 +224,20 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         return (Piece(own(look.glyphs.cursor), look[role]),)
 
     def on_resize(self) -> None:
-        """The cursor stays in sight."""
+        """Keep the cursor visible."""
         self.virtual_size = Size(self._width, len(self.items))
         self._show_cursor()
         self.refresh()
 
     def place_of(self, event: events.Click) -> int | None:
-        """The number of the row that was clicked, if the cursor can stand on it."""
+        """Return the index of the clicked row, if it can have the cursor."""
         inside = event.get_content_offset(self)
         place = -1 if inside is None else inside.y + self.scroll_offset.y
         here = 0 <= place < len(self.items) and self._stops(self.items[place])
         return place if here else None
 
     def on_click(self, event: events.Click) -> None:
-        """One click moves the cursor, two open."""
+        """Move the cursor on a click, and open the row on a double click."""
         if (place := self.place_of(event)) is not None:
             self.go(place)
             if event.chain == 2:
@@ -246,38 +246,38 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
     # --- actions -------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without rows there is nothing to move over or to open."""
+        """Disable all actions if there are no rows."""
         del action, parameters
         return bool(self.items)
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.items)
 
     def turn(self, pages: float) -> None:
-        """Move the cursor by pages; up where they are less than 0."""
+        """Move the cursor by pages; negative numbers move up."""
         rows = max(1, int(abs(pages) * (self.size.height - 1)))
         step = 1 if pages > 0 else -1
         self.go(self._cursor + step * rows, step)
 
     def action_open(self) -> None:
-        """Show what is behind the row."""
+        """Open the row under the cursor."""
         if self.chosen is not None:
             self.post_message(self.Opened(self))
 
 
 class SteeredRows(RowList[Item], can_focus=False):
-    """Rows whose cursor is moved by keys that go elsewhere, as to a line above to type in."""
+    """Rows whose cursor is moved by keys typed elsewhere, such as in a field above."""
 
     @property
     def active(self) -> bool:
-        """Always: the focus stays where one types."""
+        """Whether keys move the cursor: always, as the focus stays in the field."""
         return True
 
 
 class SteersRows(CursorKeys):
-    """The keys of a cursor, for a screen whose `SteeredRows` have no focus of their own."""
+    """The cursor keys of a screen whose `SteeredRows` never have the focus."""
 
     @property
     def rows(self) -> SteeredRows[Any]:
@@ -286,18 +286,18 @@ class SteersRows(CursorKeys):
 
     @property
     def cursor(self) -> int:
-        """The number of the row with the cursor, from 0."""
+        """The index of the row with the cursor."""
         return self.rows.cursor
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.rows.count
 
     def go(self, place: int, step: int = 1) -> None:
-        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
+        """Move the cursor to this row, or the next selectable one by `step`."""
         self.rows.go(place, step)
 
     def turn(self, pages: float) -> None:
-        """Move the cursor by pages; up where they are less than 0."""
+        """Move the cursor by pages; negative numbers move up."""
         self.rows.turn(pages)

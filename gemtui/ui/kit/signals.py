@@ -1,9 +1,9 @@
-"""Out of the program whatever happens: signals, and a terminal that is gone.
+"""Exiting in all circumstances: on signals, and when the terminal is gone.
 
 Textual writes to the terminal in a thread and waits for it. When the terminal goes away (an ssh
-connection drops, a pane is closed) that thread dies, and the app would wait for ever, deaf to every
-signal that only the event loop handles. So signals are taken by plain handlers: the first asks the
-app to leave in order, an alarm leaves without asking when it does not.
+connection drops, a pane is closed) that thread dies, and the app would wait for ever, ignoring
+every signal that only the event loop handles. So plain handlers receive the signals: the first asks
+the app to exit in order; if it does not, an alarm forces it to.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 GRACE = 3.0
-"""Seconds that leaving in order may take; then as long again for leaving by an exception."""
+"""Seconds for an orderly exit; then the same again for an exit by exception."""
 LAST = 8.0
-"""Seconds after which a process is ended that is still there, whatever its threads wait for."""
+"""Seconds after which the process is ended, whatever its threads wait for."""
 _RESTORED = b"\x1b[?1049l\x1b[?1000;1002;1003;1006;2004;2048l\x1b[?25h\x1b[<u\x1b[23;2t\x1b[0m"
-"""Leaves the other screen; mouse, paste and keyboard modes off, cursor on, the title put back."""
+"""Leaves the alternate screen, resets mouse, paste and keyboard modes, cursor and title."""
 
 
 def end_at_once(attributes: list[Any] | None) -> None:
-    """Let signals end the process, with the terminal as it was, until ExitSignals takes them.
+    """Let signals end the process at once, until ExitSignals is used.
 
-    There is nothing to leave in order yet, but threads of Textual's would be waited for.
+    There is nothing to close yet, but an orderly exit would wait for threads of Textual.
     `attributes`: of `terminal_attributes`.
     """
 
@@ -47,9 +47,9 @@ def end_at_once(attributes: list[Any] | None) -> None:
 
 
 class ExitSignals:
-    """Takes the signals from now on; `leave(code)` must make the event loop's app end.
+    """Handles signals from now on; `leave(code)` must end the event loop's app.
 
-    `attributes`: those of the terminal before the app began, `terminal_attributes`.
+    `attributes`: those of the terminal before the app began, from `terminal_attributes`.
     """
 
     def __init__(self, leave: Callable[[int], object], attributes: list[Any] | None) -> None:
@@ -78,15 +78,15 @@ class ExitSignals:
             self._loop.call_soon_threadsafe(self._leave, self._code)
 
     def _on_alarm(self, _number: int, _frame: FrameType | None) -> None:
-        """Leave by an exception, which no queue can hold up."""
+        """Exit by an exception, which no queue can delay."""
         self._alarms += 1
         if self._alarms <= 2:
             raise SystemExit(self._code)
 
     def _end_at_last(self) -> None:
-        """In a thread: end the process a while after a signal; one that has ended knows nothing.
+        """End the process some time after a signal, from a thread.
 
-        A thread of Textual's may wait for a terminal that is gone, and Python waits for it.
+        A thread of Textual may wait for a terminal that is gone, and Python waits for that thread.
         """
         code = self._signalled.get()
         time.sleep(LAST)  # in a thread that does nothing else: the event loop is not held up
@@ -95,19 +95,19 @@ class ExitSignals:
 
 
 def left() -> None:
-    """The app has ended: no alarm any more."""
+    """Cancel the alarm after the app has ended."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def terminal_attributes() -> list[Any] | None:
-    """Return the attributes of the terminal; None = there is none."""
+    """Return the attributes of the terminal; None if there is none."""
     with suppress(OSError, ValueError, termios.error):
         return termios.tcgetattr(sys.__stdin__ or 0)
     return None
 
 
 def _restore(attributes: list[Any] | None) -> None:
-    """Give the terminal back, as far as it takes anything without being waited for."""
+    """Restore the terminal as far as possible without waiting for it."""
     if attributes is None:
         return
     with suppress(OSError, ValueError, termios.error):
@@ -117,7 +117,7 @@ def _restore(attributes: list[Any] | None) -> None:
 
 
 def _watch_terminal() -> None:
-    """Tell ourselves that the terminal has hung up: not everybody who should does."""
+    """Send ourselves SIGHUP when the terminal hangs up, as not every system does."""
     stream = sys.__stdin__
     if stream is None or not stream.isatty():
         return

@@ -1,4 +1,4 @@
-"""Plain text over the whole screen: a stored record, an error with its details."""
+"""Plain text on the whole screen: a stored record, an error with its details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.ui.kit.messages import CopyRequested
 
 
 class RawText(Log, HalfPages):
-    """Lines that scroll; long ones are wrapped, and copied whole."""
+    """Scrolling lines; long ones are wrapped, but copied unbroken."""
 
     BINDINGS = bindings(Where.RAW)
 
@@ -26,10 +26,10 @@ class RawText(Log, HalfPages):
         self._text, self._what = text.expandtabs(4), what
         self._wrapped = 0
         self.reached_end = False
-        """Whether the last line has been in sight."""
+        """Whether the last line has been visible."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Look whether the end is in sight."""
+        """Check whether the end is visible."""
         super().watch_scroll_y(old_value, new_value)
         self.call_after_refresh(self._look_where)
 
@@ -38,7 +38,7 @@ class RawText(Log, HalfPages):
             self.reached_end = True
 
     def on_resize(self) -> None:
-        """Wrap again where the width changed."""
+        """Wrap again if the width has changed."""
         width = self.scrollable_content_region.width
         if width > 0 and width != self._wrapped:
             self._wrapped = width
@@ -51,12 +51,12 @@ class RawText(Log, HalfPages):
         self.post_message(CopyRequested(self._text, self._what))
 
     def action_close(self) -> None:
-        """Leave the screen."""
+        """Close the screen."""
         self.screen.dismiss(None)
 
 
 def wrapped(text: Clean, width: int) -> list[str]:
-    """Lines of at most `width` cells, cut anywhere."""
+    """Return lines of at most `width` cells, cut anywhere."""
     return [piece for line in text.split("\n") for piece in _pieces(line, width)]
 
 
@@ -71,25 +71,25 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 
 
 class RawScreen(AnsweringScreen[None]):
-    """One text with a title; `what` names it when it is copied."""
+    """A text with a title; `what` names it when it is copied."""
 
     def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:
         super().__init__()
         self._heading, self._text, self._what, self._ascii = title, text, what, ascii
 
     def compose(self) -> ComposeResult:
-        """Title, text, keys."""
+        """Build title, text and keys."""
         yield BarLine(id="header")
         yield RawText(self._text, self._what)
         yield FooterLine(ascii=self._ascii)
 
     @property
     def reached_end(self) -> bool:
-        """Whether the last line of the text has been in sight."""
+        """Whether the last line of the text has been visible."""
         return self.query_one(RawText).reached_end
 
     def on_mount(self) -> None:
-        """Say what this is."""
+        """Set the header."""
         lines = self._text.count("\n") + 1
         self.query_one("#header", BarLine).say(
             [Content.styled(self._heading, "bold")],

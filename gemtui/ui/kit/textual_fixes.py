@@ -1,4 +1,4 @@
-"""Fixes for errors of Textual; they apply to its own widgets, too."""
+"""Fixes for bugs in Textual, which also affect its own widgets."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _get_content_height = OptionList.get_content_height
 
 _keys_of_sequence = XTermParser._sequence_to_key_events
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-"""A key with its modifiers as xterm's modifyOtherKeys and tmux send it."""
+"""A key with modifiers in the form of xterm's modifyOtherKeys and of tmux."""
 
 
 def _keys_with_their_modifiers(
     self: XTermParser, sequence: str, alt: bool = False
 ) -> Iterable[events.Key]:
-    """ESC CR is alt+enter, not enter; so is what xterm and tmux send for it where they are asked.
+    """Yield ESC CR as alt+enter, and the modified keys of xterm and tmux.
 
-    What modifies a key is given on in the form of kitty's protocol, which Textual reads.
+    Modifiers are converted to the form of kitty's protocol, which Textual parses.
     """
     if sequence == "\x1b\r":
         sequence = "\x1b[13;3u"
@@ -33,13 +33,13 @@ def _keys_with_their_modifiers(
 
 
 def _around(options: OptionList) -> int:
-    """Cells of a line that are not for its text."""
+    """Return the cells of a line that are not for its text."""
     padding = options.get_component_styles("option-list--option").padding
     return padding.width + options._get_left_gutter_width()
 
 
 def _has_room(options: OptionList) -> bool:
-    """Whether a terminal leaves a list a line, and a cell in it for its text."""
+    """Return whether a list has room for a line with at least one cell of text."""
     region = options.scrollable_content_region
     return region.width > _around(options) and region.height > 0
 
@@ -61,7 +61,7 @@ def _get_height_of_a_cell_or_more(
 
 
 def mend() -> None:
-    """Mend Textual's classes; once is enough, and twice does no harm."""
+    """Patch Textual's classes; calling it twice does no harm."""
     XTermParser._sequence_to_key_events = _keys_with_their_modifiers  # type: ignore[method-assign]
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
     OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Choose a theme; the one under the cursor is shown at once."""
+"""Choosing a theme, with a preview of the one under the cursor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemtui.ui.kit.keys import Where, bindings
 
 
 class ThemeScreen(DialogScreen[str]):
-    """Closes with the name of the chosen theme, or with None after restoring the old one."""
+    """Returns the name of the chosen theme, or None after restoring the old one."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -22,13 +22,13 @@ class ThemeScreen(DialogScreen[str]):
         self._before = before
 
     def compose(self) -> ComposeResult:
-        """Our own themes first, then Textual's."""
+        """Build the list: our own themes first, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
         with Dialog(own("Theme"), own("enter apply   esc keep the old one")):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))
 
     def on_mount(self) -> None:
-        """Start at the theme in use."""
+        """Move the cursor to the current theme."""
         options = self.query_one(OptionList)
         options.highlighted = options.get_option_index(self._before)
 
@@ -42,7 +42,7 @@ class ThemeScreen(DialogScreen[str]):
         self.dismiss(event.option_id)
 
     def action_close(self) -> None:
-        """Back to the theme of before."""
+        """Restore the previous theme and close."""
         self.app.theme = self._before
         self.dismiss(None)
 

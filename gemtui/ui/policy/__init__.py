@@ -1,1 +1,1 @@
-"""The policy pane: the rules of one file, what they become, and what they mean."""
+"""The policy pane: a file's rules, the resulting command, their effects."""

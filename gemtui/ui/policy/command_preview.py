@@ -1,4 +1,4 @@
-"""Preview the command of a run with the policy that is edited."""
+"""The preview of a run's command with the edited policy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from gemtui.ui.rules.draft import Draft
 NAMED = (Origin.OURS, Origin.FILE)
 """Origins whose files are passed to a run by name; the CLI loads the others by itself."""
 RUN = "RUN"
-"""Placeholder for the folder and the id of a run, which has neither yet."""
+"""Placeholder for the folder and id of a run that does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPreview:
     """The command of a run, and its arguments.
 
-    `script`: the lines for bash or zsh that do what the run would do, with a prompt that they take
-    from `prompt.txt`. `recipient`: the program that the arguments are for. `environ`: the variables
-    that are set for it. `problem`: why there is no command. `notes`: remarks on it.
+    `script`: equivalent lines for bash or zsh, which read the prompt from `prompt.txt`.
+    `recipient`: the program that receives the arguments. `environ`: the variables set for it.
+    `problem`: why there is no command. `notes`: remarks on it.
     """
 
     script: str = ""

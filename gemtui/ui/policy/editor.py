@@ -1,4 +1,4 @@
-"""The policy that is being edited: its file, what takes part beside it, and its command."""
+"""The edited policy: its file, its context, and its command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PolicyEditor:
-    """One policy at a time: `draft`. Decisions are made for runs in `folder`.
+    """Edits one policy at a time, `draft`, deciding for runs in `folder`.
 
     `changed` is called when there is something else to show. `begun` is set once the first policy
     has been opened, or there is none.
@@ -39,12 +39,12 @@ class PolicyEditor:
         self.begun = asyncio.Event()
         self._machine: tuple[Machine, str] | None = None
 
-    # --- what there is -------------------------------------------------------------------------
+    # --- loading -------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Open the policy of this folder's last run, else the first of ours.
+        """Open the policy of this folder's last run, else our first one.
 
-        Then find out what commands depend on.
+        Then load everything that commands depend on.
         """
         files = await self._files()
         used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
@@ -61,7 +61,7 @@ class PolicyEditor:
         return await asyncio.to_thread(files.listed, self.folder)
 
     async def look_around(self) -> None:
-        """Read what takes part in decisions beside the file; ask the CLI for its abilities."""
+        """Read the policy's context, and ask the CLI for its abilities."""
         draft = self.draft
         try:
             found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
@@ -77,7 +77,7 @@ class PolicyEditor:
         self._changed()
 
     def preview(self) -> CommandPreview:
-        """Return the command of a run with the policy as it is saved."""
+        """Return the command of a run with the policy as saved."""
         if self._machine is None:
             return CommandPreview()
         machine, recipient = self._machine
@@ -85,22 +85,22 @@ class PolicyEditor:
         return command_preview(self.draft, machine, recipient, runs=runs, cwd=self.folder)
 
     def mode_findings(self) -> tuple[Finding, ...]:
-        """Return what is to say of the file's rules in the chosen mode."""
+        """Return the findings about the file's rules in the chosen mode."""
         draft = self.draft
         own = draft.document.source
         try:
             found = mode_findings(draft.policy, draft.mode, draft.setup)
-        except GemtuiError:  # which the decisions for all tools say
+        except GemtuiError:  # shown by the decisions on all tools
             return ()
         return tuple(each for each in found if str(each.file) == str(own))
 
     def examples(self) -> tuple[Tried, ...]:
-        """Return the file's examples, each with what its rules decide."""
+        """Return the file's examples, each with the decision of its rules."""
         document = self.draft.document
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Read the file again whenever others write it, unless the draft has changes."""
+        """Reload the file whenever others write it, unless the draft has changes."""
         async for fresh in watch_file(file):
             draft = self.draft
             if draft.opened is None or draft.opened.file.path != file.path:
@@ -117,8 +117,8 @@ class PolicyEditor:
     async def edit(self, make: Make) -> EditedDocument | None:
         """Change the draft; return the edit, or None if nothing was changed.
 
-        What the checks say of it is found out before, in a thread, as it takes a while for a large
-        file. An edit that comes meanwhile goes first.
+        The checks run first, in a thread, as they take a while for a large file. An edit made
+        meanwhile takes precedence.
         """
         while True:
             draft, seen = self.draft, self.draft.document
@@ -136,7 +136,7 @@ class PolicyEditor:
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Open another file for editing, unless the draft is edited while it is read."""
+        """Open another file for editing, unless the draft is edited while it loads."""
         seen = self.draft.document
         opened = await files.load(self._app, file)
         if opened is not None and self.draft.document is seen:
@@ -144,9 +144,10 @@ class PolicyEditor:
             await self.look_around()
 
     async def turn_to_ours(self, wanted: Sequence[Path]) -> None:
-        """Open a policy of ours for a new rule: of `wanted`, what is open, the first, a new one.
+        """Open one of our policies for a new rule.
 
-        Gemini CLI's own files count in every session. Changes that are not saved stay open.
+        In order: one of `wanted`, the open one, the first one, a new one. Gemini CLI's own files
+        would affect every session. A draft with unsaved changes stays open.
         """
         opened = self.draft.opened
         if self.draft.changed:
@@ -169,7 +170,7 @@ class PolicyEditor:
         return saved
 
     async def choose(self) -> None:
-        """Let the user choose another policy, or make, rename or delete one."""
+        """Let the user choose another policy, or create, rename or delete one."""
         opened = self.draft.opened
         here = None if opened is None else opened.file.path
         screen = PolicyFilesScreen(await self._files(), here)

@@ -1,4 +1,4 @@
-"""Edits of a policy's rules: each returns the new document and what to tell the user. Pure.
+"""Pure functions that edit a policy's rules, each returning the new document.
 
 All raise PolicyError for a file that is locked.
 """
@@ -23,8 +23,8 @@ NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
 class EditedDocument(NamedTuple):
     """An edited document.
 
-    `what`: what was done. `place`: index of the rule that it was done to; None = no rule is left.
-    `said`: what the table does not show of it.
+    `what`: a description of the edit. `place`: index of the edited rule; None if it no longer
+    exists. `said`: a message about effects that the table does not show.
     """
 
     document: Document
@@ -34,7 +34,7 @@ class EditedDocument(NamedTuple):
 
 
 Make = Callable[[Document], EditedDocument | None]
-"""Makes an edit of the document as it is by then; None = there is none to make."""
+"""Makes an edit of the present document; None if there is nothing to do."""
 
 
 def add(document: Document, rule: Rule) -> EditedDocument:
@@ -53,7 +53,10 @@ def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
 
 
 def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:
-    """Add the rules that the document lacks at the end of the file; None = it has them all."""
+    """Add the rules that the document lacks at its end.
+
+    Return None if it has them all.
+    """
     missing = document.lacks(rules)
     return add_all(document, missing) if missing else None
 
@@ -64,10 +67,10 @@ def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
 
 
 def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
-    """Return the edit that a form asks for: a new rule, or another form of the one at `place`.
+    """Return the edit of a form: a new rule, or a change of an existing one.
 
-    That is its place in `seen`; it is changed wherever it is by then. The edit raises PolicyError
-    if something else has removed or changed the rule.
+    The rule is changed wherever it is by then. The edit raises PolicyError if something else has
+    removed or changed the rule.
     """
     if place is None:
         return lambda document: add(document, rule)
@@ -85,8 +88,9 @@ def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
 
 
 def chosen(seen: Document, make: Make) -> Make:
-    """Return an edit of rules by their places in `seen`; it raises PolicyError once those may be
-    other ones.
+    """Return an edit of rules by their places in `seen`.
+
+    It raises PolicyError if the document has changed since.
     """
 
     def change(document: Document) -> EditedDocument | None:
@@ -101,7 +105,7 @@ _OTHERWISE = "That rule is no longer as it was: look, then do it again."
 
 
 def duplicate(document: Document, place: int) -> EditedDocument:
-    """Add a copy of a rule right after it."""
+    """Insert a copy of a rule after it."""
     return EditedDocument(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
 
 
@@ -111,14 +115,14 @@ def remove(document: Document, place: int) -> EditedDocument:
 
 
 def switch(document: Document, place: int) -> EditedDocument:
-    """Switch a rule off, or on again."""
+    """Turn a rule off or on."""
     on = not document.rules[place].enabled
     what = f"switch rule {place + 1} {'on' if on else 'off'}"
     return EditedDocument(document.enable(place, on), what, place)
 
 
 def move(document: Document, place: int, other: int, *, above: bool) -> EditedDocument | None:
-    """Move a rule past another one, in the order of the table; None if that can't be done."""
+    """Move a rule past another one in the table; return None if that is impossible."""
     found = moved(document, place, other, above=above)
     if found is None:
         return None
@@ -139,5 +143,5 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
 
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
-    """Set levels or lists. Raises OptionError for a name that no tool can have."""
+    """Set levels or lists. Raises OptionError for an impossible tool name."""
     return EditedDocument(written(document, simple), what, None)

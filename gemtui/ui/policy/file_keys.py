@@ -10,25 +10,25 @@ from gemtui.ui.policy.pane_base import PolicyPart
 
 
 class FileKeys(PolicyPart):
-    """What keys do with the file as a whole, and with the command that it becomes."""
+    """Actions on the whole file, and on its command."""
 
     @dialog
     async def action_save(self) -> None:
-        """Write the file."""
+        """Save the file."""
         await self.screen.editor.save()
 
     @dialog
     async def action_files(self) -> None:
-        """Another policy."""
+        """Choose another policy."""
         await self.screen.editor.choose()
 
     def action_open_file(self) -> None:
-        """The file in the editor; what it writes is read again."""
+        """Open the file in the editor, and reload it afterwards."""
         files.edit(self.screen.gemtui, self.screen.draft)
 
     @dialog
     async def action_run(self) -> None:
-        """To the run pane, with this policy and mode."""
+        """Switch to the run pane, with this policy and mode."""
         app, editor = self.screen.gemtui, self.screen.editor
         if not editor.draft.changed:
             answer: str | None = "saved"
@@ -43,7 +43,7 @@ class FileKeys(PolicyPart):
             self.screen.post_message(RunWithPolicyRequested(given, editor.draft.mode))
 
     def action_copy_command(self) -> None:
-        """The command that will run."""
+        """Copy the command."""
         app, preview = self.screen.gemtui, self.screen.preview
         if preview.script:
             app.copy(preview.script, "the command (reads the prompt from prompt.txt)")
@@ -51,5 +51,5 @@ class FileKeys(PolicyPart):
             app.say(preview.problem or "The command is not ready yet.")
 
     def action_copy_text(self) -> None:
-        """The file as it stands here."""
+        """Copy the file as edited."""
         self.screen.gemtui.copy(self.screen.draft.document.text, "the policy")

@@ -1,4 +1,4 @@
-"""Open, save, make, rename and delete policy files, with the questions that this takes."""
+"""Opening, saving, creating, renaming and deleting policy files."""
 
 from __future__ import annotations
 
@@ -29,17 +29,20 @@ from watchfiles import Change, awatch
 from gemtui.policy.edit.store import open_policy
 
 SUGGESTED = "work"
-"""The name that is suggested for a first policy."""
+"""The suggested name of a first policy."""
 
 
 def listed(folder: Path) -> tuple[PolicyFile, ...]:
-    """Return all policy files that matter to a run in `folder`, ours first. Reads the disk."""
+    """Return all policy files relevant to a run in `folder`, ours first.
+
+    Reads the disk.
+    """
     found = effective_policy(workspace=folder).settings
     return store.list_policies(found.policy_paths(folder), found.admin_policies(folder))
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
-    """Return what takes part in a run in `folder` beside this file: other policies, settings.
+    """Return the other policies and settings that a run in `folder` uses.
 
     Reads the disk.
     """
@@ -58,19 +61,19 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """The files of a folder as the CLI loads them."""
+    """Return the files of a folder in the order in which the CLI loads them."""
     if not is_folder(path):
         return [path]
     try:
         named = [each for each in path.iterdir() if each.name.endswith(".toml")]
-    except OSError:  # which the policy that is read of it says
+    except OSError:  # shown by reading the policy
         return []
     found = (each for each in named if is_file(each) and not each.is_symlink())
     return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
-    """Read a file; return None, after saying why, if it can't be read."""
+    """Read a file; if it can't be read, report why and return None."""
     try:
         return await asyncio.to_thread(store.open_policy, file)
     except (GemtuiError, OSError) as error:
@@ -132,7 +135,7 @@ async def _write(
 
 
 async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
-    """Somebody else has written the file, or removed it: whose version counts?"""
+    """Ask which version to keep after somebody else has changed or removed the file."""
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if is_there(opened.file.path):
         head, said = "The file has changed on the disk", "Something else has written it."
@@ -157,12 +160,12 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 
 
 def _name_problem(name: str) -> str:
-    """What a name can't be; the rest is said when the file is made."""
+    """Return the problem with a name; others are reported on creation."""
     return "" if name.strip() else "Name the policy."
 
 
 async def make(app: AppBase, draft: Draft, text: str) -> bool:
-    """Make a new policy of ours with this text, asking for a name until one fits."""
+    """Create a policy of ours with this text, asking for a name until one is valid."""
     name = SUGGESTED
     while True:
         asked = await app.push_screen_wait(
@@ -218,7 +221,7 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
 
 
 async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
-    """Whether the draft may be closed; asks what to do with changes that are not saved."""
+    """Return whether the draft may be closed, asking about unsaved changes."""
     if not draft.changed:
         return True
     answer = await app.push_screen_wait(
@@ -238,7 +241,7 @@ async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """Ask which version a run gets: "save" it first, take it as "saved", or None."""
+    """Ask which version a run gets: "save" it first, use the "saved" one, or None."""
     return await app.push_screen_wait(
         ChooseScreen(
             clean_line(f"{draft.name} has unsaved changes"),
@@ -252,7 +255,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 
 
 async def save_to_run(app: AppBase) -> bool:
-    """Ask whether a policy that has no file yet is saved for a run."""
+    """Ask whether to save a policy without a file for a run."""
     question = ConfirmScreen(
         Clean("Save the new policy?"),
         Clean("A run needs it as a file."),
@@ -264,7 +267,7 @@ async def save_to_run(app: AppBase) -> bool:
 
 
 def edit(app: AppBase, draft: Draft) -> None:
-    """Open the file, as it is saved, in the user's editor; the result is read again."""
+    """Open the saved file in the user's editor, and reload it afterwards."""
     if draft.opened is None or draft.changed:
         app.say("Save first: the editor opens the saved file.")
     else:
@@ -272,14 +275,14 @@ def edit(app: AppBase, draft: Draft) -> None:
 
 
 STEP = 50
-"""Milliseconds of silence after which a change is reported."""
+"""Milliseconds of silence before a change is reported."""
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
     """Yield the file whenever it was written; ends if its folder can't be watched.
 
-    The file is yielded once at the beginning, since what happened before can't be known. A file
-    that is gone, or can't be read for a moment, is skipped.
+    The file is also yielded once at the beginning, since earlier changes are unknown. A missing or
+    temporarily unreadable file is skipped.
     """
     stop = asyncio.Event()
     name = file.path.name
@@ -302,7 +305,7 @@ async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
             async for _ in batches:
                 if (fresh := await asyncio.to_thread(_read, file)) is not None:
                     yield fresh
-    except (OSError, RuntimeError):  # watchfiles' own errors are RuntimeErrors
+    except (OSError, RuntimeError):  # watchfiles raises RuntimeErrors
         return
     finally:
         stop.set()

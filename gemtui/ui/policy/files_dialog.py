@@ -1,4 +1,4 @@
-"""All policy files: choose one to edit, make, rename or delete one of ours."""
+"""The dialog of all policy files: open one, or create, rename and delete ours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """What to do with a policy file."""
+    """An action on a policy file."""
 
     OPEN = "open"
     NEW = "new"
@@ -36,14 +36,14 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """What to do with which file; None for a new one."""
+    """An action and its file; None for a new one."""
 
     what: FileAction
     file: PolicyFile | None = None
 
 
 class PolicyFilesScreen(DialogScreen[FileChoice]):
-    """Closes with a `FileChoice`, or with None. `current`: the file that is being edited."""
+    """Returns a `FileChoice`, or None. `current`: the file that is being edited."""
 
     BINDINGS = bindings(Where.POLICY_FILES)
 
@@ -52,7 +52,7 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         self._files, self._current = files, current
 
     def compose(self) -> ComposeResult:
-        """The files by whose they are."""
+        """Build the files, grouped by owner."""
         with Dialog(own("Policies"), own("enter open  n new  r rename  d delete  esc close")):
             if not self._files:
                 yield Static(own("No policies yet; n creates one."))
@@ -76,7 +76,7 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         )
 
     def on_mount(self) -> None:
-        """Begin at the file that is edited."""
+        """Move the cursor to the edited file."""
         options = self.query_one(OptionList)
         options.focus()
         paths = [file.path for file in self._files]
@@ -95,15 +95,15 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         self.dismiss(FileChoice(FileAction.OPEN, self._chosen))
 
     def action_new(self) -> None:
-        """A new policy."""
+        """Create a policy."""
         self.dismiss(FileChoice(FileAction.NEW))
 
     def action_rename(self) -> None:
-        """Another name for this one."""
+        """Rename the selected policy."""
         self._ask(FileAction.RENAME)
 
     def action_delete(self) -> None:
-        """Remove this one."""
+        """Delete the selected policy."""
         self._ask(FileAction.DELETE)
 
     def _ask(self, what: FileAction) -> None:

@@ -1,4 +1,4 @@
-"""The words of the policy pane: its first line, its empty state, the mode. Pure functions."""
+"""Texts of the policy pane: its header, its empty state, the mode. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.rules.draft import Draft
 
 PATH_ROOM = 30
-"""Cells of a folder's path that are shown."""
+"""Most cells of a folder's path."""
 _WHOSE = {
     Origin.USER: "Gemini CLI's own",
     Origin.SETTINGS: "named by settings",
@@ -26,14 +26,14 @@ START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "
 
 
 def hint(id: str, glyphs: Glyphs) -> Content:
-    """Return a key with what it does."""
+    """Return a key with a description of its action."""
     key = BY_ID[id]
     face = key.footer(ascii=glyphs.name == "ascii")
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 
 def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return what is shown in the place of rules while there are none."""
+    """Return the text shown if there are no rules."""
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
@@ -53,7 +53,7 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def _others(draft: Draft) -> Iterator[str]:
-    """What there is beside this file."""
+    """Yield the other policy files in use."""
     around = draft.around.before.rules + draft.around.after.rules
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
@@ -62,7 +62,7 @@ def _others(draft: Draft) -> Iterator[str]:
 
 
 def locked(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return what is shown if the file can't be edited rule by rule."""
+    """Return the text for a file that can't be edited rule by rule."""
     sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
     keys = ("policy.open_file", "policy.files")
     return Content("\n").join(
@@ -85,7 +85,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
 
 
 def whose(draft: Draft) -> Iterator[Content]:
-    """Yield what the user should know of the file, the most important first."""
+    """Yield facts about the file, the most important first."""
     if draft.read_only:
         yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
     if draft.moved_on:
@@ -95,15 +95,16 @@ def whose(draft: Draft) -> Iterator[Content]:
 
 
 def folder_words(folder: Path, glyphs: Glyphs) -> Content:
-    """The end of a folder's path, which says most."""
+    """Return the end of a folder's path, which is its most significant part."""
     path = fit_end(clean_line(short_path(folder)), PATH_ROOM, own(glyphs.ellipsis))
     return Content.styled(path, "dim")
 
 
 def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
-    """Yield how the draft differs from its file; nothing if it has neither rules nor file.
+    """Yield how the draft differs from its file.
 
-    `fixable`: there is a better form of the rule under the cursor.
+    Nothing if it has neither rules nor file. `fixable`: there is a correction for the rule under
+    the cursor.
     """
     if draft.changed:
         yield Content(counted(changes, "unsaved change"))
@@ -124,7 +125,7 @@ def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
 
 
 def simple_words(others: int, meaning: str) -> Sequence[Content]:
-    """Below the simple view: what the choice means, and that there is more."""
+    """Return the lines below the simple view: the choice's meaning, and hidden rules."""
     lines = [Content(meaning)]
     if others:
         more = f"{counted(others, 'rule')} not shown in this view; l shows all rules."

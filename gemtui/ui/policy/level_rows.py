@@ -60,7 +60,7 @@ class LevelRow:
 
 
 def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
-    """The rows, from top to bottom."""
+    """Yield the rows, from top to bottom."""
     yield LevelRow("Levels")
     for name, label in _CAPABILITIES.items():
         yield LevelRow(label, name, (*Level, UNSET), simple.levels.get(name, UNSET))
@@ -79,7 +79,7 @@ def _listed(name: str, names: Sequence[str] | None) -> str:
 
 
 def draw(field: LevelRow, look: Look) -> Pieces:
-    """A heading; a choice with all there are; a list."""
+    """Draw a heading, a choice with all its values, or a list."""
     if not field.id:
         return (Piece(own(field.label), look[Role.HEADING]),)
     label = Piece(own(f"  {field.label:<15}  "), look[Role.TEXT])
@@ -96,7 +96,7 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 
 
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
-    """The rows; posts `Chosen` for a choice that was made or a list to be changed."""
+    """The rows; posts `Chosen` for a choice that was made or a list to edit."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
@@ -108,7 +108,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
             self.field, self.value = field, value
 
     others = 0
-    """How many rules say more than this view can."""
+    """The number of rules that this view can't represent."""
 
     def __init__(self) -> None:
         super().__init__(draw, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
@@ -121,18 +121,18 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         self.go(row)
 
     def meaning(self) -> str:
-        """Return what the choice under the cursor means."""
+        """Return the meaning of the choice under the cursor."""
         field = self.chosen
         if field is None:
             return ""
         return MEANINGS[field.value if field.choices else field.id]
 
     def action_previous(self) -> None:
-        """The choice at the left."""
+        """Select the choice to the left."""
         self._choose(-1)
 
     def action_next(self) -> None:
-        """The choice at the right."""
+        """Select the choice to the right."""
         self._choose(1)
 
     def _choose(self, step: int) -> None:
@@ -143,7 +143,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
                 self.post_message(self.Chosen(field, field.choices[at]))
 
     def action_open(self) -> None:
-        """The next choice, round and round; of a list: the pane lets it be changed."""
+        """Select the next choice, cyclically, or edit a list."""
         field = self.chosen
         if field is not None and field.choices:
             at = (field.choices.index(field.value) + 1) % len(field.choices)
@@ -153,7 +153,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
 
 def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
-    """Return the levels with one of them set, or unset."""
+    """Return the levels with one of them set or unset."""
     levels = {key: level for key, level in simple.levels.items() if key != name}
     if value != UNSET:
         levels[name] = Level(value)
@@ -161,7 +161,7 @@ def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
 
 
 def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> SimplePolicy:
-    """Return the levels with another list; without names there is no such list."""
+    """Return the levels with another list; an empty list is removed."""
     if name == "only":
         return replace(simple, only=tools or None)
     return (
@@ -170,13 +170,13 @@ def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> Simple
 
 
 def with_choice(field: LevelRow, value: str) -> Make:
-    """Set one level, or unset it."""
+    """Return an edit that sets or unsets one level."""
     what = f"{field.label.lower()}: {value}"
     return lambda document: set_levels(document, with_value(read(document), field.id, value), what)
 
 
 async def ask_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
-    """Let the user change a list of tools; the result may be no change."""
+    """Let the user edit a list of tools; return an edit, maybe without a change."""
     if field is None or field.id not in LISTS:
         return _nothing
     before = getattr(read(draft.document), field.id) or ()

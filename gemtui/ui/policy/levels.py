@@ -1,8 +1,8 @@
-"""The simple view of a policy: three levels and three lists, read from its rules and written back.
+"""The simple view of a policy: three levels and three lists.
 
-The rules are those of `gemtui.policy.file.levels`, known by their form: one tool, no condition,
-headless only, priority 997 to 999. In a file a deny also holds where somebody can be asked.
-Whatever else stands in the file stays as it is.
+The rules are those of `gemtui.policy.file.levels`, recognised by their form: one tool, no
+condition, headless only, priority 997 to 999. In a file a deny also applies to interactive
+sessions. All other rules of the file are kept unchanged.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LEVEL_RULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimplePolicy:
-    """What the simple view shows.
+    """The contents of the simple view.
 
-    `levels`: by capability; one that is missing is unset, and decided by the mode. `only`: nothing
-    else exists, None = no such list. `others`: how many rules say more than this view can.
+    `levels`: by capability; missing ones are unset, and decided by the mode. `only`: the only tools
+    that exist, None for no such list. `others`: the number of rules that this view can't represent.
     """
 
     levels: dict[str, Level]
@@ -37,7 +37,7 @@ class SimplePolicy:
 
 
 def is_simple(rule: Rule) -> bool:
-    """Whether a rule is one of those that levels and lists are written as."""
+    """Return whether a rule has a form that levels and lists are written as."""
     plain = Rule(
         decision=rule.decision,
         priority=rule.priority,
@@ -52,12 +52,12 @@ def is_simple(rule: Rule) -> bool:
 
 
 def _always(rule: Rule) -> bool:
-    """Whether it is a deny of one tool, which no mode and nobody who is asked may lift."""
+    """Return whether a rule denies one tool in all modes, whoever could be asked."""
     return rule.decision is Decision.DENY and rule.priority == 999
 
 
 def _kind(rule: Rule) -> tuple[Decision, int] | None:
-    """Decision and priority of such a rule; None for a pair that is none of theirs."""
+    """Return decision and priority of a simple rule; None for any other pair."""
     kind = rule.decision, int(rule.priority)
     if rule.tools == ("*",):
         return kind if kind == (Decision.DENY, 998) else None
@@ -72,7 +72,7 @@ def _simple_rules(entries: Sequence[RuleEntry]) -> Iterator[tuple[int, Rule]]:
 
 
 def read(document: Document) -> SimplePolicy:
-    """The levels and lists that a document holds."""
+    """Return the levels and lists in a document."""
     found = [rule for _, rule in _simple_rules(document.rules)]
     named: dict[tuple[Decision, int], list[str]] = {}
     for rule in found:
@@ -98,9 +98,9 @@ def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | Non
 
 
 def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
-    """The rules of levels and lists, as for a mode that decides what is unset.
+    """Return the rules for levels and lists, as for a mode that decides unset ones.
 
-    Raises OptionError for a name that no tool can have.
+    Raises OptionError for an impossible tool name.
     """
     found = rules(
         Permissions(
@@ -115,10 +115,11 @@ def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
 
 
 def written(document: Document, simple: SimplePolicy) -> Document:
-    """The document with these levels and lists. Raises OptionError, and PolicyError if locked.
+    """Return the document with these levels and lists.
 
-    A rule that stays is not touched. What is new goes to the front where it restricts, since the
-    first of equal rules wins, and to the end where it allows.
+    Rules that stay are not touched. New ones are added at the front if they restrict, since the
+    first of equal rules wins, and at the end if they allow. Raises OptionError, and PolicyError if
+    locked.
     """
     wishes = {_identity(rule): rule for rule in wanted(simple)}
     kept = set()

@@ -1,4 +1,4 @@
-"""The left part of the policy pane: rules or levels, the mode, what tools may do."""
+"""The left part of the policy pane: rules or levels, the mode, decisions on tools."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from gemtui.ui.rules.draft import Draft
 
 
 class PolicyMain(Vertical):
-    """Shows a draft and posts what the user does; the pane acts on it."""
+    """Shows a draft and posts the user's actions, which the pane carries out."""
 
     class Moved(Message):
-        """The cursor is on another rule, or other rules are shown."""
+        """The cursor is on another rule, or the rules have changed."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="policy-main")
@@ -35,7 +35,7 @@ class PolicyMain(Vertical):
         self._words = ""
 
     def compose(self) -> ComposeResult:
-        """From top to bottom; classes decide what of it is shown."""
+        """Build all parts, from top to bottom; classes decide which ones are visible."""
         yield BarLine(id="policy-title", mark=self._glyphs.ellipsis)
         yield FilterBar()
         yield Static(id="no-rules")
@@ -49,7 +49,7 @@ class PolicyMain(Vertical):
 
     @property
     def rules(self) -> RuleTable:
-        """The table."""
+        """The table of rules."""
         return self.query_one(RuleTable)
 
     @property
@@ -64,17 +64,17 @@ class PolicyMain(Vertical):
 
     @property
     def searching(self) -> bool:
-        """Whether not all rules are shown."""
+        """Whether a search hides some rules."""
         return bool(self._words)
 
     @property
     def typing(self) -> bool:
-        """Whether somebody types a search, or is about to."""
+        """Whether somebody is typing a search, or about to."""
         return self.query_one(FilterBar).typing
 
     @property
     def place(self) -> int | None:
-        """The place in the file of the rule under the cursor; None in the simple view."""
+        """The index in the file of the rule under the cursor; None in the simple view."""
         return None if self.simple else self.rules.place
 
     # --- showing -------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class PolicyMain(Vertical):
         self._say_level()
 
     def become(self, shown: CommandPreview) -> None:
-        """Show the command in brief, where there is no room for more."""
+        """Show the command in brief, if there is no room for more."""
         self.query_one("#brief", Static).update(in_brief(shown, self._glyphs))
 
     def _say_title(self, draft: Draft) -> None:
@@ -110,7 +110,7 @@ class PolicyMain(Vertical):
         words = simple_words(levels.others, levels.meaning())
         self.query_one("#levels-words", Static).update(Content("\n").join(words))
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- display -------------------------------------------------------------------------------
 
     def switch(self, *, simple: bool) -> None:
         """Show the simple view, or the rules."""
@@ -120,7 +120,7 @@ class PolicyMain(Vertical):
         self.call_after_refresh(self.take_focus)
 
     def take_focus(self) -> None:
-        """Focus the rows that are shown."""
+        """Focus the visible rows."""
         (self.levels if self.simple else self.rules).focus()
 
     def search(self) -> None:

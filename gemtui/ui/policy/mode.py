@@ -1,6 +1,6 @@
-"""The policy mode of the app: the pane, the mark for unsaved changes, questions before leaving.
+"""The policy mode of the app: pane, unsaved changes, questions at exit.
 
-What the pane needs is imported only when it is first shown.
+The pane's modules are imported only when it is first shown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNSAVED = "*"
 
 
 class PolicyMode:
-    """Everything that the app does about policies."""
+    """The app's policy mode."""
 
     def __init__(self, app: AppBase) -> None:
         self._app = app
@@ -37,27 +37,27 @@ class PolicyMode:
 
     @property
     def draft(self) -> Draft | None:
-        """The policy that is being edited; None = the pane has not been shown yet."""
+        """The policy that is being edited; None before the pane is first shown."""
         return None if self._made is None else self._made.draft
 
     def sign(self) -> str:
-        """The sign beside the policy mode for changes that are not saved; "" = none."""
+        """Return the policy mode's sign for unsaved changes, or ""."""
         draft = self.draft
         return UNSAVED if draft is not None and draft.changed else ""
 
     async def show(self) -> PolicyScreen:
-        """The policy pane."""
+        """Show and return the policy pane."""
         await self._app.switch_mode(POLICY_MODE)
         assert self._made is not None
         return self._made
 
     async def allow(self, call: Call, policies: Sequence[Path]) -> None:
-        """The policy pane, with the rule that would allow a call of a run with these policies."""
+        """Show the policy pane with a rule that would allow a run's call."""
         screen = await self.show()
         screen.rule_keys.offer(call, policies)
 
     async def settled(self, policies: Sequence[Path]) -> bool:
-        """Whether a run may start with these files; asks if one has unsaved changes."""
+        """Return whether a run may start with these files, asking about unsaved changes."""
         draft, screen = self.draft, self._made
         opened = None if draft is None else draft.opened
         if draft is None or screen is None or opened is None or not draft.changed:
@@ -70,7 +70,7 @@ class PolicyMode:
         return answer == "saved" or (answer == "save" and await screen.editor.save())
 
     async def may_leave(self) -> bool:
-        """Whether gemtui may end; asks what to do with unsaved changes."""
+        """Return whether gemtui may exit, asking about unsaved changes."""
         draft = self.draft
         if draft is None or not draft.changed or self._app.start.demo:
             return True

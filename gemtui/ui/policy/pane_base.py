@@ -1,4 +1,4 @@
-"""The policy pane as its parts know it: the draft, and what shows it."""
+"""The policy pane as its parts know it: the draft, and the widgets that show it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PolicyPane(DialogGuardScreen[None]):
 
     @property
     def main(self) -> PolicyMain:
-        """Rules or levels."""
+        """The part with rules or levels."""
         return self.query_one(PolicyMain)
 
     @property
     def side(self) -> PolicySide:
-        """Command, file, findings."""
+        """The part with command, file and findings."""
         return self.query_one(PolicySide)
 
     @property
@@ -37,7 +37,7 @@ class PolicyPane(DialogGuardScreen[None]):
         raise NotImplementedError
 
     async def edit(self, make: Make) -> None:
-        """Make an edit, show it, and tell what the table does not show of it."""
+        """Make an edit and show it, with a message about effects outside of the table."""
         made = await self.editor.edit(make)
         if made is not None:
             self.show(made.place)

@@ -1,4 +1,4 @@
-"""The keys that change the rules of a policy: by forms, from sentences, one by one."""
+"""The keys that change rules: with forms, from sentences, or directly."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class RuleKeys(PolicyPart):
     """Adds, changes and removes rules; every change can be undone."""
 
     better: Rule | None = None
-    """The rule under the cursor as it was probably meant; None = nothing to mend."""
+    """The suggested correction of the rule under the cursor; None if there is none."""
 
     @dialog
     async def action_add(self) -> None:
-        """A new rule, in a form."""
+        """Add a rule with a form."""
         await self._form(edits.NEW_RULE)
 
     @dialog
     async def action_words(self) -> None:
-        """New rules, from sentences."""
+        """Add rules from sentences."""
         screen, draft = self.screen, self.screen.draft
         if draft.document.locked:
             screen.gemtui.say(draft.document.locked, problem=True)
@@ -45,14 +45,14 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def open_list(self) -> None:
-        """Change the list of tools under the cursor of the simple view."""
+        """Edit the list of tools under the cursor of the simple view."""
         screen = self.screen
         chosen = screen.main.levels.chosen
         await screen.edit(await level_rows.ask_list(screen.gemtui, screen.draft, chosen))
 
     @dialog
     async def open_rule(self) -> None:
-        """Change the rule under the cursor."""
+        """Edit the rule under the cursor."""
         place = self.screen.main.place
         rule = None if place is None else self.screen.draft.entries[place].rule
         if rule is not None:
@@ -78,9 +78,9 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def offer(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show the form with the rule that would allow a call; taking it there adds it.
+        """Show a form with the rule that would allow a call; confirming it adds the rule.
 
-        `policies`: those of the run that made the call; one of ours among them gets the rule.
+        `policies`: those of the call's run; one of ours among them gets the rule.
         """
         screen, editor = self.screen, self.screen.editor
         await editor.begun.wait()
@@ -93,23 +93,23 @@ class RuleKeys(PolicyPart):
     # --- the rule under the cursor -------------------------------------------------------------
 
     async def action_duplicate(self) -> None:
-        """The same rule once more."""
+        """Duplicate the rule."""
         await self._edit_chosen(edits.duplicate)
 
     async def action_delete(self) -> None:
-        """Without this rule."""
+        """Delete the rule."""
         await self._edit_chosen(edits.remove)
 
     async def action_switch(self) -> None:
-        """This rule off, or on again."""
+        """Turn the rule off or on."""
         await self._edit_chosen(edits.switch)
 
     async def action_move_down(self) -> None:
-        """Below the next rule."""
+        """Move the rule below the next one."""
         await self._move(1)
 
     async def action_move_up(self) -> None:
-        """Above the rule before."""
+        """Move the rule above the previous one."""
         await self._move(-1)
 
     async def _move(self, step: int) -> None:
@@ -117,7 +117,7 @@ class RuleKeys(PolicyPart):
             await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
 
     async def action_fix(self) -> None:
-        """The form of this rule that does what was meant."""
+        """Apply the suggested fix."""
         if (better := self.better) is not None:
             await self._edit_chosen(partial(edits.replace_rule, rule=better))
 
@@ -127,14 +127,14 @@ class RuleKeys(PolicyPart):
             await self.screen.edit(edits.chosen(seen, lambda document: make(document, place)))
 
     def action_undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         if self.screen.draft.can_undo:
             self._stepped("Undone", self.screen.draft.undo())
         else:
             self.screen.gemtui.say("Nothing to undo.")
 
     def action_redo(self) -> None:
-        """Make it again."""
+        """Redo the last undone change."""
         if self.screen.draft.can_redo:
             self._stepped("Redone", self.screen.draft.redo())
         else:

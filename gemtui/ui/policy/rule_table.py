@@ -1,4 +1,4 @@
-"""The table of the rules of the policy that is edited, the strongest first."""
+"""The table of the edited policy's rules, the strongest first."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gemtui.ui.rules.draft import Draft, order
 from gemtui.ui.rules.draw import column, decided, summary
 
 _DECISION = 5
-"""Cells of a decision's word."""
+"""Cells of a decision's name."""
 _NARROW, _WIDE = 16, 22
-"""Cells of the tools, below and from 60 cells on."""
+"""Cells of the tools' column, below 60 cells of width and from there on."""
 
 
 _BESIDE = GUTTER + 1
-"""Cells of a table that no row has: the cursor's and the scroll bar's."""
+"""Cells of a table outside of its rows, for the cursor and the scroll bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One row: the index of a rule in the file, and the worst finding about it."""
+    """One row: the index of a rule in the file, and its worst finding."""
 
     place: int
     entry: RuleEntry
@@ -41,7 +41,7 @@ class RuleRow:
 
 
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
-    """Return the rows that match all words of a search, in the order of strength."""
+    """Return the rows that match all words of a search, the strongest first."""
     wanted = words.lower().split()
     made = (
         _row(place, draft.entries[place], draft.document.problems[place])
@@ -63,12 +63,12 @@ def _searched(entry: RuleEntry) -> str:
 
 
 class Headings(Widget):
-    """What stands over the columns of the table below it."""
+    """The column headings of the table below."""
 
     DEFAULT_CSS = "Headings { height: 1; }"
 
     def render(self) -> Content:
-        """The one line."""
+        """Return the only line."""
         room = _room(self.size.width - _BESIDE)
         return Content.styled(f"{'':{GUTTER}} {'pri':>4}  decision {'tool':<{room}} when", "dim")
 
@@ -78,7 +78,7 @@ def _room(width: int) -> int:
 
 
 def draw(row: RuleRow, look: Look) -> Pieces:
-    """Finding, priority, decision, tools, conditions."""
+    """Draw finding, priority, decision, tools and conditions."""
     rule = row.entry.rule
     if rule is None:
         return _unreadable(row, look)
@@ -129,7 +129,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
 
 
 class RuleTable(RowList[RuleRow], inherit_bindings=False):
-    """The table; the pane acts on its messages."""
+    """The table; it posts messages for the pane to act on."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
@@ -138,11 +138,11 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     @property
     def place(self) -> int | None:
-        """The place in the file of the rule under the cursor."""
+        """The index in the file of the rule under the cursor."""
         return None if self.chosen is None else self.chosen.place
 
     def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
-        """The draft's rules, with the cursor on the one at `place`, else where it was."""
+        """Show the draft's rules, with the cursor on the one at `place`, or unmoved."""
         row = self.cursor
         self.show(rows(draft, words))
         if place is not None:
@@ -156,7 +156,10 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
         return self.items[at].place if 0 <= at < len(self.items) else None
 
     def next_problem(self) -> bool:
-        """Move the cursor to the next rule with a finding, cyclically; False if there is none."""
+        """Move the cursor to the next rule with a finding, cyclically.
+
+        False if there is none.
+        """
         count = len(self.items)
         around = ((self.cursor + step) % count for step in range(1, count + 1))
         found = next((at for at in around if self.items[at].worst is not None), None)

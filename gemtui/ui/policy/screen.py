@@ -1,4 +1,4 @@
-"""The policy pane: the rules, the command that they become, and what they mean for calls."""
+"""The policy pane: the rules, the resulting command, and their effects on calls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
 class PolicyScreen(PolicyPane):
-    """Edits one policy at a time, `draft`. Decisions are made for runs in `folder`."""
+    """Edits one policy at a time, `draft`, deciding for runs in `folder`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
     AUTO_FOCUS = "RuleTable"
@@ -59,7 +59,7 @@ class PolicyScreen(PolicyPane):
         self.add_parts(self.rule_keys, FileKeys(self))
 
     def compose(self) -> ComposeResult:
-        """Header, rules and side, status, footer."""
+        """Build header, rules, side pane, status line and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Horizontal(id="policy-panes"):
@@ -76,7 +76,7 @@ class PolicyScreen(PolicyPane):
 
     @work(exclusive=True, group="look again")
     async def on_screen_resume(self) -> None:
-        """Other files, settings and the CLI may have changed meanwhile."""
+        """Reload other files, settings and the CLI's facts, which may have changed."""
         if self.editor.begun.is_set():
             await self.editor.look_around()
 
@@ -113,7 +113,7 @@ class PolicyScreen(PolicyPane):
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
-        """What there is to say of the rule under the cursor."""
+        """Show the facts about the rule under the cursor."""
         draft, place = self.draft, self.main.place
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
@@ -131,11 +131,11 @@ class PolicyScreen(PolicyPane):
 
     @property
     def _covered(self) -> bool:
-        """Whether something stands over the rules."""
+        """Whether something covers the rules."""
         return self.has_class("-side") or self.has_class("-tools")
 
     def can(self, action: str) -> bool:
-        """Whether a key does something now."""
+        """Return whether an action is available now."""
         if self.main.typing and action not in _WHILE_TYPING:
             return False
         if action in _OF_RULES and self._covered:
@@ -160,7 +160,7 @@ class PolicyScreen(PolicyPane):
     # --- levels and lists ----------------------------------------------------------------------
 
     def action_levels(self) -> None:
-        """The simple view, or the rules."""
+        """Switch between the simple view and the rules."""
         self.main.switch(simple=not self.main.simple)
         self._say_rule()
 
@@ -173,49 +173,49 @@ class PolicyScreen(PolicyPane):
             await self.edit(level_rows.with_choice(event.field, event.value))
 
     def action_mode(self) -> None:
-        """The next approval mode."""
+        """Select the next approval mode."""
         self.draft.decide_for(next_mode(self.draft.mode))
         self.show()
 
-    # --- what the pane opens -------------------------------------------------------------------
+    # --- dialogs -------------------------------------------------------------------------------
 
     @work(exclusive=True, group=DIALOG)
     async def action_try_call(self) -> None:
-        """What would happen to a tool call."""
+        """Try a tool call."""
         await self._take(launch.try_call(self.gemtui, self.draft))
 
     @on(PolicyTools.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _try_tool(self, event: PolicyTools.Opened) -> None:
-        """What would happen to a call of this tool."""
+        """Try a call of this tool."""
         await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
     @work(exclusive=True, group=DIALOG)
     async def action_replay(self) -> None:
-        """Past tool calls under this policy."""
+        """Replay past tool calls under this policy."""
         await self._take(launch.replay(self.gemtui, self.draft))
 
     @work(exclusive=True, group=DIALOG)
     async def action_suggest(self) -> None:
-        """Rules from what past sessions did."""
+        """Suggest rules from past sessions."""
         await self._take(launch.suggest(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[launch.Taken]) -> None:
-        """Add the rules that came back, as one step."""
+        """Add the returned rules in one step."""
         rules = await asked
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
         else:
             self.show()
 
-    # --- moving about --------------------------------------------------------------------------
+    # --- navigation ----------------------------------------------------------------------------
 
     def action_next_part(self) -> None:
-        """To the next part of the pane."""
+        """Focus the next part of the pane."""
         self.focus_next()
 
     def action_previous_part(self) -> None:
-        """To the part before."""
+        """Focus the previous part of the pane."""
         self.focus_previous()
 
     def action_filter(self) -> None:
@@ -223,11 +223,11 @@ class PolicyScreen(PolicyPane):
         self.main.search()
 
     def action_preview(self) -> None:
-        """Command, file and findings: over the rules where there is no room beside them."""
+        """Show command, file and findings, over the rules if there is no room beside them."""
         self._put_over("-side", self.side.query_one(LineView))
 
     def action_decisions(self) -> None:
-        """What becomes of each tool: over the rules where there is no room below them."""
+        """Show the decisions on all tools, over the rules if there is no room below them."""
         self._put_over("-tools", self.main.query_one(PolicyTools).rows)
 
     def _put_over(self, name: str, target: Widget) -> None:
@@ -240,7 +240,7 @@ class PolicyScreen(PolicyPane):
         self.call_after_refresh(target.focus)
 
     def action_back(self) -> None:
-        """Close what is over the rules; else from the simple view; else end the search."""
+        """Close the part that covers the rules, else the simple view, else the search."""
         if self._covered:
             self.remove_class("-side", "-tools")
             self.main.take_focus()
@@ -250,7 +250,7 @@ class PolicyScreen(PolicyPane):
             self.main.end_search()
 
     def action_problem(self) -> None:
-        """To the next rule that something is said of."""
+        """Move to the next rule with a finding."""
         self.main.switch(simple=False)
         if not self.main.rules.next_problem():
             self.gemtui.say("These findings apply to the whole file.")

@@ -1,4 +1,4 @@
-"""The side of the policy pane: the command, the file with its changes, the findings."""
+"""The side of the policy pane: command, file with changes, findings."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
 OURS = "the command to run"
 LONGEST = 2_000
-"""Characters of a line that are shown."""
+"""Most characters of a line to show."""
 
 
 def heading(words: str, more: str = "") -> Content:
-    """What stands over a part."""
+    """Return the heading of a part."""
     return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
 
 
 def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """The command, a line for each of its words, as a shell would take it; then what to know."""
+    """Return the command, one line per shell word, followed by remarks."""
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
@@ -52,13 +52,13 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def homely(word: str) -> str:
-    """A word with the home folder as a shell would expand it."""
+    """Return a word with `$HOME` for the home folder."""
     home = str(Path.home())
     return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
 
 
 def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """The command's own words, paths cut to their names, under a heading."""
+    """Return the command on one line below a heading, with paths cut to their names."""
     if shown.problem:
         said = f"{glyphs.warning} {shown.problem}"
     else:
@@ -67,7 +67,7 @@ def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
-    """What is wrong, where, and the way out."""
+    """Yield the problem, its place and its solution."""
     error = finding.severity is Severity.ERROR
     sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
     where = f"rule {finding.rule}" if finding.rule else "file"
@@ -80,7 +80,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
 
 
 def example_line(tried: Tried, glyphs: Glyphs) -> Content:
-    """An example: whether it came out as expected, and what it is about."""
+    """Return an example: its result and its subject."""
     example = tried.example
     call = example.text.partition(": ")[2]
     if tried.passes:
@@ -93,12 +93,12 @@ def example_line(tried: Tried, glyphs: Glyphs) -> Content:
 
 
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
-    """Return the first error, else the first finding; None = there is none."""
+    """Return the first error, else the first finding; None if there is none."""
     return min(findings, key=lambda finding: finding.severity, default=None)
 
 
 def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
-    """The first error, else the first finding of a rule, for one line."""
+    """Yield the first error, else the first finding of a rule, for one line."""
     if (finding := worst_of(findings)) is not None:
         error = finding.severity is Severity.ERROR
         sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
@@ -119,7 +119,7 @@ class PolicySide(Vertical):
         self.changes = 0
 
     def compose(self) -> ComposeResult:
-        """Headings and what stands below them."""
+        """Build the headings with their parts."""
         yield Static(id="command-heading", classes="heading")
         with VerticalScroll(id="command-scroll", can_focus=False):
             yield Static(id="command")
@@ -146,9 +146,10 @@ class PolicySide(Vertical):
         fixable: Collection[Finding] = (),
         more: Sequence[Finding] = (),
     ) -> None:
-        """The draft as it stands, with the rule at `place` in sight.
+        """Show the draft, with the rule at `place` visible.
 
-        `fixable`: the findings that a key corrects. `more`: findings beside those of the draft.
+        `fixable`: the findings that a key corrects. `more`: findings in addition to those of the
+        draft.
         """
         texts = draft.saved, draft.document.text
         before, self._text = self._text, texts[1]
@@ -173,7 +174,7 @@ class PolicySide(Vertical):
         self._say_findings((*draft.findings, *more), here_rule(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
-        """Scroll so that the wanted lines of the new text are in sight, and what they were."""
+        """Scroll to the wanted lines of the new text and their former versions."""
         toml = self.query_one("#toml", LineView)
         at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
         while at and lines[at - 1].sign == "-":
@@ -183,7 +184,7 @@ class PolicySide(Vertical):
             toml.scroll_to(y=max(0, at - 2), animate=False)
 
     def show_examples(self, tried: Sequence[Tried]) -> None:
-        """Show the examples, those that fail first."""
+        """Show the examples, failing ones first."""
         lines: list[Content] = []
         if tried:
             passed = sum(each.passes for each in tried)
@@ -208,13 +209,13 @@ class PolicySide(Vertical):
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    """`1 error, 3 warnings`, `none`."""
+    """Return `1 error, 3 warnings`, or `none`."""
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
     return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
 
 
 def here_rule(draft: Draft, place: int | None) -> int:
-    """The number by which findings call the rule at this place; 0 = none."""
+    """Return the number that findings use for the rule at this place; 0 if none."""
     if place is None or place >= len(draft.entries):
         return 0
     rule = draft.entries[place].rule
@@ -225,7 +226,7 @@ _SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
 
 
 def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[Line]:
-    """The lines with their signs; a bar stands at those of the rule that is chosen."""
+    """Return the lines with their signs, and a bar at those of the selected rule."""
     if not lines:
         return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
     code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)
@@ -238,7 +239,7 @@ def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[
 
 @lru_cache(maxsize=2)
 def _highlighted(code: Clean, look: Look) -> tuple[Pieces, ...]:
-    """Kept: the cursor moves more often than the file changes."""
+    """Return highlighted code, cached for movements of the cursor."""
     return tuple(highlight(code, own("toml"), look))
 
 

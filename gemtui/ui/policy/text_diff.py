@@ -1,4 +1,4 @@
-"""Compare two texts: all lines, each marked with `+`, `-` or nothing. Pure functions."""
+"""Line-by-line comparison of two texts, marked with `+` and `-`. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 MOST_LINES = 2_000
-"""Lines up to which the whole text is shown; of a longer one what changed, with what is around."""
+"""Lines up to which the whole text is shown; of longer ones, only the changes."""
 _AROUND = 3
 _MOST_COMPARED = 4_000
 
 
 class TextDiffLine(NamedTuple):
-    """A line: `sign` "+", "-", " ", or "…" for lines left out. `line` of the new text, from 1."""
+    """A line: `sign` is "+", "-", " ", or "…" for omitted lines; `line` counts from 1.
+
+    `line` refers to the new text.
+    """
 
     sign: str
     text: str
@@ -21,16 +24,16 @@ class TextDiffLine(NamedTuple):
 
 
 class TextDiff(NamedTuple):
-    """All lines, and the number of places that differ."""
+    """All lines, and the number of changed places."""
 
     lines: tuple[TextDiffLine, ...]
     changes: int
 
 
 def text_diff(old: str, new: str) -> TextDiff:
-    """Return the new text, with the lines that were removed in their places.
+    """Return the new text, with removed lines in their former places.
 
-    Two long texts that have thousands of lines and none in common count as one change.
+    Two long texts with thousands of lines but none in common count as one change.
     """
     before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
@@ -54,7 +57,7 @@ def _split(text: str) -> list[str]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Opcodes as difflib has them; what is equal at both ends is not compared line by line."""
+    """Return difflib's opcodes, without comparing equal lines at either end."""
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
     last, until = len(old) - end, len(new) - end
@@ -87,7 +90,7 @@ def _lines(
 
 
 def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
-    """The changed lines with those around them, at most so many; gaps are marked."""
+    """Yield the changed lines with their surroundings, up to a limit; gaps are marked."""
     near = {
         each
         for at, line in enumerate(lines)

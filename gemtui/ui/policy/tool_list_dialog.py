@@ -16,7 +16,7 @@ from gemtui.ui.rules.form_fields import names
 
 
 class ToolListScreen(FieldScreen[tuple[str, ...]]):
-    """Closes with the names (() = no such list), or with None: nothing is to be changed."""
+    """Returns the names (() for no such list), or None for no change."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -25,7 +25,7 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
         self._heading, self._meaning, self._chosen = title, meaning, chosen
 
     def compose(self) -> ComposeResult:
-        """What the list means, the names, what there is to say of them."""
+        """Build the meaning of the list, the names, and remarks on them."""
         known_names = [tool.name for tool in tool_catalog.TOOLS]
         with Dialog(self._heading, own("enter takes it   esc closes")):
             yield Static(self._meaning)

@@ -1,4 +1,4 @@
-"""The decision on each tool under the policy as it stands, headless and interactive."""
+"""The decision on each tool under the current policy, headless and interactive."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PolicyTools(Vertical):
     DEFAULT_CSS = "PolicyTools { height: 1fr; } PolicyTools RowList { height: 1fr; }"
 
     class Opened(Message):
-        """Somebody wants to know more about a tool."""
+        """The user asked for details of a tool."""
 
         def __init__(self, tool: str) -> None:
             super().__init__()
@@ -45,12 +45,12 @@ class PolicyTools(Vertical):
         self.rows = RowList[ToolRow](tool_row, key=_key, empty=Clean("deciding"))
 
     def compose(self) -> ComposeResult:
-        """What the columns are, then the tools."""
+        """Build the column headings and the tools."""
         yield _Head()
         yield self.rows
 
     def show(self, draft: Draft) -> None:
-        """Say how it stands now; what takes long is decided in a thread."""
+        """Show the decisions for a draft, computed in a thread."""
         self._decide(draft.policy, draft.mode, draft.setup)
 
     @work(exclusive=True)
@@ -74,7 +74,7 @@ class _Head(Widget):
     DEFAULT_CSS = "_Head { height: 1; }"
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
-        """The one line."""
+        """Return the only line."""
         look = look_of(self.app, self.size.width)
         front = Piece(own(" " * GUTTER), look[Role.MUTED])
         line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
@@ -84,7 +84,7 @@ class _Head(Widget):
 
 
 def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
-    """What becomes of every tool, without arguments. Takes two engines: for a thread."""
+    """Return the decision on every tool without arguments. Slow: run it in a thread."""
     engines = [
         Engine(policy, mode=mode, interactive=interactive, setup=setup)
         for interactive in (False, True)
@@ -106,7 +106,7 @@ def _names(setup: Setup) -> Iterator[str]:
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
-    """How many rules of files look at the arguments of this tool."""
+    """Return how many rules of files depend on the arguments of this tool."""
     return sum(
         rule.conditional
         and rule.tier > Tier.BUILTIN

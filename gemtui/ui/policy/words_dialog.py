@@ -1,4 +1,4 @@
-"""Rules from sentences: one input line, and the rules that it makes as they would be drawn."""
+"""Rules from sentences: an input line, and a preview of the resulting rules."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from gemtui.ui.rules.draft import Draft
 
 _OFFERED = 6
 _NAMED = 5
-"""Tools of one decision that are named; the pane's table has all of them."""
+"""Most tools to list for one decision; the pane's table has all of them."""
 _FOLDERS = 200
-"""Folders of the project that are completed."""
+"""Most folders of the project to complete."""
 _STYLES = {
     Decision.ALLOW: "$text-success",
     Decision.ASK_USER: "$text-warning",
@@ -40,7 +40,7 @@ _STYLES = {
 
 
 class _Made(NamedTuple):
-    """What a text makes: its sentences, and each tool's decision with them."""
+    """The result of a text: its sentences, and the decision on each tool."""
 
     sentences: tuple[Sentence, ...]
     tools: tuple[tuple[Decision, str], ...]
@@ -57,10 +57,10 @@ class _SentenceSuggester(Suggester):
 
 
 class WordsScreen(FieldScreen[tuple[Rule, ...]]):
-    """Closes with the rules, or with None.
+    """Returns the rules, or None.
 
-    `project`: the folder that paths are relative to. `draft`: the policy to which they are added,
-    for the decisions of all tools.
+    `project`: the folder for relative paths. `draft`: the policy to add them to, which affects the
+    decisions on all tools.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -72,7 +72,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         self._suggester = _SentenceSuggester()
 
     def compose(self) -> ComposeResult:
-        """The sentences, what can follow, the rules, and what becomes of everything else."""
+        """Build the sentences, completions, the rules, and other decisions."""
         heading = own("Rules from sentences")
         with Dialog(heading, own("right completes   enter adds   esc close"), id="words"):
             yield Input(
@@ -86,7 +86,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
             yield Static(id="all-tools")
 
     def on_mount(self) -> None:
-        """Begin with the verbs."""
+        """Show the verbs first."""
         self._look()
 
     @on(Input.Changed)
@@ -117,7 +117,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
 
 
 def _folders(project: Path) -> tuple[str, ...]:
-    """The visible folders of a project; none if it can't be read."""
+    """Return the visible folders of a project; none if it can't be read."""
     try:
         named = [each.name for each in project.iterdir() if each.is_dir()]
     except OSError:
@@ -137,7 +137,7 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
-    """The rules, then what is to say of them, the newest sentence first."""
+    """Yield the rules, then remarks on them, the newest sentence first."""
     for each in sentences:
         if each.problem:
             words = f"{glyphs.failed} {each.text}: {each.problem}"

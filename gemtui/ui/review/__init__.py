@@ -1,1 +1,1 @@
-"""The screen on which a session's change is looked at, hunk by hunk, and kept or reverted."""
+"""The review of a session's changes, hunk by hunk, to keep or revert."""

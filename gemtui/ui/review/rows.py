@@ -1,4 +1,7 @@
-"""The rows of a review: files and hunks in the list, lines in the diff; and how they are drawn."""
+"""The rows of a review: files and hunks in the list, lines in the diff.
+
+And their drawing.
+"""
 
 from __future__ import annotations
 
@@ -13,34 +16,35 @@ from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, tabless, width
 from gemtui.ui.draw.theme import Look, Role
 
 MOST_LINES = 2_000
-"""Lines of one hunk that are shown."""
+"""Most lines of one hunk to show."""
 _LETTERS = {"added": "A", "modified": "M", "deleted": "D"}
 _DIGITS = 5
 _LONGEST = 2_000
-"""Characters of a line that are shown."""
+"""Most characters of a line to show."""
 
 
 class ReviewRow(NamedTuple):
-    """A row of the list. `hunk`: None = the row of the file itself."""
+    """A row of the list. `hunk`: None for the row of the file itself."""
 
     file: ReviewedFile
     hunk: ReviewHunk | None
 
     @property
     def key(self) -> str:
-        """By what the row is known again."""
+        """The identity of the row."""
         return self.file.id if self.hunk is None else self.hunk.id
 
     @property
     def hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks that the row is about."""
+        """The hunks of the row."""
         return self.file.hunks if self.hunk is None else (self.hunk,)
 
 
 class DiffRow(NamedTuple):
-    """A row of the diff. `sign`: "@" heads a hunk, "." is about it; else that of the line.
+    """A row of the diff.
 
-    `line`: its number in the file as it is, of a removed one in the file as it was; 0 = none.
+    `sign`: "@" for a hunk's head, "." for a remark, else the line's. `line`: its number in the
+    present file, or for a removed line in the former one; 0 if none.
     """
 
     file: ReviewedFile
@@ -56,7 +60,7 @@ def list_rows(files: Sequence[ReviewedFile]) -> list[ReviewRow]:
 
 
 def diff_rows(file: ReviewedFile) -> list[DiffRow]:
-    """Return the rows of a file's diff; of very long hunks the beginning."""
+    """Return the rows of a file's diff; very long hunks are cut."""
     return [row for hunk in file.hunks for row in _rows(file, hunk)]
 
 
@@ -81,7 +85,7 @@ def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
 
 
 def draw_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
-    """A file with its letter, or a hunk with its owner; at the right what is to be reverted."""
+    """Draw a file with its letter, or a hunk with its owner, and marks to revert."""
     muted, marked = look[Role.MUTED], [each.id in reverted for each in row.hunks]
     right = [*_counts(row.hunks, look)]
     if comments:
@@ -109,7 +113,7 @@ def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
 
 
 def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
-    """A line with its number and sign; with what a person wrote about it."""
+    """Draw a line with its number and sign, and its comment."""
     muted = look[Role.MUTED]
     if row.sign == "@":
         owner = clean_line(owner_words(row.hunk.owner))

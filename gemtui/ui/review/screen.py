@@ -1,4 +1,4 @@
-"""A session's change, hunk by hunk: look at it, keep or revert, comment on lines."""
+"""The review of a session's changes: keep or revert hunks, comment on lines."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ from gemtui.ui.review.rows import (
 )
 
 WAIT = 1.0
-"""Seconds between two looks whether the run has ended."""
+"""Seconds between checks for the end of the run."""
 _CONTEXT = 2
-"""Lines on each side of one that is commented on."""
+"""Lines of context on each side of a commented line."""
 _MOST_LISTED = 200
 _Place = tuple[bytes, str, int]
-"""The line of a comment: the file's name, the sign and the number of the line."""
+"""The location of a comment: the file's name, the sign and the number of the line."""
 
 
 def review_session(summary: Summary, title: str) -> ReviewScreen:
@@ -69,13 +69,13 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
 def review_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewScreen:
-    """Return the screen that reviews one run; `calls`: as far as it has made some."""
+    """Return the screen that reviews one run; `calls`: its calls so far."""
     subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
 
 
 class ReviewScreen(DialogGuardScreen[str]):
-    """Closes with the prompt that comments make, or with None."""
+    """Returns the prompt made of the comments, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REVIEW)
     AUTO_FOCUS = "#review-list"
@@ -100,7 +100,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        """Title; the files with their hunks, and the diff of one; how it goes; keys."""
+        """Build title, files and hunks, the diff, status line and keys."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="review-panes"):
@@ -114,11 +114,11 @@ class ReviewScreen(DialogGuardScreen[str]):
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
     def on_mount(self) -> None:
-        """Begin to read once the screen is seen."""
+        """Start reading once the screen is visible."""
         self.header.say([Content(clean_line(f"Review of {self._title}"))])
         self.call_after_refresh(self.action_reload)
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- display -------------------------------------------------------------------------------
 
     @work(exclusive=True, group="read")
     async def action_reload(self) -> None:
@@ -148,7 +148,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._show_file(self.files.chosen)
 
     def _show_file(self, row: ReviewRow | None) -> None:
-        """The diff of the row's file, from the row's hunk on."""
+        """Show the diff of the row's file, beginning with the row's hunk."""
         if row is None or row.file is not self._shown:
             self._shown = None if row is None else row.file
             self.diff.show(() if row is None else diff_rows(row.file), fresh=True)
@@ -174,7 +174,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.status.say([Content(clean_line(words))])
 
     def _say_state(self) -> None:
-        """Say what is marked, and what is not known of the change."""
+        """Show the numbers of marked hunks, and limits of what is known about the change."""
         if self._review is None:
             return
         words = [counted(len(self._review.files), "file")]
@@ -189,7 +189,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.diff.refresh()
         self.refresh_bindings()
 
-    # --- moving about --------------------------------------------------------------------------
+    # --- navigation ----------------------------------------------------------------------------
 
     @on(RowList.Opened, "#review-list")
     def _open(self) -> None:
@@ -201,7 +201,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.action_comment()
 
     def action_other_part(self) -> None:
-        """To the diff, or back."""
+        """Switch between the list and the diff."""
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -212,7 +212,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.files.focus()
 
     def action_close(self) -> None:
-        """From the diff to the list, from there back, after a question if something is lost."""
+        """Go from the diff to the list, or close, asking if something would be lost."""
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -234,11 +234,11 @@ class ReviewScreen(DialogGuardScreen[str]):
                 return
         self.dismiss(None)
 
-    # --- keep or revert ------------------------------------------------------------------------
+    # --- keeping and reverting -----------------------------------------------------------------
 
     @property
     def _hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks that keys are about."""
+        """The hunks under the cursor."""
         if self.diff.has_focus:
             row = self.diff.chosen
             return () if row is None else (row.hunk,)
@@ -246,11 +246,11 @@ class ReviewScreen(DialogGuardScreen[str]):
         return () if chosen is None else chosen.hunks
 
     def action_mark(self) -> None:
-        """Mark what the cursor is on to be reverted, or to be kept again."""
+        """Mark the hunks under the cursor to be reverted, or unmark them."""
         self._toggle(self._hunks)
 
     def action_mark_call(self) -> None:
-        """The same for all that the call changed."""
+        """Mark or unmark everything that the same call changed."""
         if self._review is None or not self._hunks:
             return
         owner = self._hunks[0].owner
@@ -270,7 +270,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_apply(self) -> None:
-        """Revert what is marked, after a question that says what; later if a run works."""
+        """Revert the marked hunks, after a question; wait if a run is active."""
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
@@ -289,7 +289,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             self._wait_and_revert()
 
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
-        """What is marked, file by file; and when it is reverted."""
+        """Return the marked hunks by file, and when they will be reverted."""
         words = (
             [] if idle else [Clean("An agent works here: this waits until it is done."), Clean("")]
         )
@@ -304,7 +304,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
-        """Revert once no agent works in the folder."""
+        """Revert once no agent is active in the folder."""
         assert self._subject.folder is not None
         self._waiting = True
         self._say_state()
@@ -349,7 +349,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_comment(self) -> None:
-        """Write a comment at the line of the cursor; an empty one removes it."""
+        """Comment on the line under the cursor; an empty comment is removed."""
         row = self.diff.chosen
         if row is None or not row.line:
             self.gemtui.say("Go to a line of the diff to comment on it.")
@@ -384,7 +384,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="copy")
     async def action_copy_message(self) -> None:
-        """Copy a commit message made of the prompts."""
+        """Copy a commit message made from the prompts."""
         try:
             prompts = await asyncio.to_thread(self._subject.prompts)
         except (GemtuiError, OSError) as error:
@@ -399,13 +399,13 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.gemtui.copy(names, f"the names of {counted(len(files), 'file')}")
 
     async def action_git(self) -> None:
-        """Open the person's git tool in the project; then compare the files again."""
+        """Open the user's git tool in the project, then compare the files again."""
         if self._subject.folder is not None:
             open_git_tool(self.gemtui, self._subject.folder)
             self.action_reload()
 
     def can(self, action: str) -> bool:
-        """Whether a key does something now."""
+        """Return whether an action is available now."""
         some = self._review is not None and bool(self._review.files)
         if action == "apply":
             return bool(self._marked) and not self._waiting
@@ -423,7 +423,7 @@ def _place(row: DiffRow) -> _Place:
 
 
 def _context(rows: Sequence[DiffRow], at: int) -> tuple[str, ...]:
-    """The lines around one, as a diff has them, each with its number."""
+    """Return the lines around a row, as in a diff, each with its number."""
     near = rows[max(0, at - _CONTEXT) : at + _CONTEXT + 1]
     mine = (row for row in near if row.hunk is rows[at].hunk and row.line)
     return tuple(f"{row.line:>5} {row.sign} {row.text}" for row in mine)

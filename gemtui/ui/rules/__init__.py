@@ -1,1 +1,1 @@
-"""Rules as the panes show and edit them, and the policy that is being edited."""
+"""Displaying and editing rules, and the policy that is being edited."""

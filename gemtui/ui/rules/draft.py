@@ -30,11 +30,10 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """What takes part in decisions besides the file that is edited.
+    """The other influences on decisions, besides the edited file.
 
     `before`, `after`: the rules of other files that a run loads before and after it. `setup`: the
-    settings and the workspace. `problems`: settings that can't be read, each with what to do about
-    it.
+    settings and the workspace. `problems`: unreadable settings, each with what to do about it.
     """
 
     before: Policy = field(default_factory=Policy)
@@ -46,9 +45,9 @@ class PolicyContext:
 class Draft:
     """A policy file in the editor.
 
-    `opened`: the file as it was read, None = it is not written yet. `mode`: the approval mode for
-    decisions, and for runs started from here; it is not part of the file. `moved_on`: whether the
-    file was changed by somebody else since it was read.
+    `opened`: the file as it was read, None if it was never saved. `mode`: the approval mode for
+    decisions, and for runs started from here; it is not part of the file. `moved_on`: whether
+    somebody else has changed the file since it was read.
     """
 
     def __init__(
@@ -67,11 +66,11 @@ class Draft:
         self._undone: list[Revision] = []
         self.revision = 0
 
-    # --- what it is --------------------------------------------------------------------------
+    # --- properties --------------------------------------------------------------------------
 
     @property
     def document(self) -> Document:
-        """The file as it would be written now."""
+        """The file as it would be saved now."""
         return self._steps[-1].document
 
     @property
@@ -91,12 +90,12 @@ class Draft:
 
     @property
     def read_only(self) -> str:
-        """Why the file can't be saved; "" = it can."""
+        """Why the file can't be saved; "" if it can."""
         return "" if self.opened is None else self.opened.file.read_only
 
     @property
     def entries(self) -> tuple[RuleEntry, ...]:
-        """All rules of the file in order, including those that are switched off."""
+        """All rules of the file in order, including disabled ones."""
         return self.document.rules
 
     @property
@@ -121,18 +120,18 @@ class Draft:
 
     @property
     def policy(self) -> Policy:
-        """Return all rules that a run with this policy has, in load order."""
+        """All rules of a run with this policy, in load order."""
         return self.around.before + self.document.policy + self.around.after
 
     @property
     def setup(self) -> Setup:
-        """What takes part in decisions besides the rules."""
+        """The influences on decisions besides the rules."""
         return self.around.setup
 
     # --- changes -----------------------------------------------------------------------------
 
     def change(self, document: Document, what: str) -> bool:
-        """Replace the document, as one step to undo; return False if nothing differs.
+        """Replace the document in one undoable step; return False if nothing differs.
 
         `what`: the edit in words, such as "delete rule 3".
         """
@@ -144,7 +143,7 @@ class Draft:
         return True
 
     def undo(self) -> str:
-        """Undo the last edit and return its description; "" = there was none."""
+        """Undo the last edit and return its description; "" if there was none."""
         if not self.can_undo:
             return ""
         step = self._steps.pop()
@@ -153,7 +152,7 @@ class Draft:
         return step.what
 
     def redo(self) -> str:
-        """Redo the edit that was undone last and return its description; "" = there was none."""
+        """Redo the last undone edit and return its description; "" if there was none."""
         if not self._undone:
             return ""
         step = self._undone.pop()
@@ -171,17 +170,20 @@ class Draft:
         self.mode = mode
         self.revision += 1
 
-    # --- the disk ----------------------------------------------------------------------------
+    # --- saving and reloading ----------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """Note that the document was saved to this file; undo steps and later edits remain."""
+        """Note that the document was saved to this file.
+
+        Undo steps and later edits remain.
+        """
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
             self._steps[-1] = Revision(opened.document, self._steps[-1].what)
         self.revision += 1
 
     def read(self, opened: Opened) -> None:
-        """Replace the document by the file as it was read again, as one step to undo."""
+        """Replace the document by the reloaded file, in one undoable step."""
         self.change(opened.document, "read the file again")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
@@ -210,7 +212,7 @@ def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
 
 
 class MovedRule(NamedTuple):
-    """A document in which a rule was moved: its new index, and whether its priority changed."""
+    """A document with a moved rule: its new index, and any new priority."""
 
     document: Document
     place: int
@@ -218,7 +220,7 @@ class MovedRule(NamedTuple):
 
 
 def moved(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
-    """Move the rule at `place` directly above or below the rule at `other`, as the table is sorted.
+    """Move the rule at `place` directly above or below the one at `other`.
 
     If their priorities differ, the rule gets that of the other one (`priority`). Returns None if
     one of them can't be read.

@@ -1,6 +1,7 @@
-"""Draw rules, decisions and explanations of the policy engine; pure functions.
+"""Drawing of rules, decisions and explanations of the policy engine.
 
-Decisions are shown by a sign and a word, rules with the number that the engine sorts by.
+Pure functions. Decisions are shown by a sign and a word, rules with the number that the engine
+sorts by.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
-    """Return what is shown for a tool that is not offered to the model."""
+    """Return the text for a tool that is not offered to the model."""
     words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
     return (Piece(words, look[Role.MUTED]),)
 
 
 def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
-    """Return what happens to a call: the decision, or that the tool is not offered."""
+    """Return the effect on a call: the decision, or that the tool is not offered."""
     if not found.offered:
         return hidden(look, room=room)
     return decided(found.decision, look, room=room)
@@ -89,7 +90,7 @@ def asked(call: Call) -> Clean:
     return command_line(target(recorded)[:LONG])
 
 
-# --- one line each -----------------------------------------------------------------------------
+# --- single lines ------------------------------------------------------------------------------
 
 
 def cut(pieces: Pieces, look: Look) -> Pieces:
@@ -104,11 +105,11 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
     return Piece(own(shown + " " * (width - width_of((piece,)))), style)
 
 
-# --- an explanation ----------------------------------------------------------------------------
+# --- explanations ------------------------------------------------------------------------------
 
 
 def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
-    """Draw the decision, the rule and the reason for it, then all rules that were considered.
+    """Draw the decision, its rule and reason, then all rules that were considered.
 
     `between`: lines to show between these two.
     """

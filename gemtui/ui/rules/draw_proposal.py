@@ -1,4 +1,7 @@
-"""Draw a proposed rule in detail, with its evidence and what else it would allow; pure."""
+"""Drawing of a proposed rule: its evidence and its further effects.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _NAME = 11
 
 
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
-    """Draw a proposed rule: the rule, its evidence, what else it allows, examples."""
+    """Draw a proposed rule: the rule, its evidence, its further effects, examples."""
     rule = found.rule
     name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
     lines = [*wrap((*decided(rule.decision, look), name), look.width)]
@@ -37,7 +40,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
 
 
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
-    """Draw calls for which no rule is proposed: what, why, examples."""
+    """Draw calls without a proposed rule: subject, reason, examples."""
     first = (
         Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
     )

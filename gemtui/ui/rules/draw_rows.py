@@ -1,4 +1,7 @@
-"""Draw rows of the policy screens: recorded calls, counts, proposed rules, tools; pure."""
+"""Drawing of policy rows: recorded calls, counts, proposed rules, tools.
+
+Pure functions.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.rules.draw import column, decided, hidden, outcome, rank
 
 _ROOMY = 100
-"""Cells from which on a row names the source of a rule in full."""
+"""Cells of a row from which the source of a rule is shown in full."""
 VERDICT = 14
 """Cells of a decision's sign and word."""
 
@@ -63,7 +66,10 @@ SuggestRow = RowHeading | ProposalRow | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """The decisions on a tool. `rules`: the number of rules that depend on its arguments."""
+    """The decisions on a tool.
+
+    `rules`: the number of rules that depend on its arguments.
+    """
 
     tool: str
     headless: Outcome
@@ -109,13 +115,13 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_words(call: Reference, session: Summary | None) -> str:
-    """Return the text that a filter is matched against."""
+    """Return the text for matching a filter."""
     title = "" if session is None else session.title
     return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
 
 
 def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
-    """Draw a call: how it ended, tool and subject; on the right its session and time."""
+    """Draw a call: result, tool and subject; on the right its session and time."""
     glyphs = look.glyphs
     sign, role = {
         CallStatus.SUCCEEDED: (glyphs.ok, Role.SUCCESS),
@@ -135,7 +141,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
-    """A path in the session's project, relative to it."""
+    """Return a path inside the session's project, relative to it."""
     project = "" if session is None or session.project is None else session.project.rstrip("/")
     return argument.removeprefix(f"{project}/") if project else argument
 
@@ -223,7 +229,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 
 
 def _place(rule: Rule, look: Look) -> str:
-    """The source and priority of a rule, or only a short form of it in a narrow window."""
+    """Return the source and priority of a rule, or a short form in a narrow window."""
     if look.width >= _ROOMY:
         return f"{rule_source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
@@ -278,7 +284,7 @@ def tool_room(look: Look) -> int:
 
 
 def tool_row(row: ToolRow, look: Look) -> Pieces:
-    """Draw a tool: the decision headless and interactively, and the rule that makes it."""
+    """Draw a tool: the decisions headless and interactive, and the deciding rule."""
     return (
         column(flat(row.tool[:LONG]), tool_room(look), look[Role.TEXT], look),
         _muted("  ", look),
@@ -289,11 +295,7 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
 
 
 def _deciding(row: ToolRow, look: Look) -> Pieces:
-    """The rule that decides.
-
-    If there are rules that depend on arguments, they are mentioned first, as they may decide
-    otherwise.
-    """
+    """Return the deciding rule, preceded by rules on arguments, which may override it."""
     rule = row.headless.rule
     place = _muted("no rule" if rule is None else _place(rule, look), look)
     if not row.rules:

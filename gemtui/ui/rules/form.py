@@ -85,7 +85,7 @@ class NameSuggester(Suggester):
         self._names = known_names
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the value with its last name completed; None = no known name begins so."""
+        """Return the value with its last name completed; None if no known name matches."""
         front, last = _last_name(value)
         found = next((name for name in self._names if last and name.startswith(last)), None)
         return None if found is None else front + found
@@ -98,7 +98,7 @@ def _last_name(value: str) -> tuple[str, str]:
 
 
 class RuleReview(NamedTuple):
-    """The findings about a rule; a corrected rule, if there is one, and what it corrects."""
+    """The findings about a rule; a corrected rule, if any, and what it corrects."""
 
     findings: tuple[Finding, ...]
     better: Rule | None
@@ -106,7 +106,10 @@ class RuleReview(NamedTuple):
 
 
 def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
-    """Check a rule as the one at index `place` of the document; None = added at its end."""
+    """Check a rule as the one at index `place` of the document.
+
+    None to add it at the end.
+    """
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
     except GemtuiError as error:
@@ -121,8 +124,8 @@ def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
 class RuleForm(FormScreen[Rule]):
     """A dialog that returns the rule, or None if it was cancelled.
 
-    `project`: the folder that the field for a folder is relative to. `place`: the index of the rule
-    in the document, None = it is a new one. `about`: why the form was opened.
+    `project`: the folder for the folder field. `place`: the index of the rule in the document, None
+    for a new one. `about`: why the form was opened.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -201,7 +204,7 @@ class RuleForm(FormScreen[Rule]):
             self._looked = RuleReview((), None)
             self._say([self._wrong(rule)])
         elif self._place is None and rule == self._rule and not rule.tools:
-            self._say([])  # nobody has begun yet
+            self._say([])  # before the first check
         else:
             self._looked = RuleReview((), None)
             self._check(rule)
@@ -235,7 +238,7 @@ class RuleForm(FormScreen[Rule]):
         self.query_one("#rule-findings", Static).update(Content("\n").join(lines))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell whether a key currently does something."""
+        """Return whether an action is available now."""
         del parameters
         return self._looked.better is not None if action == "fix" else True
 
@@ -306,7 +309,7 @@ def _allows_anything(rule: Rule) -> bool:
 
 
 def tool_hint(text: str) -> Content:
-    """Return a hint on the tool names typed so far: completions, arguments, unknown names."""
+    """Return a hint on the tool names typed so far."""
     _, last = _last_name(text)
     found = tool_catalog.tool(last) if last else None
     if found is not None and found.name == last:

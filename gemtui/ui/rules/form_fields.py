@@ -22,12 +22,12 @@ from gemtui.text import visible
 
 _WORDS = "files below "
 _FRONT = below("", ()).partition("/(?!")[0]
-"""The beginning of a pattern that contains no project's folder."""
+"""The start of a pattern that names no project's folder."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
 def folder_of(pattern: str) -> str:
-    """Return the folder, such as "src/", if a pattern matches just the files below it; else ""."""
+    """Return the folder, such as "src/", if a pattern matches just its files; else ""."""
     words = files_of(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
 
@@ -66,7 +66,7 @@ MODES = ("default", "autoEdit", "plan", "yolo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """What is wrong with one field. `field`: its name."""
+    """The problem with one field. `field`: its name."""
 
     field: str
     message: str
@@ -132,9 +132,9 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
     """Return the rule that the form describes, or the first problem with a field.
 
-    `base`: the rule that the form was filled with. Fields whose text was not changed keep its
-    values, including characters that can't be shown, and so does everything that the form does not
-    show. `project`: the folder that the field for a folder is relative to; "" = unknown.
+    `base`: the rule that the form was filled with. Unchanged fields keep its values, including
+    characters that can't be shown, and so does everything that the form does not show. `project`:
+    the folder for the folder field; "" if unknown.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}
@@ -177,7 +177,7 @@ def _command_prefixes(text: str) -> dict[str, Any]:
 
 
 def _plain(name: str) -> Callable[[str], dict[str, Any]]:
-    """A function that reads a field as a text; None if it is empty."""
+    """Return a function that reads a field as a text; None if it is empty."""
     return lambda text: {name: text or None}
 
 

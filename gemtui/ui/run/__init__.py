@@ -1,1 +1,1 @@
-"""The run pane: a prompt, the growing transcript, the files that are written."""
+"""The run pane: a prompt, the growing transcript, the list of written files."""

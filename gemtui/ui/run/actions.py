@@ -1,4 +1,4 @@
-"""What the user does with runs: start, stop, list, show; with the questions that come before."""
+"""The user's actions on runs, with the questions before them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.kit.text_screen import RawScreen
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunListScreen, What
+from gemtui.worktree_records import NEW_WORKTREE, origin_of, worktree_of
 
 if TYPE_CHECKING:
     from gemtui.transcript.model import Transcript
@@ -39,19 +40,19 @@ if TYPE_CHECKING:
     from gemtui.ui.run.registry import RunRegistry
 
 LARGEST_PROMPT = 10_000_000
-"""Bytes of a file that is read as a prompt."""
+"""Most bytes of a file that is read as a prompt."""
 MOST_TOLD = 6
-"""Lines about a folder's settings in the trust question."""
+"""Most lines about a folder's settings in the trust question."""
 MOST_STDERR = 1_000_000
-"""Bytes of stderr that are shown."""
+"""Most bytes of stderr to show."""
 
 
 async def trusted(
     app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Whether a run must be told to trust its folder; None = the user refused.
+    """Return whether a run must be told to trust its folder; None if the user refused.
 
-    Asks once per folder, and only where Gemini CLI would refuse to work.
+    Asks once per folder, and only if Gemini CLI would refuse to work.
     """
     folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
@@ -77,9 +78,10 @@ async def trusted(
 
 
 async def _told(app: AppBase, options: AgentOptions) -> bool:
-    """Say what a run does that nobody is asked about, where that is new; False = no run.
+    """Report what a run will do without asking, if that is new.
 
-    It is asked about where it comes from the project, and only told where it is one's own.
+    Return False to cancel. Settings from the project need consent; the user's own are only
+    reported.
     """
     report = await asyncio.to_thread(told_before, options)
     if report.is_news:
@@ -100,7 +102,10 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 async def _agreed(
     app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
 ) -> bool:
-    """Ask whether to run after all that is said before; a yes has seen it."""
+    """Ask whether to run after showing the whole report.
+
+    A yes requires having seen it.
+    """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
     choices = [Choice("no", Clean("Don't run"), Clean("the prompt is kept")), yes]
@@ -129,7 +134,10 @@ async def _remember(app: AppBase, report: Report) -> None:
 
 
 async def show_trusted(app: AppBase) -> None:
-    """The folders that the person told gemtui to trust; one that is chosen can be taken back."""
+    """Show the folders that the user told gemtui to trust.
+
+    A chosen one can be revoked.
+    """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
         about = (Clean("gemtui's runs trust these folders."),)
@@ -161,14 +169,16 @@ _PLACES = {
 async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
-    """The exact command of a run, with the files it is given; or a word why there is none."""
+    """Show the exact command of a run and its files, or report why there is none."""
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[Clean, ...]:
         known = trust.must_ask(folder, os.environ) and trust.remembered(folder)
         wanted = replace(options, trust=options.trust or known)
         made = adapter.command(prompt, wanted, id=id)
-        return (*_limits(options), *made.script(prompt, adapter.runs / id, folder))
+        where = options.worktree and worktree_of(folder) is None
+        first = [Clean(f"# {NEW_WORKTREE}")] if where else []
+        return (*first, *_limits(options), *made.script(prompt, adapter.runs / id, folder))
 
     try:
         lines = await asyncio.to_thread(script)
@@ -179,7 +189,7 @@ async def show_command(
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
-    """What gemtui does beside the command: lines of a script that say so."""
+    """Yield comment lines for the script about limits that gemtui itself enforces."""
     if options.timeout is not None:
         yield Clean(f"# gemtui ends it after {seconds_text(options.timeout)}")
     if options.idle_timeout is not None:
@@ -188,7 +198,7 @@ def _limits(options: AgentOptions) -> Iterator[Clean]:
 
 
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
-    """Ask for a file and read it."""
+    """Ask for a file and return its text as a prompt."""
 
     def place(text: str) -> Path:
         return folder / typed_path(text.strip())
@@ -213,7 +223,10 @@ def _read(path: Path) -> str:
 
 
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
-    """Ask what the next run may do, and whether its folder is to keep that; None: as before."""
+    """Ask for the options of the next run; return None to keep them.
+
+    The user may let the folder remember them.
+    """
     from gemtui.ui.run.options_dialog import OptionsScreen
 
     folder = options.cwd or current_folder()
@@ -239,7 +252,7 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
 
 
 async def keep_mode(app: AppBase, options: AgentOptions) -> None:
-    """Have the folder keep the mode of these options, where that is safe."""
+    """Remember the mode of these options for the folder, if that is safe."""
     try:
         await asyncio.to_thread(folder_options.remember_mode, options)
     except OSError as error:
@@ -247,19 +260,30 @@ async def keep_mode(app: AppBase, options: AgentOptions) -> None:
 
 
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
-    """The options that a folder keeps; None, after a word, where they can't be read."""
+    """Return the options remembered for a folder.
+
+    If unreadable, report it and return None.
+    """
     try:
-        return await asyncio.to_thread(folder_options.remembered, folder)
+        return await asyncio.to_thread(_remembered, folder)
     except OSError as error:
         words = f"The options remembered for this folder can't be used: {error.strerror}"
         app.say(f"{words} ({error.filename}); ctrl+o sets them again", problem=True)
         return None
 
 
-async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
-    """One of the runs of this gemtui and of earlier ones; None: none, or a word why not.
+def _remembered(folder: Path) -> AgentOptions | None:
+    """What a folder keeps; a worktree has what the folder has that it stands for."""
+    kept, origin = folder_options.remembered(folder), origin_of(folder)
+    if kept is None and origin != folder:
+        kept = folder_options.remembered(origin)
+    return None if kept is None else replace(kept, cwd=folder)
 
-    Runs that go on can be stopped in the list, and lost sessions put back.
+
+async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
+    """Return a run of this or an earlier gemtui, chosen from a list, or None.
+
+    The list can also stop active runs, and restore lost sessions.
     """
     search = ""
     while found := await registry.find():
@@ -283,7 +307,7 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
 
 
 async def _stop(app: AppBase, run: Run) -> None:
-    """End all that goes on of a run, whoever is in charge of it."""
+    """End all processes of a run, even if its supervisor is gone."""
     if not run.alive:
         app.say("This run has no running processes.")
         return
@@ -297,7 +321,7 @@ async def _stop(app: AppBase, run: Run) -> None:
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
-    """Ask what becomes of our runs that go on or are being started; False: the person stays."""
+    """Ask what to do with our active or starting runs; return False to stay."""
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
@@ -331,7 +355,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 
 
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
-    """What becomes of runs that are left, of what they ask, and of prompts that wait."""
+    """Return what happens to runs left alone, and their questions."""
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
     refused = any(run.away is Away.REFUSE for run in asks)
@@ -351,9 +375,10 @@ async def start(
     *,
     id: str | None = None,
 ) -> LiveRun | None:
-    """Start a run in a folder that the user trusts; return it. `id`: its id, None = a new one.
+    """Start a run in a trusted folder and return it.
 
-    None, after saying why, if it was not started. The person says what to do where it can't ask.
+    `id`: the run's, None for a new one. Returns None after reporting why it was not started. If the
+    run can't ask, the user decides what to do.
     """
     trust = options.trust or await trusted(app, options)
     if trust is None:
@@ -363,7 +388,7 @@ async def start(
         return None
     while True:
         try:
-            return await registry.start(prompt, wanted, before=before, id=id)
+            run = await registry.start(prompt, wanted, before=before, id=id)
         except GateError as error:
             changed = await _without_gate(app, wanted, error)
             if changed is None:
@@ -372,10 +397,14 @@ async def start(
         except (GemtuiError, OSError) as error:
             app.say(f"Not started: {error}", problem=True)
             return None
+        about = run.run.request.about or {}
+        if "worktree" in about and about["notes"]:
+            app.say(f"The run {'; '.join(about['notes'])}.")
+        return run
 
 
 async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
-    """What waits behind a run that has ended waits behind the one that goes on."""
+    """Move the queue of a finished run to the run that continues it."""
     try:
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     except OSError as error:
@@ -384,7 +413,7 @@ async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
-    """What waits behind a run is sent with these options."""
+    """Send the prompts queued behind a run with these options."""
     try:
         await run.keep_options(options)
     except OSError as error:
@@ -394,7 +423,7 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
-    """Say why a run can't ask; return the options with which to try again, None = not at all."""
+    """Explain why a run can't ask; return the options for another try, or None."""
     install = Choice("install", Clean("Install the extension"), Clean("then ask me"))
     answer = await app.push_screen_wait(
         ChooseScreen(
@@ -415,14 +444,14 @@ async def _without_gate(
 
 
 async def _install_extension(app: AppBase) -> bool:
-    """Install it after plain words; whether it is there now."""
+    """Install the extension after an explanation; return whether it is installed now."""
     from gemtui.ui.kit.extension_dialog import install_extension
 
     return await install_extension(app)
 
 
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
-    """What a file was before the run, and what it is."""
+    """Show a file as it was before the run, and as it is."""
     from gemtui.ui.run.difference_screen import DifferenceScreen
 
     found = await run.files.difference(Path(write.path))
@@ -431,7 +460,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:
-    """What the CLI said on stderr; of very much of it the end."""
+    """Show the CLI's stderr; if very long, only the end."""
     try:
         text = read_end(run.run.folder.stderr, MOST_STDERR).decode("utf-8", "replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""What a person answers to a run: the dialogs it takes, and the answer given."""
+"""Answering a run's questions: the dialogs, and giving the answer."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], Given]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""The actions of keys that are answers."""
+"""The answers, by the actions of their keys."""
 
 
 async def answer(
     app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked
 ) -> None:
-    """Do what the person wants with a question; esc in a dialog leaves it as it is."""
+    """Carry out the user's choice for a question.
+
+    Esc in a dialog leaves it unanswered.
+    """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
         app.say(CHANGED, problem=True)
@@ -62,7 +65,7 @@ def _reason(text: str) -> str:
 
 
 async def _give(app: AppBase, give: Callable[[], Given]) -> bool:
-    """Give an answer; False, after a word, where not all of it counted."""
+    """Give an answer; return False after reporting that it did not fully count."""
     try:
         given = await asyncio.to_thread(give)
     except ValueError as error:
@@ -104,11 +107,11 @@ async def take_back(app: AppBase, talk: Conversation) -> None:
         app.say(f"Revoked in {where}: {like.words}")
 
 
-# --- changing it first ---------------------------------------------------------------------------
+# --- changing a call -----------------------------------------------------------------------------
 
 
 async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: Asked) -> None:
-    """A command runs as soon as it is taken; anything else is shown once more before."""
+    """Let the user change a call; a command runs at once, others are shown again."""
     now, subject = shown.runs, _subject(talk, shown)
     try:
         if now.form is Form.COMMAND:
@@ -152,7 +155,7 @@ async def _typed(
 
 
 def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
-    """Show all of a call over the whole screen, every character of it visible."""
+    """Show a whole call on a screen of its own, with all characters visible."""
     title = visible_line(f"{shown.runs.tool[:200]}: what runs if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
     screen = RawScreen(title, text, what="the call", ascii=app.config.ascii)

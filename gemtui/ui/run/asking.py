@@ -1,4 +1,4 @@
-"""What the run that is shown asks: where the keys go while it does, and what an answer does."""
+"""The questions of the shown run: focus and answers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.question_pane import QuestionPane
 
 _PAUSE = 0.7
-"""Seconds without a key after which a question takes the keys from an empty prompt."""
+"""Seconds without a key after which a question takes the focus from an empty prompt."""
 
 
 class Asking(RunPart):
-    """Shows the questions of a run and takes the answers to them."""
+    """Shows a run's questions and handles the answers."""
 
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
         self._answered_by = ""
         """The key of the last answer."""
         self._pointed_at: int | None = None
-        """The question to which the focus went by itself, or from which the person went away."""
+        """The question that was focused automatically, or that the user left."""
 
     def can(self, action: str) -> bool:
-        """Return whether there is an answer to take back, or a file that differs."""
+        """Return whether there is an approval to revoke, or a file that differs."""
         run = self.screen.run_shown
         if run is None:
             return False
@@ -39,12 +39,12 @@ class Asking(RunPart):
     # --- where the keys go ---------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Show no question: another run is shown from now on."""
+        """Show no question, as another run is shown from now on."""
         self._pointed_at = None
         self.screen.question.show(())
 
     def show(self, run: LiveRun) -> None:
-        """Show what waits; the keys go there once nothing else can be meant by them."""
+        """Show waiting questions, and focus them once that can't intercept other keys."""
         screen, pane = self.screen, self.screen.question
         asked, had_focus = pane.asks, pane.view.has_focus
         pane.show(run.waiting, run.conversation)
@@ -62,7 +62,7 @@ class Asking(RunPart):
                 self._point()
 
     def point(self) -> bool:
-        """Give the keys to the question; False where there is none."""
+        """Focus the question; return False if there is none."""
         if self.screen.question.asks:
             self._point()
         return self.screen.question.asks
@@ -76,7 +76,7 @@ class Asking(RunPart):
         pane.view.focus()
 
     def _idle(self) -> bool:
-        """Whether nobody is typing or reading."""
+        """Return whether the user is neither typing nor reading."""
         screen = self.screen
         still = Message().time - screen.gemtui.last_key > _PAUSE
         free = not self._written() if screen.focused is screen.prompt else screen.view.following
@@ -84,14 +84,14 @@ class Asking(RunPart):
         return still and free and known and not screen.asking
 
     def _written(self) -> str:
-        """What stands in the prompt, but for the key of the last answer pressed once too often."""
+        """Return the prompt's text, without surplus presses of the last answer's key."""
         text = self.screen.prompt.text
         return text.strip(self._answered_by) if self._answered_by else text
 
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Answer the question that is shown, after what its key still asks."""
+        """Answer the shown question, after any dialog that its key requires."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 
@@ -104,7 +104,7 @@ class Asking(RunPart):
 
     @dialog
     async def action_take_back(self) -> None:
-        """Ask again about what was allowed for all like it."""
+        """Revoke the newest approval of similar calls."""
         if (run := self.screen.run_shown) is not None:
             await answers.take_back(self.screen.gemtui, run.conversation)
             await self._look(run)
@@ -115,7 +115,7 @@ class Asking(RunPart):
 
     @dialog
     async def action_differing(self) -> None:
-        """Show the files that differ from what was approved."""
+        """Show the files that differ from their approved versions."""
         from gemtui.ui.run.differing import show_differing
 
         if self.screen.run_shown is not None:

@@ -1,4 +1,4 @@
-"""What is to run in the place of what was asked: a text that a person changes."""
+"""The dialog in which the user changes a call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 
 LONGEST = 200_000
-"""Characters that can be changed here; what is longer needs an editor."""
+"""Most characters that can be edited here; longer texts need an editor."""
 
 
 class ChangeScreen(FormScreen[str]):
-    """Closes with the text to which `problem` does not object, or with None."""
+    """Returns a text to which `problem` does not object, or None."""
 
     BINDINGS = bindings(Where.CHANGE_CALL)
     AUTO_FOCUS = "TextArea"
@@ -37,7 +37,7 @@ class ChangeScreen(FormScreen[str]):
         self._enter_takes = enter_takes
 
     def compose(self) -> ComposeResult:
-        """The text, what is wrong with it, how to take it."""
+        """Build the text, its problem, and the buttons."""
         takes = "enter run   ctrl+j new line" if self._enter_takes else "ctrl+s apply"
         with Dialog(self._title, own(f"{takes}   esc close"), id="change-call"):
             area = EnteredTextArea if self._enter_takes else TextArea
@@ -46,7 +46,7 @@ class ChangeScreen(FormScreen[str]):
             yield from self.buttons()
 
     def on_mount(self) -> None:
-        """Begin at the end of the text, every character of it visible."""
+        """Fill in the text with all characters visible, and the cursor at its end."""
         area = self.query_one(TextArea)
         area.text = visible(self._text)
         area.move_cursor(area.document.end)
@@ -55,7 +55,7 @@ class ChangeScreen(FormScreen[str]):
             self.query_one("#problem", Label).update(clean(words))
 
     def action_take(self) -> None:
-        """Take what stands here."""
+        """Close with the text, if it is valid."""
         text = self.query_one(TextArea).text
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean_line(problem))

@@ -1,4 +1,4 @@
-"""What a run changed in one file, over the whole screen."""
+"""The changes of a run to one file, on a screen of its own."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class DifferenceView(LineView):
     BINDINGS = bindings(Where.RAW)
 
     def action_close(self) -> None:
-        """Leave the screen."""
+        """Close the screen."""
         self.screen.dismiss(None)
 
 
 class DifferenceScreen(AnsweringScreen[None]):
-    """One file: `row` is what the list of files says of it, `name` the last part of its path."""
+    """One file: `row` is its line in the list, `name` its last path part."""
 
     def __init__(self, row: Content, name: str, found: FileStates, ascii: bool) -> None:
         super().__init__()
         self._row, self._file, self._found, self._ascii = row, name, found, ascii
 
     def compose(self) -> ComposeResult:
-        """What it is, what there is to say about it, the lines, keys."""
+        """Build header, remark, lines and keys."""
         yield BarLine(id="header")
         yield Static(clean_line(self._found.why), id="why")
         yield DifferenceView(what="the change", id="difference")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Show the file."""
         self.query_one("#header", BarLine).say([self._row])
         self.query_one("#why", Static).display = bool(self._found.why)
         self.query_one(DifferenceView).show(self._draw)

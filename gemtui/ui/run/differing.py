@@ -1,4 +1,4 @@
-"""Files that are not as the person approved them: both texts, and putting the former one back."""
+"""Files that differ from their approved versions, and their restoration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def show_differing(app: AppBase, run: LiveRun) -> None:
-    """Offer each file that differs from what was approved, until the person closes the list."""
+    """List the files that differ from their approved versions."""
     while True:
         found = {str(each.number): each for each in run.differing}
         rows = []

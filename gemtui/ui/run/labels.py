@@ -1,4 +1,4 @@
-"""What is shown about a run: its state, its end, its options. Pure functions."""
+"""Texts about a run: its state, its end, its options. Pure functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
 
 QUIET = 60.0
-"""Seconds without any output after which the status line says so."""
+"""Seconds without output after which the status line mentions it."""
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
@@ -44,7 +44,7 @@ ENDED_KEYS = (
     "run.stderr",
     "run.copy_command",
 )
-"""The keys that may help once a run has ended, in the order in which they are named."""
+"""Keys that may help after a run has ended, in order of mention."""
 
 
 def clock(seconds: float) -> str:
@@ -67,7 +67,7 @@ END_COLOURS = {
 
 
 _NAMED = 60
-"""Characters of its prompt by which a run is named elsewhere."""
+"""Characters of the prompt that identify a run elsewhere."""
 
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
@@ -78,7 +78,7 @@ def mark(run: LiveRun, glyphs: Glyphs) -> str:
 
 
 def sign(status: Status, glyphs: Glyphs) -> str:
-    """Return the glyph for an end."""
+    """Return the glyph for a final status."""
     match status:
         case Status.OK:
             return glyphs.ok
@@ -94,7 +94,7 @@ def sign(status: Status, glyphs: Glyphs) -> str:
 
 
 def state(run: LiveRun, glyphs: Glyphs) -> Content:
-    """Return glyph and word, in the state's colour."""
+    """Return glyph and text for a run's state, in the state's colour."""
     if run.stage is Stage.STOPPING:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
@@ -111,18 +111,18 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
 
 
 def end_notice(run: LiveRun) -> Notification:
-    """Return what tells somebody who looks elsewhere that a run has ended, and how."""
+    """Return the notification of a run's end and result."""
     how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
 def question_notice(run: LiveRun) -> Notification:
-    """Return what tells somebody who looks elsewhere that a run asks, and about what."""
+    """Return the notification of a run's question."""
     return run_notice(run, f"asks about {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
 def run_notice(run: LiveRun, what: str) -> Notification:
-    """Return what tells somebody who looks elsewhere of a run."""
+    """Return a notification about a run."""
     title = clean_line(f"gemtui: {run.cwd.name}")
     return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
@@ -160,7 +160,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
-    """Return heading and lines about how a run ended; None if it is simply done."""
+    """Return a heading and lines on how a run ended; None if it succeeded."""
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
@@ -177,7 +177,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 
 
 def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """Return the words about an end with the keys that help; None if there are none."""
+    """Return the text about a run's end, with useful keys; None if there is none."""
     said = ending(run, glyphs)
     if said is None:
         return None
@@ -197,7 +197,7 @@ def _hint(id: str, glyphs: Glyphs) -> Content:
 
 
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
-    """What the pane says while there is no run; `problem`: why none can be started."""
+    """Return the text shown if there is no run; `problem`: why none can be started."""
     lines = [Content.styled("No runs yet.", "bold"), Content("")]
     if problem:
         warning = f"{glyphs.warning} {clean_line(problem)}"
@@ -210,7 +210,7 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
 
 
 def cli_words(cli: Detected) -> Content:
-    """The version of the CLI that runs would have."""
+    """Return the version of the CLI for runs."""
     version = f"gemini {cli.version}" if cli.version else "no gemini"
     return Content.styled(clean_line(version), "dim")
 
@@ -221,7 +221,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Enter
 
 
 def held_words(run: LiveRun) -> Clean:
-    """What is to be said of prompts that wait behind a run that has ended."""
+    """Return the text about prompts queued behind a finished run."""
     waits = run.steered.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f", since {run.held}" if run.held else ""
@@ -230,7 +230,7 @@ def held_words(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """What enter does with the prompt."""
+    """Return the effect of enter on the prompt."""
     if run is not None and run.hears:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
@@ -242,7 +242,7 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
-    """Where the reader is in the transcript, the most important first."""
+    """Yield the reader's position in the transcript, the most important parts first."""
     if view.word:
         yield view.word
     yield f"{glyphs.newer} following" if view.following else ""
@@ -264,10 +264,10 @@ def _stopped(run: LiveRun) -> str:
 def spent_words(
     shown: Transcript | None, today: Sums | None, prices: Prices | None, now: datetime
 ) -> Iterator[str]:
-    """Yield how full the context is, and what this conversation and this day may have cost.
+    """Yield the context's usage, and the costs of conversation and day.
 
-    `shown`: the conversation that the next prompt continues; None = a new one. `today`, `prices`:
-    None = not known yet. A conversation's cost is without that of its subagents.
+    `shown`: the conversation that the next prompt continues; None for a new one. `today`, `prices`:
+    None if not known yet. Subagents are not included in a conversation's costs.
     """
     if prices is None:
         return
@@ -292,7 +292,7 @@ def option_parts(
 ) -> list[Content]:
     """Return the options of the next run, the more important first; dangerous ones stand out.
 
-    `usual`: the mode of a run that names none. `spent`: as `spent_words` says it.
+    `usual`: the mode of a run without a mode option. `spent`: the result of `spent_words`.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
@@ -308,7 +308,7 @@ def option_parts(
 
 
 def kept_words(options: AgentOptions) -> Clean:
-    """What is to be said of options that nobody has chosen just now: their folder keeps them."""
+    """Return the text about options that the folder has remembered."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
@@ -321,14 +321,17 @@ _LOUD = "bold $text-warning"
 
 
 def loud_words(options: AgentOptions) -> Iterator[str]:
-    """Yield what lets commands run unasked, or trusts what nobody has trusted."""
+    """Yield options that let commands run unasked, or trust the folder."""
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
             yield _brief(option, value)
 
 
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
-    """Yield what else differs from the defaults, without model, mode, folder and option `but`."""
+    """Yield other options that differ from the defaults.
+
+    Leaves out model, mode, folder and the option `but`.
+    """
     for option in run_options():
         if option.name == but:
             continue
@@ -339,7 +342,7 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 
 
 def _brief(option: RunOption, value: Any) -> str:
-    """A value in the words of its option."""
+    """Return a short text for an option's value."""
     if option.unit:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
@@ -352,14 +355,14 @@ def _brief(option: RunOption, value: Any) -> str:
 
 
 def refused(block: Block | None) -> Call | None:
-    """Return the call of a tool that was refused; None for any other block."""
+    """Return the call of a denied tool; None for any other block."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
     return None
 
 
 def last_refused(transcript: Transcript) -> Call | None:
-    """The last call that was refused; None where none was."""
+    """Return the last denied call; None if there is none."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):
             if (call := refused(block)) is not None:
@@ -385,7 +388,7 @@ def write_row(
 ) -> Content:
     """Return one line of the list of changed files.
 
-    `asked`: calls that wait for a person. `queued`: calls that wait for their turn.
+    `asked`: calls waiting for a person. `queued`: calls waiting for other calls.
     """
     in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)
@@ -411,6 +414,6 @@ def write_row(
 
 
 def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
-    """`3 files +26 −4`, what was changed only; "" for none."""
+    """Return `3 files +26 −4` for changed files; "" for none."""
     words = totals(run.files.rows).words(glyphs.removed)
     return f"at least {words}" if run.files.more else words

@@ -1,4 +1,4 @@
-"""The list of all runs: search, open one, stop one, put back the session that one keeps."""
+"""The list of all runs: search, open, stop, or restore a session."""
 
 from __future__ import annotations
 
@@ -26,32 +26,33 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.run.labels import END_COLOURS, sign
 
 _WORD = 16
-"""Cells for how a run ended."""
+"""Cells of a run's result."""
 _FOLDER = 14
 _SEARCHED = 20_000
 """Characters of a prompt that are searched."""
 
 
 class What(StrEnum):
-    """What to do with a run."""
+    """An action on a run."""
 
     OPEN = "open"
     STOP = "stop"
     RESTORE = "restore"
-    """Put back the session of which it keeps a copy."""
+    """Restore the session from the run's backup."""
 
 
 class Wanted(NamedTuple):
-    """What to do with which run."""
+    """An action and its run."""
 
     run: Run
     what: What
 
 
 class RunListScreen(FiltersRows, DialogScreen[Wanted]):
-    """Closes with a `Wanted`, or with None; `only_copies`: runs that keep one of a session.
+    """Returns a `Wanted`, or None.
 
-    `search`: what is searched for at first, and what was in the end.
+    `only_copies`: runs with the only copy of a session. `search`: the initial search, and
+    afterwards the last one.
     """
 
     BINDINGS = bindings(Where.RUN_LIST)
@@ -64,10 +65,10 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
         self._prompts: dict[str, str] = {}
-        """All that was said to a run, by its id, once that is read."""
+        """Everything sent to a run, by its id, once loaded."""
 
     def compose(self) -> ComposeResult:
-        """One line for each run."""
+        """Build one line for each run."""
         keys = own("enter open  / filter  x stop  b restore  esc close")
         with Dialog(own("Runs"), keys, id="run-list"):
             rows = SearchedRows[Run](self._draw, self._text, empty=Clean(""))
@@ -75,7 +76,7 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
             yield rows
 
     def on_mount(self) -> None:
-        """Begin at the newest."""
+        """Move the cursor to the newest run."""
         self.searched.show(self._runs, fresh=True)
         if self.search:
             self.searched.search_again(self.search)
@@ -84,14 +85,14 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
 
     @work
     async def _read_prompts(self) -> None:
-        """Have a search find whole prompts, and those that were sent later."""
+        """Load whole prompts and later messages, for the search."""
         folders = [each.folder for each in self._runs]
         self._prompts = await asyncio.to_thread(_prompts, folders)
         self.searched.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
-        """Tell of runs that nobody has followed to their end how they came out."""
+        """Load the outcomes of runs that nobody followed to their end."""
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)
@@ -100,15 +101,16 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
     # --- rows ----------------------------------------------------------------------------------
 
     def _notes(self, run: Run) -> str:
-        """What one should know of it before anything else."""
+        """Return the most important remarks on a run."""
         left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
         left += f"{run.undelivered} waiting  " if run.undelivered else ""
+        left += "worktree  " if run.worktree else ""
         return left + ("has the only copy  " if run.folder in self._only_copies else "")
 
     def _text(self, run: Run) -> str:
         ids = f"{run.id} {run.session} {run.model}"
         prompts = self._prompts.get(run.id, run.prompt)
-        return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {ids}"
+        return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {run.worktree} {ids}"
 
     def _draw(self, run: Run, look: Look) -> Pieces:
         glyph, role = _sign(run, look)
@@ -134,11 +136,11 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
         self._do(What.OPEN)
 
     def action_stop(self) -> None:
-        """End the run under the cursor."""
+        """Stop the run under the cursor."""
         self._do(What.STOP)
 
     def action_restore(self) -> None:
-        """Put the session back of which the run under the cursor keeps a copy."""
+        """Restore the session from the backup of the run under the cursor."""
         self._do(What.RESTORE)
 
     def _do(self, what: What) -> None:
@@ -152,7 +154,7 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
-    """All that a person said to a run, clipped."""
+    """Yield everything a person sent to a run, shortened."""
     steering = Steering.of(folder)
     sent = (each.text for each in steering.sent())
     waiting = (each.text for each in steering.prompts())

@@ -1,4 +1,4 @@
-"""The files of a run while it goes on: looked at again whenever something may have changed one.
+"""The files of an active run, checked whenever one may have changed.
 
 Plain asyncio; the disk is read in threads.
 """
@@ -21,11 +21,11 @@ from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
 
 LOOK = 0.2
-"""Seconds between two looks."""
+"""Seconds between two updates."""
 
 
 class LiveFiles:
-    """What became of each file, in `rows`; `revision` counts how often that has changed.
+    """The state of each file, in `rows`; `revision` counts its changes.
 
     `calls()`: the run's tool calls so far.
     """
@@ -48,9 +48,9 @@ class LiveFiles:
             self._stirred.set()
 
     async def follow(self, *, before: bool) -> None:
-        """Look whenever a tool or something else may have changed a file, until cancelled.
+        """Update the rows whenever a file may have changed, until cancelled.
 
-        `before`: find out first what was there when the run began.
+        `before`: first determine the state at the beginning of the run.
         """
         if before:
             await asyncio.to_thread(self._tracker.look_before, self._run.folder.asked())
@@ -61,13 +61,13 @@ class LiveFiles:
             await asyncio.sleep(LOOK)
 
     def take(self, payload: Payload) -> None:
-        """Take in what the run says: a tool may have changed something."""
+        """Process an event, as a tool may have changed something."""
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._stirred.set()
         self._time_shell(payload)
 
     def _time_shell(self, payload: Payload) -> None:
-        """When shell commands went on, by our own clock: that of files is the same."""
+        """Record when shell commands ran, by the clock that file times also use."""
         now = time.time()
         if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
             self._shells[payload.tool_use_id] = now, math.inf
@@ -76,7 +76,7 @@ class LiveFiles:
             self._shells[payload.tool_use_id] = began, now
 
     async def end(self, ended: datetime | None) -> None:
-        """Look for the last time; `ended`: when a past run did, None = just now."""
+        """Update the rows for the last time; `ended`: when a past run did, None for now."""
         if ended is not None:
             self._tracker = FileTracker(self._cwd, ended=ended)
         self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
@@ -84,11 +84,11 @@ class LiveFiles:
 
     @property
     def more(self) -> bool:
-        """Whether so many files have changed that not all are followed."""
+        """Whether too many files have changed to follow all of them."""
         return len(self._seen) >= MOST
 
     async def look(self) -> None:
-        """Find out anew what became of the files."""
+        """Recompute the rows."""
         async with self._looking:
             shells, calls = tuple(self._shells.values()), self._calls()
             rows = await asyncio.to_thread(self._tracker.rows, calls, self._seen, shells)
@@ -97,5 +97,5 @@ class LiveFiles:
             self.revision += 1
 
     async def difference(self, path: Path) -> FileStates:
-        """Return what a file was before this run, and what it is."""
+        """Return the difference between a file before this run and now."""
         return await asyncio.to_thread(self._tracker.difference, path, self._calls())

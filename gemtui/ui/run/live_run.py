@@ -54,11 +54,11 @@ from gemtui.ui.run.live_files import LiveFiles
 LISTEN = 0.3
 """Seconds between two reads of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two looks at its files, and at its questions."""
+"""Seconds between two checks of its files and its questions."""
 
 
 class Stage(StrEnum):
-    """How far a run has come."""
+    """The stage of a run."""
 
     RUNNING = "running"
     STOPPING = "stopping"
@@ -69,7 +69,7 @@ class Stage(StrEnum):
 
 
 class ToolEnd(StrEnum):
-    """How a tool call stands, as its card and the counts of a run show it."""
+    """The state of a tool call on its card and in the counts of a run."""
 
     OK = "ok"
     FAILED = "failed"
@@ -79,16 +79,16 @@ class ToolEnd(StrEnum):
     CANCELLED = "cancelled"
     RUNNING = "running"
     ASKED = "asked"
-    """A person is asked about it."""
+    """A person is being asked about it."""
     OPEN = "open"
-    """Nothing says how it ended."""
+    """Its end is unknown."""
 
 
 class LiveRun:
     """One run.
 
-    `began`: when it was asked for. `before`: the conversation that it continues. `ours`: started by
-    this gemtui, so that leaving asks about it. `past`: it had ended before we attached to it.
+    `began`: when it was requested. `before`: the conversation that it continues. `ours`: started by
+    this gemtui, so that quitting asks about it. `past`: it had ended before we attached to it.
     `looked_at`: the user has seen how it ended.
     """
 
@@ -110,30 +110,30 @@ class LiveRun:
         self.stage = Stage.RUNNING
         self.done: Done | None = None
         self.outcome: RunOutcome | None = None
-        """How it ended, in words."""
+        """Its result, in words."""
         self.retry: str | None = None
-        """What the CLI tries again, as long as nothing else has come."""
+        """The CLI's current retry, until other output comes."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
         self.stderr = ""
         self.unprotected = ""
-        """Why what it changes from now on has no checkpoints; "" = it has."""
+        """Why later changes have no checkpoints; "" if they have."""
         self.first_checkpoint = ""
-        """How far the first checkpoint is, for which it waits; "" = it does not wait."""
+        """The progress of the first checkpoint, for which it waits; "" if it does not wait."""
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
         self.files = LiveFiles(run, lambda: self.own.calls())
         self.notes: tuple[str, ...] = ()
-        """What there is to say of the session that it continued."""
+        """Remarks on the session that it continued."""
         self.told: Transcript | None = None
-        """The whole of it with what the CLI has stored, once it has ended."""
+        """The whole transcript, completed from the CLI's stored session, once it has ended."""
         self.before = Transcript.of(()) if before is None else before
         self.progress = RunProgress(run.request)
         self.questions: tuple[Question, ...] = ()
         self.differing: Sequence[Difference] = ()
-        """The files that were not as approved; known once it has ended."""
-        """What it asked, as of the last look."""
+        """The files that differ from their approved versions; known once it has ended."""
+        """Its questions, as of the last check."""
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called when it asks, and when a question has been answered."""
@@ -141,13 +141,13 @@ class LiveRun:
         self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.steered = Steered()
-        """What was said to it in its midst, and what is sent next."""
+        """Messages sent to it, and its queue."""
         self.over = False
-        """It has ended, and what waits behind it is on its way, or waits for a person."""
+        """Whether it has ended, and its queue has been sent or waits for a person."""
         self.next: LiveRun | None = None
-        """The run that began with what waited behind this one."""
+        """The run that continued with this one's queue."""
         self.held: str | None = None
-        """Why what waits could not be sent."""
+        """Why the queue could not be sent."""
         self._words: dict[int, tuple[Outline, Message]] = {}
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
@@ -166,48 +166,48 @@ class LiveRun:
 
     @property
     def alive(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is still active."""
         return self.stage is not Stage.ENDED
 
     @property
     def status(self) -> DoneStatus | None:
-        """How it ended; None while it goes on."""
+        """Its final status; None while it is active."""
         return None if self.done is None else self.done.status
 
     @property
     def usage(self) -> Usage | None:
-        """Its tokens, where they are known."""
+        """Its tokens, if known."""
         return None if self.done is None else self.done.tokens
 
     @property
     def revision(self) -> tuple[int, Stage, bool, int, int]:
-        """Changes whenever there is something new to paint."""
+        """A value that changes whenever there is something new to paint."""
         told = self.told is not None
         return self._fold.revision, self.stage, told, self.files.revision, self._asked
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """The questions that wait for a person, in the order of their calls."""
+        """The questions waiting for a person, in the order of their calls."""
         return self._waiting if self.alive else ()
 
     @property
     def asked_about(self) -> frozenset[str]:
-        """The ids of the calls that wait for a person, as far as they are known."""
+        """The known ids of calls waiting for a person."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     @property
     def queued(self) -> frozenset[str]:
-        """The ids of the calls that are not made before a person has answered about another one."""
+        """The ids of calls that wait until a person has answered about another one."""
         if not self.waiting:
             return frozenset()
         calls = self.own.calls()
         return frozenset(call.id for call in calls if call.status is ToolStatus.QUEUED)
 
-    # --- what comes ----------------------------------------------------------------------------
+    # --- events --------------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
-        """Take in all events until the run has ended; `see_files`: also watch its folder."""
+        """Process all events until the run has ended; `see_files`: also watch its folder."""
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
             beside.append(self.files.follow(before=see_files))
@@ -254,14 +254,14 @@ class LiveRun:
 
     @property
     def away(self) -> Away:
-        """What becomes of a question while nobody is there."""
+        """The treatment of questions while nobody is there."""
         away = (self.run.request.about or {}).get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 
-    # --- its questions -------------------------------------------------------------------------
+    # --- questions -----------------------------------------------------------------------------
 
     async def _follow_questions(self) -> None:
-        """Look for questions; an editor that has the terminal leaves somebody there to answer."""
+        """Poll for questions; an editor in the terminal still counts as somebody present."""
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
         try:
@@ -272,7 +272,7 @@ class LiveRun:
             gone.set()
 
     async def look_at_questions(self) -> None:
-        """Read what it asks, and what has become of that."""
+        """Load the questions and their answers."""
         async with self._reading:
             found = await asyncio.to_thread(self.conversation.look)
         await self.look_at_steering()
@@ -285,14 +285,14 @@ class LiveRun:
             self.asked(self)
 
     async def look_at_steering(self) -> None:
-        """Look what was said to it, and what waits to be sent."""
+        """Load the messages sent to it, and its queue."""
         steered = await asyncio.to_thread(look, self.run.steering)
         if steered != self.steered:
             self.steered = steered
             self._asked += 1
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Those that wait; hooks of calls that come at once ask in any order."""
+        """Return waiting questions in the order of their calls."""
         calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
 
         def place(question: Question) -> tuple[int, int]:
@@ -302,16 +302,16 @@ class LiveRun:
 
     @property
     def hears(self) -> bool:
-        """Whether words and prompts reach it while it goes on."""
+        """Whether messages and prompts reach it while it is active."""
         return self.alive and self.run.asks
 
     async def say(self, text: str) -> None:
-        """Tell it something, with the result of its next tool call. Raises OSError."""
+        """Send a message, read with its next tool result. Raises OSError."""
         await asyncio.to_thread(self.run.steering.say, text)
         await self.look_at_steering()
 
     async def queue(self, text: str, options: AgentOptions) -> None:
-        """Send a prompt once the turn before has ended; all that waits gets these options.
+        """Queue a prompt for when the run has ended; the whole queue gets these options.
 
         Raises OSError.
         """
@@ -325,13 +325,16 @@ class LiveRun:
         await self.look_at_steering()
 
     async def keep_options(self, options: AgentOptions) -> None:
-        """Send what waits with these options, where a run must begin for it. Raises OSError."""
+        """Set the options for the queue, if a new run must be started for it.
+
+        Raises OSError.
+        """
         await asyncio.to_thread(self.run.steering.keep_options, to_dict(options))
 
     def next_options(self) -> AgentOptions | None:
-        """Return the options for what waits, to go on with the session if it can; reads a file.
+        """Return the options for the queue, continuing the session if possible.
 
-        None = nobody has named them. Raises OptionError.
+        Reads a file. None if nobody has set any. Raises OptionError.
         """
         stored = self.run.steering.options()
         resume = self.session if self.can_go_on else self.resumes
@@ -339,30 +342,30 @@ class LiveRun:
 
     @property
     def latest(self) -> LiveRun:
-        """The last of the runs that began with what waited behind this one; else this."""
+        """The last run that continued this one's queue; else this one."""
         return self if self.next is None else self.next.latest
 
     @property
     def sends_next(self) -> bool:
-        """Whether it ended so that what waits behind it is sent by itself."""
+        """Whether it ended in a way that sends its queue automatically."""
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_go_on and not self.past
 
     @property
     def renewed(self) -> datetime | None:
-        """When what waits behind it is sent by itself: the quota that ended it is renewed then."""
+        """When its queue is sent automatically, once its quota is renewed."""
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
     @property
     def prompt_again(self) -> str:
-        """What continues it where it broke off; where nothing came of its prompt, that."""
+        """The prompt that continues it where it stopped; if nothing came of its own, that."""
         return GO_ON if self.progress.resumable and self.can_go_on else self.prompt
 
-    # --- its stderr ----------------------------------------------------------------------------
+    # --- stderr --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Keep what stderr says; a retry counts as a sign of life."""
+        """Poll stderr; a retry counts as a sign of life."""
         path, size = self.run.folder.stderr, 0
         while True:
             now = _size(path)
@@ -385,22 +388,22 @@ class LiveRun:
             waits = state is not None and state.phase is CheckpointPhase.FIRST
             self.first_checkpoint = state.progress if state and waits else ""
 
-    # --- what the screen asks ------------------------------------------------------------------
+    # --- state for the screen ------------------------------------------------------------------
 
     @property
     def streamed(self) -> Transcript:
-        """Return what its stream has told, without what the person said meanwhile."""
+        """The transcript of its stream, without the person's messages."""
         return self._fold.transcript()
 
     @property
     def own(self) -> Transcript:
-        """Return what this run said, without the conversation before it."""
+        """The transcript of this run, without the conversation before it."""
         said = self.streamed if self.told is None else self.told
         told = self._answered.told(said, self.questions, self._unasked)
         return with_words(told, self.steered, self._words)
 
     def transcript(self) -> Transcript:
-        """Return the conversation so far, with what came before this run.
+        """Return the conversation so far, including the part before this run.
 
         Messages that did not change keep their outlines.
         """
@@ -413,7 +416,7 @@ class LiveRun:
 
     @property
     def resumes(self) -> str | None:
-        """The id of the session that it continued; None = a new one."""
+        """The id of the session that it continued; None for a new one."""
         return (self.run.request.about or {}).get("resume")
 
     @property
@@ -424,13 +427,13 @@ class LiveRun:
 
     @property
     def planned(self) -> bool:
-        """Whether it was a plan that came to its end and can be carried out."""
+        """Whether it was a finished plan that can be carried out."""
         mode = (self.run.request.about or {}).get("approval_mode")
         done = self.outcome is not None and self.outcome.status.is_done
         return mode == ApprovalMode.PLAN and done and self.can_go_on
 
     def ends(self) -> Counter[ToolEnd]:
-        """Return how many of this run's tool calls stand how, as their cards show it."""
+        """Return the numbers of this run's tool calls by their state, as on their cards."""
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
             self._counts = state, Counter(map(_end, self.own.calls()))
@@ -438,11 +441,11 @@ class LiveRun:
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
-        """Number of answers of the model, which the CLI's turn limit counts."""
+        """Return the number of the model's answers, which the CLI's turn limit counts."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Return the seconds since it was asked for, until its end."""
+        """Return the seconds from its request to its end, or until now."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def quiet(self) -> float:
@@ -450,7 +453,7 @@ class LiveRun:
         return time.monotonic() - self._heard
 
     def place_of(self, call: str) -> tuple[int, int] | None:
-        """Message and block of a tool call in the transcript."""
+        """Return message and block of a tool call in the transcript."""
         transcript = self.transcript()
         for index, line in enumerate(transcript.outlines):
             if line.calls:
@@ -459,10 +462,10 @@ class LiveRun:
                         return index, at
         return None
 
-    # --- what the person does ------------------------------------------------------------------
+    # --- actions -------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the process tree by SIGTERM; called again, by SIGKILL."""
+        """End the process tree by SIGTERM; when called again, by SIGKILL."""
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
@@ -491,7 +494,7 @@ def _end(call: ToolCall) -> ToolEnd:
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
-    """One transcript after another; ids of both must differ."""
+    """Return one transcript appended to another; their ids must differ."""
     if not len(first):
         return second
     count = len(first)

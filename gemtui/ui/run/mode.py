@@ -1,6 +1,7 @@
-"""The app's runs: started, found again, marked in every header, asked about before leaving.
+"""The app's runs: started, attached, shown in headers, kept at exit.
 
-What a run needs is imported only when there is one: a start that only reads sessions is quicker so.
+Modules for runs are imported only when there is one, which speeds up a start that only reads
+sessions.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ RUN_MODE = "run"
 
 
 class RunMode:
-    """All that the app does about runs; `changed` tells screens that one began or ended.
+    """The app's run mode; `changed` tells screens that a run began or ended.
 
-    `may_start`: asked with a run's policy files before it starts; False = the person stays.
+    `may_start`: called with a run's policy files before it starts; returns False to cancel.
     """
 
     def __init__(
@@ -47,13 +48,13 @@ class RunMode:
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
         self._rung: set[tuple[str, int]] = set()
-        """The questions of which the person has been told."""
+        """The questions that the user was notified of."""
         self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
         app.add_mode(RUN_MODE, self._screen)
 
     @property
     def registry(self) -> RunRegistry:
-        """Where runs are started and followed."""
+        """The registry that starts and follows runs."""
         if self._registry is None:
             from gemtui.ui.run.registry import RunRegistry
 
@@ -83,7 +84,7 @@ class RunMode:
 
     @property
     def alive(self) -> tuple[LiveRun, ...]:
-        """Runs that go on."""
+        """The active runs."""
         return () if self._registry is None else self._registry.alive
 
     @property
@@ -91,7 +92,7 @@ class RunMode:
         return () if self._registry is None else self._registry.starting
 
     def sign(self) -> str:
-        """The sign beside the run mode: a run goes on, or has ended unseen; else nothing."""
+        """Return the run mode's sign for an active or unseen run, or ""."""
         if self._registry is None:
             return ""
         from gemtui.ui.run.labels import mark
@@ -101,9 +102,7 @@ class RunMode:
         return mark(news[-1], self._app.glyphs) if news else ""
 
     async def find(self) -> None:
-        """Follow the runs that an earlier gemtui, or another one, has left running; then tidy up
-        after those that have ended.
-        """
+        """Follow active runs of other gemtui, then clean up after ended ones."""
         place = self._app.runs_dir
         if await asyncio.to_thread(_may_run, place):
             found = await self.registry.attach_running()
@@ -119,12 +118,12 @@ class RunMode:
         await self._say_failures()
 
     async def _say_failures(self) -> None:
-        """Tell why a program that the settings name could not do its work, once."""
+        """Report once why a program named in the settings failed."""
         for words in await asyncio.to_thread(_untold):
             self._app.say(words, problem=True)
 
     async def _say_waiting(self) -> None:
-        """Tell of prompts that wait behind runs that have ended."""
+        """Report prompts that are queued behind finished runs."""
         place = self._app.runs_dir
         if waits := await asyncio.to_thread(_waiting, place):
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
@@ -140,18 +139,21 @@ class RunMode:
             self._app.say(f"{words} lists {'it' if one else 'them'}, x ends it.", problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
-        """The run pane; with a folder, ready for a new run there."""
+        """Show the run pane; with a folder, ready for a new run there."""
         screen = await self._switched()
         if folder is not None:
             screen.prepare(folder)
 
     async def show_with(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """The run pane, ready for a run with these policy files in this mode."""
+        """Show the run pane, ready for a run with these policy files in this mode."""
         screen = await self._switched()
         await screen.take_policies(policies, mode)
 
     async def go_on(self, summary: Summary, prompt: str = "") -> None:
-        """Show the run pane, ready to continue a stored session; `prompt`: put into its prompt."""
+        """Show the run pane, ready to continue a stored session.
+
+        `prompt`: its prompt text.
+        """
         if summary.project is None or not is_folder(Path(summary.project)):
             self._app.say("This session can't be continued: its folder does not exist.")
         elif Flag.LIVE in summary.flags:
@@ -164,7 +166,7 @@ class RunMode:
                 screen.prompt.put(prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:
-        """The run pane, ready to continue a chat, with a text to begin with."""
+        """Show the run pane, ready to continue a chat, with an initial prompt."""
         if not await asyncio.to_thread(is_folder, chat.folder):
             self._app.say("This chat can't be continued: its folder does not exist.")
             return
@@ -174,8 +176,18 @@ class RunMode:
         if chat.prompt:
             screen.prompt.put(chat.prompt)
 
+    async def show_worktrees(self) -> None:
+        """The worktrees of runs; then the run pane, if something of them is wanted there."""
+        from gemtui.ui.run.worktrees_screen import WorktreesScreen
+
+        wanted = await self._app.push_screen_wait(WorktreesScreen())
+        if wanted is not None:
+            from gemtui.ui.run.from_worktrees import show_wanted
+
+            await show_wanted(self._app, self.registry, await self._switched(), wanted)
+
     def _past(self, chat: ChatRequested) -> Transcript | None:
-        """In a thread: what a chat has said so far."""
+        """Return the past conversation of a chat; for a thread."""
         from gemtui.sessions.index import Index
 
         if chat.session is None:
@@ -193,7 +205,7 @@ class RunMode:
         return self._made
 
     def tell(self, run: LiveRun | None) -> None:
-        """A run began (None) or has ended."""
+        """Handle the beginning (None) or the end of a run."""
         app = self._app
         if run is not None and not run.past:
             run.looked_at = run.next is not None or self._shows(run)
@@ -207,7 +219,7 @@ class RunMode:
         app.signs_changed.publish(None)
 
     def _asked(self, run: LiveRun) -> None:
-        """A run asks, or a question of it has been answered."""
+        """Handle a run's question, or the answer to one."""
         app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
         self._rung |= new
         if new and not (self._shows(run) and app.app_focus):
@@ -223,14 +235,14 @@ class RunMode:
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
     async def at_work(self, session: str) -> bool:
-        """Whether a run goes on in a session, whoever started it."""
+        """Return whether a run is active in a session, whoever started it."""
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
         begun = any(session in (run.session, run.resumes) for run in self.alive)
         return begun or any(run.resumes == session for run in self._starting)
 
     async def may_leave(self) -> bool:
-        """Whether gemtui may end: asks what becomes of runs that it started and that go on.
+        """Return whether gemtui may quit, asking about its active runs.
 
         Those of the demo end with it.
         """
@@ -243,7 +255,7 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """A stored conversation; bodies are read when they come into sight."""
+    """Return a stored conversation, whose bodies are read when visible."""
     log = SessionLog(path)
     try:
         log.refresh()
@@ -253,9 +265,9 @@ def _stored(path: Path) -> Transcript | None:
 
 
 def _tidy(place: Path) -> None:
-    """Put right what resumed sessions have left of them; remove the oldest runs beyond the bound.
+    """Restore order in resumed sessions, then remove the oldest runs beyond the limit.
 
-    In this order: the folder of a run says what there is to put right.
+    In this order, as a run's folder records what must be restored.
     """
     if not is_folder(place):
         return
@@ -268,7 +280,7 @@ def _tidy(place: Path) -> None:
 
 
 def _waiting(place: Path) -> int:
-    """Prompts that wait behind runs that have ended; nothing is imported where there are none."""
+    """Return the number of prompts queued behind finished runs, importing little."""
     try:
         runs = [each for each in place.iterdir() if is_folder(each / "steering")]
     except OSError:
@@ -285,7 +297,7 @@ def _waiting(place: Path) -> int:
 
 
 def _untold() -> tuple[str, ...]:
-    """What to tell of programs that failed; nothing is imported where none did."""
+    """Return messages about failed programs, importing nothing if there are none."""
     try:
         if not any(failed_commands_dir().iterdir()):
             return ()
@@ -297,12 +309,12 @@ def _untold() -> tuple[str, ...]:
 
 
 def _asks(run: LiveRun) -> bool:
-    """Whether it waits for an answer, which is said by itself."""
+    """Return whether it waits for an answer, which is reported elsewhere."""
     return bool(run.run.gate.waiting())
 
 
 def _may_run(place: Path) -> bool:
-    """Whether some run's folder holds no last word."""
+    """Return whether a run's folder has no record of its end."""
     try:
         return any(not is_there(folder / "exit.json") for folder in place.iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""What the next run may do: chosen by the person, kept for its folder, usual in it."""
+"""The options of the next run: chosen, remembered for its folder, or default."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from gemtui.ui.run.labels import kept_words
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.prompt_modes import mode_named, next_mode, to_carry_out
+from gemtui.ui.run.worktree_switch import switched
 
 _KEPT = "kept"
-"""The group of the worker that reads what a folder keeps."""
+"""The group of the worker that loads remembered options."""
 _USUAL = "usual"
-"""The group of the worker that looks at what is usual in a folder."""
+"""The group of the worker that determines the defaults in a folder."""
 
 
 class NextRun(RunPart):
-    """The options of the next run, and of the prompts that wait behind the one that is shown.
+    """The options of the next run, and of the shown run's queue.
 
-    `usual`: the mode of a run that names none. `queueing`: held while a queue is written.
+    `usual`: the mode of a run without a mode option. `queueing`: a lock held while a queue is
+    written.
     """
 
     def __init__(self, screen: RunPane, folder: Path | None) -> None:
@@ -40,13 +42,13 @@ class NextRun(RunPart):
         self.usual = ApprovalMode.DEFAULT
         self.queueing = asyncio.Lock()
         self._kept = False
-        """Whether the options are those that the folder keeps."""
+        """Whether the options are those remembered for the folder."""
         self._can_ask = False
-        """The extension that asks is ready in this folder."""
+        """Whether the extension that asks is ready in this folder."""
         self._chosen = False
-        """The person has chosen how the next run asks."""
+        """Whether the user has chosen if the next run asks."""
         self._mode_chosen = False
-        """Its mode is to be kept for the folder once a run has begun with it."""
+        """Whether its mode is to be remembered for the folder once a run has begun with it."""
 
     @property
     def folder(self) -> Path:
@@ -56,7 +58,7 @@ class NextRun(RunPart):
     # --- where it is ---------------------------------------------------------------------------
 
     def go_to(self, folder: Path) -> None:
-        """Run in this folder next; trust was for one, and so is what one keeps."""
+        """Use this folder next; trust and remembered options belong to the previous one."""
         if folder != self.options.cwd:
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
             self._chosen = self._chosen and not self._kept
@@ -66,7 +68,7 @@ class NextRun(RunPart):
             self.look_for_mode()
 
     def look_at_folder(self) -> None:
-        """Take the options that the folder keeps, if it does."""
+        """Load the options remembered for the folder, if any."""
         self._take_kept(self.folder)
 
     @background(_KEPT, exclusive=True)
@@ -80,7 +82,7 @@ class NextRun(RunPart):
 
     @background(_USUAL, exclusive=True)
     async def look_for_mode(self) -> None:
-        """Find the mode of a run here that names none, and whether it can ask, as it then does."""
+        """Determine the default mode here, and whether runs can ask, which is then used."""
         settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
         extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
         self.usual, self._can_ask = settings.usual_mode, extension.state is HookState.READY
@@ -89,7 +91,7 @@ class NextRun(RunPart):
         self.screen.say_options()
 
     async def settled(self) -> None:
-        """Wait until the options are those that the folder keeps, or those of a new run there."""
+        """Wait until the options of the folder are loaded."""
         for worker in [each for each in self.screen.workers if each.group in (_KEPT, _USUAL)]:
             with suppress(WorkerCancelled):
                 await worker.wait()
@@ -97,27 +99,27 @@ class NextRun(RunPart):
     # --- what it may do ------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Be in the folder of a run, and ask as it does."""
+        """Use the folder of a run, and its supervision."""
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
 
     def resume(self, session: str | None) -> None:
-        """Go on with this session; None = a new one."""
+        """Continue this session; None for a new one."""
         self.options = replace(self.options, resume=session)
 
     def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Run with these policy files, in this mode."""
+        """Use these policy files, in this mode."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._mode_chosen = False
         self.screen.say_options()
 
     def use_model(self, model: str) -> None:
-        """Run with this model."""
+        """Use this model."""
         self._choose(replace(self.options, model=model))
 
     def use_mode(self, name: str) -> bool:
-        """Run in the mode of this name; False if there is none."""
+        """Use the mode of this name; return False if there is none."""
         chosen = mode_named(self.options, name, can_ask=self._can_ask)
         if chosen is not None:
             self._mode_chosen = True
@@ -125,16 +127,16 @@ class NextRun(RunPart):
         return chosen is not None
 
     def use_next_mode(self) -> None:
-        """Run in the next mode, and so in this folder once a run has begun with it."""
+        """Use the next mode, and remember it for this folder once a run has begun with it."""
         self._mode_chosen = True
         self._choose(next_mode(self.options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
-        """Run in a mode that may carry out a plan."""
+        """Use a mode that can carry out a plan."""
         self._choose(to_carry_out(self.options, can_ask=self._can_ask))
 
     async def begun(self) -> None:
-        """A run has begun with these options: a session is continued once, and trust was asked."""
+        """Note that a run has begun, so its session and trust apply no longer."""
         if self._mode_chosen:
             self._mode_chosen = False
             await actions.keep_mode(self.screen.gemtui, self.options)
@@ -142,15 +144,19 @@ class NextRun(RunPart):
 
     @dialog
     async def action_options(self) -> None:
-        """Change what the next run may do."""
+        """Change the options of the next run."""
         await self.settled()
         chosen = await actions.choose_options(self.screen.gemtui, self.options)
         if chosen is not None:
             self._kept, self._mode_chosen = chosen.remember, False
             self._choose(chosen.options)
 
+    def action_worktree(self) -> None:
+        """Run in a new git worktree next, or again in the folder."""
+        self._choose(switched(self.screen.gemtui, self.options))
+
     def _choose(self, options: AgentOptions) -> None:
-        """Use these options for the next run, and for prompts that wait."""
+        """Use these options for the next run and for the queue."""
         self.options, self._chosen = options, True
         self.screen.say_options()
         if (run := self.screen.run_shown) is not None and run.steered.prompts:

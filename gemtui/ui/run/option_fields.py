@@ -1,4 +1,4 @@
-"""The options of a run as the texts of a form, and back; pure functions."""
+"""Conversion between a run's options and the texts of a form; pure functions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gemtui.ui.rules.form_fields import names
 
 
 def is_typed(option: RunOption) -> bool:
-    """Whether the dialog has a field for it in which text is typed."""
+    """Return whether the dialog has a text field for an option."""
     chosen = option.kind in (OptionKind.SWITCH, OptionKind.CHOICE) or option.name == "policies"
     return bool(option.label) and not chosen
 
 
 def texts_of(options: AgentOptions) -> dict[str, Clean]:
-    """Return what stands in the fields, by the names of the options."""
+    """Return the texts of the fields, by the names of the options."""
     return {
         each.name: visible_line(_text(each, option_value(options, each.name)).strip())
         for each in filter(is_typed, run_options())
@@ -54,8 +54,8 @@ def _text(option: RunOption, value: Any) -> str:
 def options_of(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
     """Return the options that the fields describe.
 
-    A field that is as `base` filled it keeps its value: a name may hold what can't be typed. Paths
-    are seen from the folder of the run. Raises OptionError, which names the option.
+    Unchanged fields keep the value from `base`, as a name may contain characters that can't be
+    typed. Paths are relative to the folder of the run. Raises OptionError, which names the option.
     """
     before = texts_of(base)
     changed = {name: text.strip() for name, text in texts.items() if text.strip() != before[name]}

@@ -1,4 +1,4 @@
-"""What the next run may do: folders, mode, tools, limits; and whether the folder keeps that."""
+"""The dialog for the next run's options: folders, mode, tools, limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gemtui.ui.rules.form import NameSuggester, tool_hint
 from gemtui.ui.run.option_fields import options_of, texts_of
 
 AS_IT_IS = ""
-"""The choice that says nothing: the CLI's own way."""
+"""The choice for the CLI's default."""
 _OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
 _REMEMBER = "remember"
 _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
@@ -41,14 +41,17 @@ _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
 
 
 class ChosenOptions(NamedTuple):
-    """The options that are wanted now; `remember`: the folder is to keep them."""
+    """The chosen options; `remember`: remember them for the folder."""
 
     options: AgentOptions
     remember: bool
 
 
 class OptionsScreen(FormScreen[ChosenOptions]):
-    """Closes with what is wanted, or with None; `remembers`: the folder keeps some already."""
+    """Returns the chosen options, or None.
+
+    `remembers`: the folder has remembered some.
+    """
 
     BINDINGS = bindings(Where.OPTIONS)
     VERTICAL_BREAKPOINTS = LOW
@@ -73,7 +76,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             self._policies.setdefault(_paths(options.policies), clean_line(names))
 
     def compose(self) -> ComposeResult:
-        """One row each, with room below for what is wrong with it."""
+        """Build a row for each option, with room for its problem below."""
         keys = own("tab next   space choose   enter apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
@@ -111,7 +114,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         )
 
     def on_mount(self) -> None:
-        """Fields that mean nothing yet take no keys."""
+        """Disable fields that have no effect yet."""
         self._say_needs()
         self._tell_before()
 
@@ -121,16 +124,16 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             if option.needs:
                 self.query_one(f"#{option.name}").disabled = not self._ticked(option.needs)
 
-    # --- what a run does that nobody is asked about ---------------------------------------------
+    # --- actions without a question -------------------------------------------------------------
 
     @on(Select.Changed, "#approval_mode")
     @on(Input.Blurred, "#cwd")
     @work(exclusive=True, group="told")
     async def _tell_before(self) -> None:
-        """Say it of the folder and the mode that stand here, above all fields and in one line."""
+        """Show, above the fields, what the chosen folder and mode do without asking."""
         try:
             report = await asyncio.to_thread(told_before, self._wanted())
-        except (OptionError, OSError, ValueError):  # what is wrong stands at its field
+        except (OptionError, OSError, ValueError):  # the problem is shown at its field
             return
         lines = [clean_line(words) for words in report.lines()]
         self.query_one("#told-before").display = bool(lines)
@@ -149,7 +152,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @on(events.DescendantFocus)
     def _say_hint(self) -> None:
-        """What the field with the focus is for."""
+        """Show the purpose of the focused field."""
         field = self.focused
         name = "" if field is None else field.id or ""
         words: Words = own(_HINTS.get(name, ""))
@@ -159,7 +162,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one("#hint", Static).update(words)
 
     def _say_problem(self, error: OptionError) -> None:
-        """Beside the field that it is about, which gets the focus."""
+        """Show a problem beside its field, and focus that."""
         name = error.option or "cwd"
         problem = self.query_one(f"#{name}-problem", Static)
         problem.update(clean_line(f"{look_of(self.app, 1).glyphs.failed} {error.what}"))
@@ -167,11 +170,11 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one(f"#{name}").focus()
         self.call_after_refresh(problem.scroll_visible, animate=False)
 
-    # --- taking --------------------------------------------------------------------------------
+    # --- applying ------------------------------------------------------------------------------
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Take what stands here, if it can be run."""
+        """Close with the options, if a run is possible with them."""
         try:
             options = self._wanted()
             await asyncio.to_thread(options.check)
@@ -205,7 +208,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
 
 def _paths(policies: Sequence[Path]) -> str:
-    """Policy files as one choice."""
+    """Return policy files as one choice."""
     return "\0".join(map(str, policies))
 
 

@@ -1,4 +1,4 @@
-"""The run pane as its parts know it: the run that is shown, the prompt, the question."""
+"""The run pane as its parts know it: the shown run, the prompt, the question."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gemtui.ui.transcript.view import TranscriptView
 
 
 class RunPane(DialogGuardScreen[None]):
-    """One run at a time is shown, or none yet."""
+    """Shows one run at a time, or none yet."""
 
     @property
     def panes(self) -> RunPanes:
-        """What there is to read."""
+        """The panes of the shown run."""
         return self.query_one(RunPanes)
 
     @property
@@ -25,12 +25,12 @@ class RunPane(DialogGuardScreen[None]):
 
     @property
     def question(self) -> QuestionPane:
-        """What the run that is shown asks."""
+        """The question pane."""
         return self.query_one(QuestionPane)
 
     @property
     def run_shown(self) -> LiveRun | None:
-        """The run that is shown; None while there is none."""
+        """The shown run; None if there is none."""
         return self.panes.run_shown
 
     @property
@@ -39,19 +39,19 @@ class RunPane(DialogGuardScreen[None]):
         return self.query_one(PromptArea)
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
-        """Show this run from now on; not `fresh`: it continues what is shown."""
+        """Show a run; not `fresh`: it continues the one shown."""
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Show what has come of the run since the last frame."""
+        """Show what is new in the run since the last frame."""
         raise NotImplementedError
 
     def say_state(self, run: LiveRun) -> None:
-        """Write what the run does now: status line, files, how it ended."""
+        """Show the run's state: status line, files, and its end."""
         raise NotImplementedError
 
     def say_options(self) -> None:
-        """Write at the prompt what the next one may do, and where it goes."""
+        """Show the options of the next prompt, and its destination."""
         raise NotImplementedError
 
 

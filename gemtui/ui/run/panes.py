@@ -1,4 +1,4 @@
-"""One run to read: its transcript, how it ended, the files it wrote."""
+"""The panes of one run: its transcript, its end, the files it wrote."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _LONG = 400
-"""Characters of a prompt that are looked at for the heading."""
+"""Characters of a prompt that are used for the heading."""
 
 
 class RunPanes(Horizontal):
-    """Shows a run or what stood before one; what is done to it is up to the screen."""
+    """Shows a run or the conversation before one; the screen handles actions on it."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="run-panes")
@@ -45,7 +45,7 @@ class RunPanes(Horizontal):
         self._looked_for: object = None
 
     def compose(self) -> ComposeResult:
-        """The transcript and, right of it or instead of it, the side; classes decide."""
+        """Build the transcript and the side, beside or instead of it, as classes decide."""
         with Vertical(id="run-main"):
             yield Static(id="nothing-yet")
             yield BarLine(id="run-heading", classes="heading", mark=self._glyphs.ellipsis)
@@ -66,7 +66,7 @@ class RunPanes(Horizontal):
     # --- showing -------------------------------------------------------------------------------
 
     def show_run(self, run: LiveRun, *, fresh: bool) -> None:
-        """Show this run from now on; not `fresh`: it continues what is shown."""
+        """Show a run; not `fresh`: it continues the one shown."""
         self.run_shown, self._painted, self._ending_closed = run, None, False
         self._forget_checkpoints()
         self.view.show(run.transcript(), fresh=fresh, end=True)
@@ -75,9 +75,9 @@ class RunPanes(Horizontal):
     def prepare(
         self, before: Transcript | None, name: str | None = None, session: str | None = None
     ) -> None:
-        """No run, but the session that a run would go on with, where there is one.
+        """Show no run, but the session that a run would continue, if there is one.
 
-        `name`: the user's for it; without one, what it began with stands above it. `session`: its
+        `name`: the user's name for it, shown above it in place of its first prompt. `session`: its
         id.
         """
         self.run_shown, self.before = None, before
@@ -90,11 +90,11 @@ class RunPanes(Horizontal):
             self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
-        """Paint again though nothing came: something else has changed."""
+        """Repaint at the next chance, as something besides the events has changed."""
         self._painted = None
 
     def paint(self) -> bool:
-        """Show what has come since the last time; whether anything had."""
+        """Show what is new; return whether anything was."""
         run = self.run_shown
         if run is None or run.revision == self._painted:
             return False
@@ -122,7 +122,7 @@ class RunPanes(Horizontal):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self, session: str, transcript: Transcript) -> None:
-        """Mark the prompts of what is shown before which a checkpoint was taken."""
+        """Mark the shown prompts that have a checkpoint before them."""
         from gemtui.ui.undo.checkpointed_prompts import shown_checkpoints
 
         app, prompts = cast("AppBase", self.app), self._prompts
@@ -136,18 +136,21 @@ class RunPanes(Horizontal):
     # --- words ---------------------------------------------------------------------------------
 
     def say_nothing_yet(self, problem: str | None) -> None:
-        """Where there is nothing to read, say how to begin; `problem`: why no run can start."""
+        """If there is nothing to read, explain how to begin.
+
+        `problem`: why no run can start.
+        """
         self.set_class(self.empty, "-nothing")
         if self.empty:
             self.query_one("#nothing-yet", Static).update(no_run(problem, self._glyphs))
 
     def _say_heading(self, asked: str) -> None:
-        """What was asked; before a run, with what the session began that goes on."""
+        """Show the prompt as the heading; before a run, the session's first one."""
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
         self.query_one("#run-heading", BarLine).say([title])
 
     def say_state(self, run: LiveRun, keys: Sequence[str]) -> None:
-        """The files and counters, and the end with the keys that help."""
+        """Show files and counters, and the end with useful keys."""
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
@@ -156,10 +159,10 @@ class RunPanes(Horizontal):
         if said is not None:
             self.query_one("#ending", Static).update(said)
 
-    # --- moving about --------------------------------------------------------------------------
+    # --- navigation ----------------------------------------------------------------------------
 
     def to_files(self) -> None:
-        """To the written files; where they are out of sight, show them or hide them."""
+        """Focus the written files; if they are out of sight, show or hide them."""
         writes = self.query_one(WriteList)
         if self.screen.has_class("-narrow"):
             self.toggle_class("-side")
@@ -169,9 +172,9 @@ class RunPanes(Horizontal):
             self.view.focus()
 
     def go_back(self) -> bool:
-        """From the files to the transcript, else close the words about the end.
+        """Go from the files to the transcript, else close the text about the end.
 
-        False where there is nothing to go back from.
+        Returns False if there is nothing to go back from.
         """
         if self.has_class("-side"):
             self.remove_class("-side")
@@ -199,6 +202,6 @@ class RunPanes(Horizontal):
         self.view.focus()
 
     def refused(self) -> Call | None:
-        """The refused call under the cursor, else the last one of the run."""
+        """Return the denied call under the cursor, else the run's last one."""
         own = None if self.run_shown is None else self.run_shown.own
         return refused(self.view.page.block) or (None if own is None else last_refused(own))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on, work
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -25,23 +26,23 @@ from gemtui.ui.run.prompt_sources import History, files_below, fitting
 from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
-"""Characters of a prompt that can be written here; one that stands in a file may be longer."""
+"""Most characters of a prompt that can be typed; a prompt from a file may be longer."""
 MOST_OFFERED, MOST_COMMANDS = 6, 200
 """Files and commands that are offered; the list shows six rows at a time."""
 _CORNERS = 2
 """Cells of the frame's lower line that hold no words, less the gap behind the last one."""
 _FRESH = 5.0
-"""Seconds for which the list of a folder's files is believed."""
+"""Seconds for which the list of a folder's files is reused."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
 
 
 class PromptArea(TextArea):
-    """The text itself. What it does not use (ctrl+c without a selection) goes on to the screen."""
+    """The text area; keys without a use here go to the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
     hears: var[bool] = var(False, bindings=True)
-    """A run goes on that takes words in its midst."""
+    """Whether an active run accepts messages."""
 
     class Submitted(Message):
         """Send this."""
@@ -51,24 +52,24 @@ class PromptArea(TextArea):
             self.text = text
 
     class SaidNow(Message):
-        """Tell this to the run that goes on."""
+        """Send this to the active run."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Left(Message):
-        """Go elsewhere: letters are to be keys again."""
+        """The editor was left; letters act as keys again."""
 
     class Mentioned(Message):
-        """What is typed behind @ or, on the first line, behind a slash; None = neither."""
+        """The word after @ or, on the first line, after a slash; None if there is none."""
 
         def __init__(self, wanted: str | None, *, slash: bool = False) -> None:
             super().__init__()
             self.wanted, self.slash = wanted, slash
 
     class ModeRequested(Message):
-        """Go to the next mode."""
+        """Switch to the next mode."""
 
     class Chosen(Message):
         """Keys for the list of files: "up", "down", "take", "close"."""
@@ -80,31 +81,31 @@ class PromptArea(TextArea):
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)
         self.commands: Collection[str] = {each.name for each in OWN}
-        """The names of commands that are known."""
+        """The names of known commands."""
         self.offering = False
-        """Files are offered: enter, tab, the arrows and escape are about them."""
+        """Whether completions are offered, which changes enter, tab, the arrows and escape."""
         self.beside = False
-        """A run goes on."""
+        """Whether a run is active."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A word is said to a run that hears it."""
+        """Allow sending a message only if a run accepts it."""
         del parameters
         return self.hears if action == "say" else True
 
-    # --- what is written -----------------------------------------------------------------------
+    # --- text ----------------------------------------------------------------------------------
 
     def put(self, text: str) -> None:
-        """Have this text, with the cursor at its end."""
+        """Replace the text, with the cursor at its end."""
         self.text = clean(text)
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Enter sends, in its turn: a binding that comes first would overtake what is typed.
+        """Handle enter here, as a binding would overtake typed characters.
 
-        To a run that hears nothing a word is said as well, so that the person is told.
+        ctrl+s is also handled for a run that accepts no messages, to explain that.
         """
         if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()
@@ -112,36 +113,44 @@ class PromptArea(TextArea):
             self.action_send() if event.key == "enter" else self.action_say()
 
     def action_send(self) -> None:
-        """Send the text; or take the file or command that is offered for the word at the cursor."""
+        """Send the text, or accept the file or command offered at the cursor."""
         if self.offering and self._typed() is not None and not self._is_whole():
             self.post_message(self.Chosen("take"))
         elif self.text.strip():
             self.post_message(self.Submitted(self.text))
 
     def action_say(self) -> None:
-        """Tell the text to the run that goes on."""
+        """Send the text to the active run."""
         if self.text.strip():
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """This text has been taken over: remember it, begin anew with what was typed since."""
+        """Remember a sent text and remove it, keeping what was typed since."""
         if self.text.startswith(text):
             self._history.add(text)
             self._at, self._draft = None, ""
             self.put(self.text.removeprefix(text))
 
     def action_mode(self) -> None:
-        """Go to the next mode."""
+        """Switch to the next mode."""
         self.post_message(self.ModeRequested())
 
+    def action_select_line(self) -> None:
+        """Leave F6, which selects a line elsewhere, to the screen."""
+        raise SkipAction
+
+    def action_select_all(self) -> None:
+        """Leave F7, which selects everything elsewhere, to the app."""
+        raise SkipAction
+
     def action_new_line(self) -> None:
-        """One more line."""
+        """Insert a line break."""
         self.insert("\n")
 
     # --- earlier prompts -----------------------------------------------------------------------
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """Up; above the first line to the prompt before."""
+        """Move up; on the first line, recall the previous prompt."""
         if self.offering:
             self.post_message(self.Chosen("up"))
         elif not select and self.navigator.is_first_wrapped_line(self.cursor_location):
@@ -150,7 +159,7 @@ class PromptArea(TextArea):
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """Down; below the last line to the prompt after."""
+        """Move down; on the last line, recall the next prompt."""
         if self.offering:
             self.post_message(self.Chosen("down"))
         elif not select and self.navigator.is_last_wrapped_line(self.cursor_location):
@@ -179,14 +188,14 @@ class PromptArea(TextArea):
             self.post_message(self.Left())
 
     def action_complete(self) -> None:
-        """Take the file that is offered, else go to the next part of the screen."""
+        """Accept the offered file, else focus the next part of the screen."""
         if self.offering:
             self.post_message(self.Chosen("take"))
         else:
             self.screen.focus_next()
 
     def _typed(self) -> tuple[str, bool] | None:
-        """What is typed at the cursor for which something can be offered, and whether a slash."""
+        """Return the word at the cursor that can be completed, and whether it has a slash."""
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
         if row == 0 and (name := slash_word(before)) is not None:
@@ -195,7 +204,7 @@ class PromptArea(TextArea):
         return (found[1].replace("\\", ""), False) if found else None
 
     def _is_whole(self) -> bool:
-        """Whether a command's name is typed to its end: enter sends it, then."""
+        """Return whether a command's name is complete, so that enter sends it."""
         typed = self._typed()
         return typed is not None and typed[1] and typed[0] in self.commands
 
@@ -207,7 +216,7 @@ class PromptArea(TextArea):
         self.post_message(self.Mentioned(wanted, slash=slash))
 
     def take(self, text: str) -> None:
-        """Put what was chosen in the place of the word at the cursor."""
+        """Replace the word at the cursor by the choice."""
         typed = self._typed()
         if typed is not None and typed[1]:
             self.replace(f"/{text} ", (0, 0), self.cursor_location)
@@ -215,7 +224,7 @@ class PromptArea(TextArea):
             self.mention(text)
 
     def mention(self, path: str) -> None:
-        """Put a path in the place of the word at the cursor."""
+        """Replace the word at the cursor by a path."""
         row, column = self.cursor_location
         found = _MENTION.search(self.document.get_line(row)[:column])
         if found is None:
@@ -226,19 +235,19 @@ class PromptArea(TextArea):
 
 
 class PromptBox(Vertical):
-    """The editor in its frame, and above it what `@…` and `/…` may mean."""
+    """The editor in its frame, with completions for `@…` and `/…` above it."""
 
     def __init__(self, history: History, *, id: str) -> None:
         super().__init__(id=id)
         self.folder = Path()
         self.area = PromptArea(history)
         self._offers: dict[bool, tuple[Path, float, tuple[Offer, ...]]] = {}
-        """Files, and commands (True): of which folder, read when."""
+        """Files, and commands (True), each with their folder and the time of reading."""
         self._offered: tuple[str, ...] = ()
         self._said: tuple[Clean, Sequence[Content]] = Clean(""), ()
 
     def compose(self) -> ComposeResult:
-        """Files, then text."""
+        """Build the completions, then the text."""
         yield OptionList(id="files")
         yield self.area
 
@@ -286,7 +295,7 @@ class PromptBox(Vertical):
         self.area.offering = bool(found)
 
     async def _known(self, *, slash: bool) -> dict[str, Clean]:
-        """Return what can be typed in this folder, each with the words beside it."""
+        """Return the possible completions in this folder, each with a description."""
         folder, now = self.folder, time.monotonic()
         before = self._offers.get(slash)
         if before is None or before[0] != folder or now - before[1] > _FRESH:

@@ -1,4 +1,4 @@
-"""What a prompt editor remembers and offers: earlier prompts, and the files of a folder."""
+"""The sources of the prompt editor: earlier prompts, and the files of a folder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gemtui.text import clean
 
 MOST_PROMPTS = 200
 LONGEST = 20_000
-"""Characters of a prompt that are remembered; a longer one is not."""
+"""Most characters of a prompt to remember; longer ones are not."""
 MOST_BYTES = 8 * MOST_PROMPTS * LONGEST
-"""Bytes of the file that remembers them."""
+"""Most bytes of the file with remembered prompts."""
 MOST_FILES = 20_000
 _PASSED_OVER = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
 
@@ -30,10 +30,10 @@ class History:
         self.prompts = list(_read(path))
 
     def add(self, prompt: str) -> None:
-        """Remember a prompt. A disk that is full or read-only is no reason to stop.
+        """Remember a prompt, ignoring a full or read-only disk.
 
-        The file is read again: another gemtui may have added to it, and what was removed meanwhile
-        stays removed.
+        The file is read again: another gemtui may have added to it, and prompts removed meanwhile
+        stay removed.
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
@@ -62,9 +62,9 @@ def _read(path: Path) -> Iterator[str]:
 
 
 def files_below(folder: Path) -> tuple[str, ...]:
-    """Files and folders (with a slash at the end) below `folder`, nearest first; at most 20,000.
+    """Return files and folders (ending in a slash) below `folder`, nearest first.
 
-    Hidden ones and those that tools make are left out. Names that can't be typed are, too.
+    At most 20,000. Hidden ones, those made by tools, and untypable names are left out.
     """
     return tuple(path for path, _ in zip(_walk(folder), range(MOST_FILES), strict=False))
 
@@ -102,9 +102,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def fitting(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
-    """The paths that a person may mean, best first: by name, then anywhere, then letter by letter.
+    """Return matching paths, best first: by name, anywhere, by letters.
 
-    Case counts only where `wanted` has a capital.
+    Case counts only if `wanted` has a capital.
     """
     exact = wanted != wanted.lower()
     ranked: list[tuple[int, int, str]] = []

@@ -1,4 +1,4 @@
-"""A call that waits for a person, drawn: all of it, and nothing that can hide."""
+"""Drawing a call that waits for a person, with nothing hidden."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gemtui.ui.transcript.card_body import change_counts
 from gemtui.ui.transcript.diff import draw_changes, read_diff
 
 LONGEST = 20_000
-"""Characters of a command or of arguments that are drawn here; `enter` shows all."""
+"""Most characters of a command or of arguments to draw; `enter` shows all."""
 _LONGEST_OTHER = 1000
-"""Characters of an argument that stands beside the command or the change."""
+"""Most characters of an argument beside the command or the change."""
 _FEW = 3
-"""Cautions that are not counted."""
+"""Most cautions that are listed without a count."""
 _MOST_CAUTIONS = 100
-"""Cautions that are drawn; the parts of a command are marked in it as well."""
+"""Most cautions to draw; parts of a command are also marked in it."""
 
 
 class Drawing(NamedTuple):
-    """A call as lines; `left_out`: what of it is not among them, "" = nothing."""
+    """A call as lines; `left_out`: a description of missing parts, "" if complete."""
 
     lines: Sequence[Line]
     left_out: str = ""
@@ -37,9 +37,10 @@ class Drawing(NamedTuple):
 def draw_proposal(
     proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
 ) -> Drawing:
-    """Draw what to know before answering, then all that the call would do.
+    """Draw the cautions, then everything that the call would do.
 
-    `project`: the folder of the run, absolute; paths and commands outside of it are told by it.
+    `project`: the folder of the run, absolute; paths and commands outside of it are recognised by
+    it.
     """
     lines = list(_cautions(cautions, look))
     if proposal.form is Form.COMMAND:
@@ -105,7 +106,7 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
 
 
 def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
-    """The command with what is dangerous in it marked, and where it runs."""
+    """Draw the command with dangerous parts marked, and its folder."""
     lines: list[Line] = []
     if folder := proposal.folder(project):
         lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
@@ -152,7 +153,7 @@ def _rest(text: str) -> str:
 
 
 def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
-    """Return all of a call as text: the warnings, the change, command or arguments, the rest."""
+    """Return all of a call as text, with its cautions."""
     lines: list[str] = [visible_line(each.text) for each in cautions]
     if proposal.diff is not None:
         lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]

@@ -1,7 +1,7 @@
-"""What a run asks, above the prompt: the call, which rule would allow more like it, the keys.
+"""The questions of a run, above the prompt.
 
-A key answers only what the person can have read: keys that come in one go with those before the
-question was drawn are not for it, and a yes scrolls on until the end of the call has been in sight.
+A key answers only what the person can have read: keys in one burst with those before the question
+was drawn are ignored, and a yes only scrolls until the end of the call has been visible.
 """
 
 from __future__ import annotations
@@ -34,65 +34,65 @@ from gemtui.ui.kit.line_view import Draw, LineView
 from gemtui.ui.run.question_drawing import draw_proposal
 
 QUIET = 0.4
-"""Seconds without a key before one answers a question that has just been drawn."""
+"""Seconds without a key before one can answer a newly drawn question."""
 TYPING = 1.2
-"""Seconds more where that key came too soon and leads to typing: the text is no answer."""
+"""Additional seconds if an early key leads to typing, so that the text is no answer."""
 _MOST_LISTED = 4
-"""Rows of the list of several questions."""
+"""Most rows in the list of questions."""
 _AROUND = 12
-"""Rows of the screen that are neither transcript nor call while a run asks."""
+"""Rows of the screen besides transcript and call while a run asks."""
 
 
 YES = frozenset(("yes", "all_run", "always"))
-"""The actions that let a call run."""
+"""The actions that allow a call."""
 _SIMILAR = ("all_run", "always")
 _TYPED_BEHIND = frozenset(BY_ID[f"question.{action}"].keys for action in ("no_because", "change"))
 _ANSWERS = [f"question.{each}" for each in ("yes", "no", "change", "all_run", "always")]
 _ANSWERS += ["question.no_because", "question.stop_run", "question.whole"]
-"""The keys that stand below a question, the most useful first."""
+"""The keys below a question, the most useful first."""
 
 
 class QuestionView(LineView, inherit_bindings=False):
-    """The call that waits; takes the keys."""
+    """The waiting call, which has the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
     class Keyed(Message):
-        """A key was pressed for this action, when this was drawn."""
+        """A key for this action was pressed while this was drawn."""
 
         def __init__(self, action: str, shown: Asked | None) -> None:
             super().__init__()
             self.action, self.shown = action, shown
 
     class Moved(Message):
-        """Other lines of the call may be in sight now."""
+        """The visible lines of the call may have changed."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
         self._quiet_since = Message().time
         self.reached_end = False
-        """Whether the last line has been in sight since this call was drawn."""
+        """Whether the last line has been visible since this call was drawn."""
 
     def begin(self) -> None:
-        """Something new is drawn: what was typed until now is not meant for it."""
+        """Note that something new is drawn, for which earlier keys are not meant."""
         self._quiet_since = Message().time
 
     @property
     def armed(self) -> bool:
-        """Whether a key that comes now is an answer."""
+        """Whether a key pressed now counts as an answer."""
         return Message().time - self._quiet_since >= QUIET
 
-    # --- what was in sight ---------------------------------------------------------------------
+    # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: Draw, *, fresh: bool = True) -> None:
-        """Draw another call: its end has not been in sight."""
+        """Draw another call, whose end has not been visible."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
 
     @property
     def _end_of_sight(self) -> int:
-        """The number of lines down to the last one that is in sight."""
+        """The number of lines down to the last visible one."""
         try:
             rows = self.screen.find_widget(self).visible_region.height
         except NoWidget:
@@ -106,27 +106,27 @@ class QuestionView(LineView, inherit_bindings=False):
 
     @property
     def below(self) -> int:
-        """The number of lines below those that are in sight."""
+        """The number of lines below the visible ones."""
         return self.total - self._end_of_sight
 
     @property
     def overflows(self) -> bool:
-        """Whether the call has more lines than there is room for."""
+        """Whether the call does not fit."""
         return self.total > self.size.height
 
     def page_on(self) -> None:
-        """Scroll to the lines below those in sight; one stays."""
+        """Scroll to the lines below, keeping one."""
         rows = max(1, self.size.height - 1)
         self.begin()
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False, immediate=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Look which lines are in sight."""
+        """Update which lines are visible."""
         super().watch_scroll_y(old_value, new_value)
         self._moved()
 
     def on_resize(self) -> None:
-        """Draw for another width, and look which lines are in sight."""
+        """Redraw for the new width, and update which lines are visible."""
         super().on_resize()
         self._moved()
 
@@ -142,11 +142,11 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- keys ----------------------------------------------------------------------------------
 
     def on_focus(self) -> None:
-        """Keys for what had the focus before may still be on their way."""
+        """Ignore keys meant for the previously focused widget."""
         self.begin()
 
     async def _on_key(self, event: events.Key) -> None:
-        """An answer counts after a moment without keys."""
+        """Accept an answer only after a moment without keys."""
         if event.key not in _ANSWERING or not self.has_focus:
             return
         since, quiet = event.time - self._quiet_since, QUIET
@@ -159,7 +159,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing answers what is not drawn yet."""
+        """Disable answers to anything not drawn yet."""
         del parameters
         return self._pane.can(action)
 
@@ -172,7 +172,7 @@ class QuestionView(LineView, inherit_bindings=False):
         self.post_message(self.Keyed(action, self._pane.shown))
 
     def _answer(self, action: str) -> None:
-        """A key acts some messages after it came: it is no answer to what was drawn meanwhile."""
+        """Post an answer, unless something new was drawn after its key was pressed."""
         self._keyed(action if self.armed else "too_soon")
 
     def action_yes(self) -> None:
@@ -184,7 +184,7 @@ class QuestionView(LineView, inherit_bindings=False):
         self._answer("all_run")
 
     def action_always(self) -> None:
-        """Allow it and similar calls in every run that asks."""
+        """Allow it and similar calls in every supervised run."""
         self._answer("always")
 
     def action_no(self) -> None:
@@ -204,19 +204,19 @@ class QuestionView(LineView, inherit_bindings=False):
         self._answer("stop_run")
 
     def action_whole(self) -> None:
-        """All of it, over the whole screen."""
+        """Show all of it on a screen of its own."""
         self._keyed("whole")
 
     def action_next(self) -> None:
-        """The next question that waits."""
+        """Show the next question."""
         self._keyed("next")
 
     def action_previous(self) -> None:
-        """The question before."""
+        """Show the previous question."""
         self._keyed("previous")
 
     def action_leave(self) -> None:
-        """To the transcript."""
+        """Focus the transcript."""
         self._keyed("leave")
 
 
@@ -229,27 +229,27 @@ _ANSWERING = frozenset(
 
 
 class QuestionPane(Vertical):
-    """The questions of one run that wait, one of them drawn."""
+    """The waiting questions of one run, one of them drawn."""
 
     class Answered(Message):
-        """The person has pressed the key of an action that answers."""
+        """The user pressed the key of an answer."""
 
         def __init__(self, action: str, shown: Asked) -> None:
             super().__init__()
             self.action, self.shown = action, shown
 
     class WholeRequested(Message):
-        """Show all of this."""
+        """Show the whole call."""
 
         def __init__(self, shown: Asked) -> None:
             super().__init__()
             self.shown = shown
 
     class Left(Message):
-        """Go elsewhere; the question goes on waiting."""
+        """The focus should go elsewhere; the question keeps waiting."""
 
     class TooLong(Message):
-        """The person is to be told this, for which there is no room here."""
+        """A message for which there is no room here."""
 
         def __init__(self, words: str) -> None:
             super().__init__()
@@ -265,7 +265,7 @@ class QuestionPane(Vertical):
         self._left_out = ""
 
     def compose(self) -> ComposeResult:
-        """Title, the others that wait, the call, what is like it, keys."""
+        """Build title, other questions, the call, similar calls, keys."""
         mark = self._glyphs.ellipsis
         yield BarLine(id="question-title", mark=mark)
         yield Static(id="question-list")
@@ -276,7 +276,7 @@ class QuestionPane(Vertical):
 
     @property
     def view(self) -> QuestionView:
-        """What takes the keys."""
+        """The view that has the keys."""
         return self.query_one(QuestionView)
 
     @property
@@ -285,17 +285,17 @@ class QuestionPane(Vertical):
         return bool(self.waiting)
 
     def can(self, action: str) -> bool:
-        """Whether a key does something now."""
+        """Return whether an action is available now."""
         if action in ("next", "previous"):
             return len(self.waiting) > 1
         if action in _SIMILAR:
             return self.shown is not None and self.shown.changed is None
         return self.shown is not None or action == "leave"
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- display -------------------------------------------------------------------------------
 
     def show(self, waiting: Sequence[Question], conversation: Conversation | None = None) -> None:
-        """Show that these questions of a conversation wait now."""
+        """Show the waiting questions of a conversation."""
         if tuple(waiting) == self.waiting:
             return
         before = [each.number for each in self.waiting]
@@ -322,7 +322,7 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Draw what a call would do now, in place of what was shown of it."""
+        """Replace the shown call by its present effect."""
         if self.shown is shown:
             self._draw(now)
 
@@ -342,7 +342,7 @@ class QuestionPane(Vertical):
         return drawing.lines
 
     def was_read(self, shown: Asked) -> None:
-        """The end of the whole text of a call has been in sight."""
+        """Note that the end of the whole text of a call has been visible."""
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
@@ -351,7 +351,7 @@ class QuestionPane(Vertical):
     # --- words ---------------------------------------------------------------------------------
 
     def say(self) -> None:
-        """Whether keys are for the question, or how to get there."""
+        """Show whether keys act on the question, or how to focus it."""
         self._say_keys()
 
     def _say(self) -> None:
@@ -381,7 +381,7 @@ class QuestionPane(Vertical):
 
     @on(QuestionView.Moved)
     def _say_more(self) -> None:
-        """How much of the call is not in sight."""
+        """Show how much of the call is not visible."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
         line.say(
@@ -398,7 +398,7 @@ class QuestionPane(Vertical):
         return Clean(f"End of {counted(self.view.total, 'line')}")
 
     def _say_list(self) -> None:
-        """The questions around the one that is drawn, where several wait."""
+        """List the questions around the one that is drawn, if there are several."""
         rows, numbers = [], [each.number for each in self.waiting]
         at = numbers.index(self._number or 0)
         first = max(0, min(at - 1, len(numbers) - _MOST_LISTED))
@@ -414,7 +414,7 @@ class QuestionPane(Vertical):
         listed.update(Content("\n").join(rows))
 
     def _say_words(self) -> None:
-        """Why it asks, and what more than one yes would mean."""
+        """Show why it asks, and the effect of broader approvals."""
         words = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:
@@ -441,7 +441,7 @@ class QuestionPane(Vertical):
         return Content.assemble((keys, "bold $text-accent"), words)
 
     def _asked(self, shown: Asked) -> Content:
-        """What was asked, where something else would run."""
+        """Return the original request, if something else would run."""
         asked = shown.proposal
         what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} as Gemini has it"
         return Content.styled(visible_line(f"asked: {what}"), "dim")
@@ -467,7 +467,7 @@ class QuestionPane(Vertical):
         return self.can(action) and (similar or action not in _SIMILAR)
 
     def on_resize(self) -> None:
-        """As much of the call as there is room for."""
+        """Draw as much of the call as fits."""
         if self.asks:
             self._say()
 
@@ -506,11 +506,11 @@ class QuestionPane(Vertical):
 
     @property
     def _is_read(self) -> bool:
-        """Whether all of the call has been in sight."""
+        """Whether all of the call has been visible."""
         return self.view.reached_end and not self._left_out
 
     def _read_on(self) -> None:
-        """Show more of a call that is to be allowed before all of it was in sight."""
+        """Scroll on in a call that is approved before all of it was visible."""
         if below := self.view.below:
             self.view.page_on()
             self._tell(

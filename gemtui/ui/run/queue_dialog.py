@@ -1,4 +1,4 @@
-"""The prompts that wait until the turn before them has ended."""
+"""The dialog of the queue of prompts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What to do with which prompt: "edit", "drop", "up", "down" or "send"."""
+    """An action on a prompt: "edit", "drop", "up", "down" or "send"."""
 
     what: str
     prompt: NextPrompt
@@ -36,10 +36,10 @@ class Wanted(NamedTuple):
 
 
 class QueueScreen(DialogScreen[Wanted]):
-    """Closes with a `Wanted`, or with None, also once nothing waits.
+    """Returns a `Wanted`, or None, which it also does once the queue is empty.
 
-    It shows what waits behind the run, and behind the one that goes on after it, and with which
-    options it is sent. The cursor begins at number `at`.
+    It shows the queue of the run, including that of the run which continues it, and the options for
+    sending it. The cursor starts at index `at`.
     """
 
     BINDINGS = bindings(Where.QUEUE)
@@ -52,7 +52,7 @@ class QueueScreen(DialogScreen[Wanted]):
         self._sends = run.over
 
     def compose(self) -> ComposeResult:
-        """One row each, the next one first."""
+        """Build one row for each prompt, the next one first."""
         keys = own(f"J/K move   e edit   d remove   {'s send   ' * self._sends}esc close")
         with Dialog(own("Queue"), keys, id="queue"):
             yield OptionList(*self._rows())
@@ -66,12 +66,12 @@ class QueueScreen(DialogScreen[Wanted]):
         ]
 
     def on_mount(self) -> None:
-        """Begin where the cursor was."""
+        """Restore the position of the cursor."""
         self.query_one(OptionList).highlighted = min(self._at, len(self._prompts) - 1)
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """What was sent waits no longer; the cursor stays at its prompt."""
+        """Remove sent prompts; the cursor stays on its prompt."""
         prompts = self._run.latest.steered.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else Wanted("look", prompts[0], self._here))
@@ -91,37 +91,37 @@ class QueueScreen(DialogScreen[Wanted]):
         self.dismiss(Wanted(what, self._prompts[self._here], self._here))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A prompt is sent by key where no run goes on."""
+        """Allow sending only if no run is active."""
         return self._sends if action == "send" else super().check_action(action, parameters)
 
     def action_change(self) -> None:
-        """Write it anew."""
+        """Edit the prompt."""
         self._do("edit")
 
     def action_drop(self) -> None:
-        """Send it never."""
+        """Remove the prompt."""
         self._do("drop")
 
     def action_send(self) -> None:
-        """Send it now."""
+        """Send the prompt now."""
         self._do("send")
 
     def action_move_up(self) -> None:
-        """Send it earlier."""
+        """Move the prompt up."""
         self._do("up")
 
     def action_move_down(self) -> None:
-        """Send it later."""
+        """Move the prompt down."""
         self._do("down")
 
 
 async def show_queue(
     app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], Awaitable[None]]
 ) -> str | None:
-    """Let the person change what is sent next, as long as they want.
+    """Let the user edit the queue until the dialog is closed.
 
-    Returns the id of a prompt that is to be sent now; None = none. `edited`: called after an
-    editor was closed, while which nothing was sent.
+    Returns the id of a prompt to send now, or None. `edited`: called after an editor was closed,
+    during which nothing was sent.
     """
     at = 0
     await run.look_at_steering()
@@ -156,7 +156,10 @@ def _options(run: LiveRun) -> AgentOptions | None:
 
 
 async def _done(app: AppBase, run: LiveRun, wanted: Wanted) -> tuple[int, bool]:
-    """Do it; where the cursor is then, and whether the prompt still waited."""
+    """Carry out an action.
+
+    Return the new position, and whether the prompt was still queued.
+    """
     what, prompt, at = wanted
     if what == "look":
         return at, True

@@ -1,4 +1,4 @@
-"""The runs of this gemtui: those it started and those it found going on."""
+"""The runs of this gemtui: those it started, and active ones that it found."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 
 _STEP = 30.0
-"""Seconds between two looks at the clock while a run waits for its quota."""
+"""Seconds between checks of the clock while a run waits for its quota."""
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starting:
-    """A run that is just being started.
+    """A run that is being started.
 
-    `resumes`: the session that it continues. `task`: gives the run; cancelling it ends the run.
+    `resumes`: the session that it continues. `task`: returns the run; cancelling it ends the run.
     """
 
     prompt: str
@@ -44,12 +44,10 @@ class Starting:
 
 
 class RunRegistry:
-    """Starts runs, finds running ones, follows them all; `home` is the CLI's store.
+    """Starts, finds and follows runs; `home` is the CLI's store.
 
-    `spawn` runs a coroutine in the app.
-
-    `changed` is called when there is another run, or one ends (with that run); `asked` with a run
-    that asks, or whose question has been answered.
+    `spawn` runs a coroutine in the app. `changed` is called for a new run, or with a run that has
+    ended; `asked` with a run that asks, or whose question has been answered.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class RunRegistry:
 
     @property
     def alive(self) -> tuple[LiveRun, ...]:
-        """Runs that go on."""
+        """The active runs."""
         return tuple(run for run in self.runs if run.alive)
 
     async def start(
@@ -82,9 +80,9 @@ class RunRegistry:
         before: Transcript | None = None,
         id: str | None = None,
     ) -> LiveRun:
-        """Start a run and follow it; cancelled meanwhile, it is ended.
+        """Start a run and follow it; cancelling this ends the run.
 
-        `id`: the run's, None = a new one. Raises CliNotFound, OptionError, OSError.
+        `id`: the run's, None for a new one. Raises CliNotFound, OptionError, OSError.
         """
         task = asyncio.create_task(self._begin(prompt, options, before, id))
         starting = Starting(prompt=prompt, resumes=options.resume, task=task)
@@ -104,18 +102,18 @@ class RunRegistry:
         return self._add(LiveRun(run, prompt, began=began, before=before))
 
     async def find(self) -> tuple[Run, ...]:
-        """All runs on this machine's record, newest first."""
+        """Return all recorded runs, newest first."""
         return await asyncio.to_thread(list_runs, self.adapter.runs)
 
     async def attach_running(self) -> tuple[LiveRun, ...]:
-        """Follow what others, or an earlier gemtui, left running; the new ones."""
+        """Follow active runs of others or of an earlier gemtui; return the new ones."""
         known = {run.id for run in self.runs}
         found = [run for run in await self.find() if run.state is RunState.RUNNING]
         attached = [await self.attach(run) for run in reversed(found) if run.id not in known]
         return tuple(filter(None, attached))
 
     async def attach(self, record: Run, before: Transcript | None = None) -> LiveRun | None:
-        """Show a run of the record, one that goes on or a past one; None where it is broken.
+        """Show a recorded run, active or past; return None if its record is damaged.
 
         `before`: the conversation that it continues.
         """
@@ -143,7 +141,7 @@ class RunRegistry:
         return run
 
     async def _follow(self, run: LiveRun) -> None:
-        """To its end; then with all that its session knows of it."""
+        """Follow a run to its end, then complete it from its stored session."""
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
@@ -159,7 +157,7 @@ class RunRegistry:
             await asyncio.to_thread(prune, self.adapter.runs)
 
     async def attach_waiting(self) -> None:
-        """Follow runs that an earlier gemtui left to wait for their quota."""
+        """Follow runs that an earlier gemtui left waiting for their quota."""
         known = {run.id for run in self.runs}
         for record in await self.find():
             if record.state is RunState.ENDED and record.undelivered and record.id not in known:
@@ -168,10 +166,10 @@ class RunRegistry:
                     await self.attach(record)
 
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
-        """Have what continues a run wait behind it; it is sent once the quota is renewed.
+        """Queue a continuation behind a run, to be sent once the quota is renewed.
 
-        What waits is kept in the run's folder, so that the next gemtui sends it. What a person
-        has removed there is not sent.
+        The queue is stored in the run's folder, so that the next gemtui sends it. A prompt that the
+        user has removed there is not sent.
         """
         try:
             if not run.past:
@@ -186,7 +184,7 @@ class RunRegistry:
 
     async def _send_at(self, run: LiveRun, when: datetime) -> None:
         while (left := (when - self._clock()).total_seconds()) > 0:
-            await asyncio.sleep(min(left, _STEP))  # a machine that sleeps meanwhile is not late
+            await asyncio.sleep(min(left, _STEP))  # so a suspended machine is not late
         if run.next is not None:
             return
         try:
@@ -197,9 +195,9 @@ class RunRegistry:
         self._changed(run)
 
     async def send_what_waits(self, run: LiveRun) -> None:
-        """Go on with the next prompt that waits behind a run that has ended, if it has ended well.
+        """Send the next queued prompt after a run that ended well.
 
-        Then, or where another gemtui has done so, `run.next` is the run that goes on.
+        `run.next` is then the run that continues, which may have been started by another gemtui.
         """
         folder = run.run.folder
         try:
@@ -227,9 +225,9 @@ class RunRegistry:
 
 
 def _unattended(options: AgentOptions) -> AgentOptions:
-    """The options of a run about which nobody is asked. Raises OptionError.
+    """Return the options of a run without anybody to ask. Raises OptionError.
 
-    What happens unasked must be what was said before the last run.
+    Anything it does without asking must have been reported before the last run.
     """
     assert options.cwd is not None
     if told_before(options).is_news:
@@ -242,6 +240,6 @@ def _unattended(options: AgentOptions) -> AgentOptions:
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
-    """What there is to say of the session that a run resumed."""
+    """Return remarks on the session that a run resumed."""
     found = aftermath_of(folder)
     return () if found is None else found.notes(folder)

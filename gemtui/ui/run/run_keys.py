@@ -1,4 +1,4 @@
-"""The keys that show or do something else with a run: stop, undo, review, output, command."""
+"""The keys for other actions on a run: stop, undo, review, output, command."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class RunKeys(RunPart):
-    """What keys do with the run that is shown, and with the prompt before one."""
+    """Actions on the shown run, and on the prompt before one."""
 
     def __init__(self, screen: RunPane, registry: RunRegistry, next_run: NextRun) -> None:
         super().__init__(screen)
         self._registry, self._next = registry, next_run
 
     def can(self, action: str) -> bool:
-        """Return whether there is a run, and what the key is about."""
+        """Return whether there is a run, and the action applies to it."""
         run = self.screen.run_shown
         match action:
             case "stop":
@@ -48,12 +48,12 @@ class RunKeys(RunPart):
 
     @property
     def folder(self) -> Path:
-        """The folder of the run that is shown, else of the next one."""
+        """The folder of the shown run, else of the next one."""
         run = self.screen.run_shown
         return self._next.folder if run is None else run.cwd
 
     def action_stop(self) -> None:
-        """Copy what is selected; else SIGTERM, the second time SIGKILL."""
+        """Copy the selection; otherwise stop the run, with SIGKILL the second time."""
         screen, run = self.screen, self.screen.run_shown
         if screen.get_selected_text() is not None:
             screen.action_copy_text()
@@ -64,14 +64,14 @@ class RunKeys(RunPart):
             screen.say_state(run)
 
     def action_files(self) -> None:
-        """To the written files; where they are out of sight, show them or hide them."""
+        """Focus the written files; if they are out of sight, show or hide them."""
         self.screen.panes.to_files()
 
     # --- back to before a prompt ---------------------------------------------------------------
 
     @dialog
     async def action_undo_to(self) -> None:
-        """Files and chat back to before the prompt of the cursor."""
+        """Undo files and chat to before the prompt at the cursor."""
         from gemtui.ui.undo.start import show_undo
 
         app = self.screen.gemtui
@@ -80,7 +80,7 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_fork(self) -> None:
-        """A new chat from before the prompt of the cursor."""
+        """Fork a new chat from before the prompt at the cursor."""
         from gemtui.ui.undo.start import show_fork
 
         app = self.screen.gemtui
@@ -89,14 +89,14 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_redo(self) -> None:
-        """Take the last undo in this folder back."""
+        """Redo the last undo in this folder."""
         from gemtui.ui.undo.start import show_redo
 
         app = self.screen.gemtui
         await show_redo(app, self.folder, app.start.home)
 
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
-        """The session that is shown, and the prompt of the cursor; None, after a word why."""
+        """Return the shown session and the prompt at the cursor; None after a message."""
         from gemtui.ui.undo.start import find_stored, prompt_at
 
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
@@ -112,7 +112,7 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_review(self) -> None:
-        """What the run changed, hunk by hunk; comments become the next prompt."""
+        """Review the run's changes by hunk; comments become the next prompt."""
         from gemtui.ui.review.screen import review_run
 
         if (run := self.screen.run_shown) is not None:
@@ -121,20 +121,20 @@ class RunKeys(RunPart):
             if text := await self.screen.gemtui.push_screen_wait(subject):
                 self._write(text)
 
-    # --- looking closer ------------------------------------------------------------------------
+    # --- details -------------------------------------------------------------------------------
 
     def action_allow(self) -> None:
-        """The rule that would allow a refused call, in the policy pane."""
+        """Show a rule that would allow a denied call, in the policy pane."""
         if (call := self.screen.panes.refused()) is not None:
             self.screen.post_message(AllowCallRequested(call, self._next.options.policies))
 
     def action_stderr(self) -> None:
-        """All that the CLI said on stderr."""
+        """Show the CLI's stderr."""
         if self.screen.run_shown is not None:
             actions.show_stderr(self.screen.gemtui, self.screen.run_shown)
 
     def action_copy_command(self) -> None:
-        """The command line of this run."""
+        """Copy the command line of this run."""
         app, run = self.screen.gemtui, self.screen.run_shown
         if run is None:
             return
@@ -148,14 +148,14 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_command(self) -> None:
-        """The exact command that enter would run."""
+        """Show the exact command that enter would run."""
         await self._next.settled()
         app, prompt = self.screen.gemtui, self.screen.prompt.text
         await actions.show_command(app, self._registry, prompt, self._next.options)
 
     @dialog
     async def action_from_file(self) -> None:
-        """A prompt that stands in a file."""
+        """Load a prompt from a file."""
         text = await actions.prompt_from_file(self.screen.gemtui, self._next.folder)
         if text is not None:
             self._write(text)

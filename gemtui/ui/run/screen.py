@@ -1,4 +1,4 @@
-"""The run pane: a prompt goes in, the transcript grows, files are written, a key stops it."""
+"""The run pane: a prompt, the growing transcript, the written files."""
 
 from __future__ import annotations
 
@@ -50,19 +50,20 @@ from gemtui.ui.run.run_keys import RunKeys
 from gemtui.ui.run.sending import Sending
 from gemtui.ui.run.side import WriteList
 from gemtui.ui.run.spending import Spending
+from gemtui.worktree_records import origin_of
 
 FRAMES = 15
-"""Times a second that what came in is painted."""
+"""Frames per second for new output."""
 _COSTS = 30.0
-"""Seconds between two looks at what the day has cost."""
+"""Seconds between two updates of the day's costs."""
 _CLOCK = 7
-"""Frames between two looks at the clock when nothing comes."""
+"""Frames between two updates of the clock without new output."""
 
 
 class RunScreen(RunPane):
-    """One run at a time is shown; others go on meanwhile, and the list of runs leads to them.
+    """Shows one run at a time; others continue and are in the list of runs.
 
-    `may_start`: asked with a run's policy files before it starts; False = the person stays.
+    `may_start`: called with a run's policy files before it starts; returns False to cancel.
     `changed`: published when a run began (None) or has ended.
     """
 
@@ -83,10 +84,10 @@ class RunScreen(RunPane):
         self._cli: Detected | None = None
         self._drafts = PromptDrafts(registry)
         self._stood: tuple[Stage, bool, bool] | None = None
-        """The stage of the run that is shown, whether prompts wait, whether its session is read."""
+        """The stage of the shown run, whether prompts are queued, whether its session is read."""
         self._frame = 0
         self._warned: set[str] = set()
-        """The runs of which it was said that they have no checkpoints."""
+        """The runs reported to have no checkpoints."""
         self.ready = asyncio.Event()
         self.next_run = NextRun(self, folder)
         self._sending = Sending(self, registry, self.next_run, may_start)
@@ -96,7 +97,7 @@ class RunScreen(RunPane):
         self.add_parts(self.next_run, self._sending, self._asking, self._keys)
 
     def compose(self) -> ComposeResult:
-        """Header, transcript and side, status, prompt, footer."""
+        """Build header, transcript and side, status line, prompt and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield RunPanes(glyphs)
@@ -106,7 +107,7 @@ class RunScreen(RunPane):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """Begin with what goes on, if something does; look for the CLI."""
+        """Show an active run, if there is one, and look for the CLI."""
         self.set_interval(1 / FRAMES, self.paint)
         self._changed.subscribe(self, self._run_changed)
         alive = sorted(self._registry.alive, key=lambda run: bool(run.waiting))
@@ -121,7 +122,7 @@ class RunScreen(RunPane):
         self.ready.set()
 
     def on_screen_resume(self) -> None:
-        """Be up to date again; what has ended has been seen now."""
+        """Update, and mark the shown run's end as seen."""
         if self.run_shown is not None:
             self.run_shown.looked_at = True
         self.panes.stale()
@@ -140,15 +141,15 @@ class RunScreen(RunPane):
 
     @property
     def options(self) -> AgentOptions:
-        """What the next run may do."""
+        """The options of the next run."""
         return self.next_run.options
 
     def shows(self, run: LiveRun) -> bool:
-        """Whether this is the run that is shown."""
+        """Return whether this run is shown."""
         return self.ready.is_set() and run is self.run_shown
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
-        """Show this run from now on; not `fresh`: it continues what is shown."""
+        """Show a run; not `fresh`: it continues the one shown."""
         self._asking.clear()
         self.next_run.like(run)
         self.panes.show_run(run, fresh=fresh)
@@ -158,7 +159,7 @@ class RunScreen(RunPane):
     def prepare(
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
     ) -> None:
-        """An empty pane for a new run in this folder, or for going on with a session."""
+        """Show an empty pane for a new run in this folder, or for continuing a session."""
         self._change_draft(None, resume)
         self._asking.clear()
         self.next_run.go_to(folder)
@@ -172,20 +173,20 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
-        """Put away what is written for the run that is shown; take what was written for another."""
+        """Store the draft prompt of the shown run, and restore that of another."""
         here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
         text = self._drafts.exchange(here, self.prompt.text, to, resume)
         if text != self.prompt.text:
             self.prompt.put(text)
 
     async def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """The next run gets these policy files, in this mode."""
+        """Use these policy files for the next run, in this mode."""
         await self.next_run.settled()
         self.next_run.use_policies(policies, mode)
         self.prompt.focus()
 
     def paint(self) -> None:
-        """Show what has come of the run since the last frame."""
+        """Show what is new in the run since the last frame."""
         run = self.run_shown
         if run is None or not self.is_current:
             return
@@ -204,14 +205,14 @@ class RunScreen(RunPane):
             self.say_state(run)
 
     def _warn(self, run: LiveRun) -> None:
-        """Say once why a run has no checkpoints."""
+        """Report once why a run has no checkpoints."""
         if run.unprotected and run.id not in self._warned:
             self._warned.add(run.id)
             self.say_state(run)
             self.gemtui.say(f"Undo won't cover all of this run: {run.unprotected}", problem=True)
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """A run began (None) or has ended: say so, go on with the one that follows."""
+        """Report that a run began (None) or has ended, and show its successor."""
         self._update_header()
         if run is None or run is not self.run_shown:
             return
@@ -223,12 +224,12 @@ class RunScreen(RunPane):
         self._sending.show_next(run)
 
     def action_new(self) -> None:
-        """An empty pane; what goes on goes on."""
-        self.prepare(self.next_run.folder)
+        """Show an empty pane; current runs continue."""
+        self.prepare(origin_of(self.next_run.folder))
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
-        """Another run."""
+        """Show another run."""
         run = await actions.choose_run(self.gemtui, self._registry)
         if run is not None:
             self._change_draft(run)
@@ -253,15 +254,15 @@ class RunScreen(RunPane):
     # --- moving about --------------------------------------------------------------------------
 
     def action_next_part(self) -> None:
-        """To the next part of the screen."""
+        """Focus the next part of the screen."""
         self.focus_next()
 
     def action_previous_part(self) -> None:
-        """To the part before."""
+        """Focus the previous part of the pane."""
         self.focus_previous()
 
     def action_write(self) -> None:
-        """To the prompt."""
+        """Focus the prompt."""
         self.prompt.focus()
 
     @on(PromptArea.Left)
@@ -275,9 +276,9 @@ class RunScreen(RunPane):
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """From the files to the transcript, close the words about the end, then to the prompt.
+        """Go from the files to the transcript, close the text about the end, or to the prompt.
 
-        False at the prompt: there is nothing left to go back from.
+        Returns False at the prompt, from which there is nothing to go back to.
         """
         if self.panes.go_back():
             return True
@@ -338,7 +339,7 @@ class RunScreen(RunPane):
         self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)
 
     def say_state(self, run: LiveRun) -> None:
-        """Write what the run does now: status line, files, how it ended, the window's title."""
+        """Show the run's state: status line, files, its end, the window's title."""
         glyphs = self.gemtui.glyphs
         left = [*facts(run, glyphs, self.gemtui.clock())]
         if totals := write_totals(run, glyphs):
@@ -351,7 +352,7 @@ class RunScreen(RunPane):
         self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
 
     def say_options(self) -> None:
-        """Write at the prompt what the next one may do, and where it goes."""
+        """Show the options of the next prompt, and its destination."""
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.hears

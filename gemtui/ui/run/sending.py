@@ -1,4 +1,4 @@
-"""Prompts on their way: into a new run, into the one that goes on, into the queue behind it."""
+"""Sending prompts: to a new run, to the active one, or to its queue."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from gemtui.ui.run.prompt_modes import CARRY_OUT
 from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.slash_commands import OwnCommand, own_command
+from gemtui.ui.run.worktree_switch import begins_worktree
 
 
 class Sending(RunPart):
-    """Sends what is written.
+    """Sends prompts.
 
-    `may_start`: asked with a run's policy files before it starts; False = the person stays.
+    `may_start`: called with a run's policy files before it starts; returns False to cancel.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Sending(RunPart):
         self._registry, self._next, self._may_start = registry, next_run, may_start
 
     def can(self, action: str) -> bool:
-        """Return whether the run that is shown can be followed by another one in this way."""
+        """Return whether the shown run can be followed by another one in this way."""
         run = self.screen.run_shown
         if run is None:
             return False
@@ -56,10 +57,10 @@ class Sending(RunPart):
                 return bool(run.steered.prompts)
         return not run.alive
 
-    # --- what is written -----------------------------------------------------------------------
+    # --- text ----------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Obey a command of gemtui, go on with a prompt, or queue it behind the run that works."""
+        """Carry out a command, continue with a prompt, or queue it behind the active run."""
         prompt = self.screen.prompt
         if (own := own_command(text)) is not None:
             prompt.sent(text)
@@ -71,7 +72,7 @@ class Sending(RunPart):
             self._tell_run(run, text, now=False)
 
     def say_now(self, text: str) -> None:
-        """Send a message into the turn that goes on, where the run can be told."""
+        """Send a message to the active run, if it accepts any."""
         if (run := self.screen.run_shown) is None:
             return
         if run.hears:
@@ -82,7 +83,7 @@ class Sending(RunPart):
 
     @background("obey")
     async def _obey(self, command: OwnCommand, words: str) -> None:
-        """Do what a command of gemtui says."""
+        """Carry out a command of gemtui."""
         app = self.screen.gemtui
         match command.name:
             case "model" if words:
@@ -101,7 +102,7 @@ class Sending(RunPart):
 
     @background("telling")
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
-        """A word into the turn that goes on, or the prompt for the one after; each in its turn."""
+        """Send a message to a run, or queue a prompt behind it, one after the other."""
         app, prompt = self.screen.gemtui, self.screen.prompt
         async with self._next.queueing:
             await self._next.settled()
@@ -118,9 +119,11 @@ class Sending(RunPart):
     # --- a run begins --------------------------------------------------------------------------
 
     def _go_on(self, prompt: str) -> None:
-        """Send a prompt: in the session that is shown where there is one, else in a new one."""
+        """Send a prompt: in the shown session if there is one, else in a new one."""
         run, resume = self.screen.run_shown, self._next.options.resume
-        if resume is None and run is not None and run.can_go_on:
+        if begins_worktree(self._next.options):
+            self._send(prompt, resume=None, before=None)
+        elif resume is None and run is not None and run.can_go_on:
             self._send(prompt, resume=run.session, before=run.settled())
         else:
             self._send(prompt, resume=resume, before=self.screen.panes.before)
@@ -140,7 +143,7 @@ class Sending(RunPart):
     async def _started(
         self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
     ) -> LiveRun | None:
-        """Start a run with the options of the next one; None, after a word, where it did not."""
+        """Start a run with the next run's options; return None after a message on failure."""
         app, status = self.screen.gemtui, self.screen.status
         await self._next.settled()
         if not await self._may_start(self._next.options.policies):
@@ -159,7 +162,7 @@ class Sending(RunPart):
     # --- what waits behind one -----------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that goes on after this one, or say what waits."""
+        """Show the run that continues this one, or report queued prompts."""
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
@@ -167,13 +170,13 @@ class Sending(RunPart):
             self.screen.gemtui.say(held_words(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
-        """Send what waits behind a run that has ended meanwhile."""
+        """Send the queue of a run that has ended meanwhile."""
         if run.over:
             await self._registry.send_what_waits(run)
             self.show_next(run)
 
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
-        """Send one of the prompts that wait behind a run that has ended, with their options."""
+        """Send one of the prompts queued behind a finished run, with their options."""
         before = run.settled() if run.can_go_on else run.before
 
         async def begin(text: str, id: str) -> LiveRun | None:
@@ -190,7 +193,7 @@ class Sending(RunPart):
 
     @dialog
     async def action_queue(self) -> None:
-        """What is sent next."""
+        """Show the queue."""
         if (run := self.screen.run_shown) is not None:
             app = self.screen.gemtui
             wanted = await show_queue(app, run, edited=self._send_what_waits)
@@ -201,22 +204,22 @@ class Sending(RunPart):
     # --- after a run ---------------------------------------------------------------------------
 
     def action_again(self) -> None:
-        """The same prompt once more."""
+        """Send the same prompt again."""
         if (run := self._ended()) is not None:
             self._send(run.prompt, resume=run.resumes, before=run.before)
 
     def action_edit(self) -> None:
-        """The same prompt, to be changed first."""
+        """Edit the same prompt."""
         if (run := self._ended()) is not None:
             self.screen.prompt.put(run.prompt)
             self.screen.prompt.focus()
 
     def action_follow_up(self) -> None:
-        """To the prompt: what is sent goes on in this session."""
+        """Focus the prompt, which continues this session."""
         self.screen.prompt.focus()
 
     def action_carry_out(self) -> None:
-        """Go on with the session of a plan, in a mode that may carry it out."""
+        """Continue a plan's session in a mode that can carry it out."""
         if self.screen.asking or not self.can("carry_out"):
             raise SkipAction
         self._next.carry_out()

@@ -1,4 +1,4 @@
-"""Beside a run's transcript: the files it changed, its counters, what it says on stderr."""
+"""The side of a run's transcript: changed files, counters, stderr."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _STDERR_LINES = 8
 
 
 class WriteList(OptionList):
-    """The changed files; the screen is asked for what changed in one, or to open it."""
+    """The changed files; the screen handles requests to compare or open one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
 
     class DiffRequested(Message):
-        """Show what a file was and is."""
+        """Show the difference of a file."""
 
         def __init__(self, write: FileWrite) -> None:
             super().__init__()
             self.write = write
 
     class CallRequested(Message):
-        """Show a call that was to write a file."""
+        """Show a call that wrote a file."""
 
         def __init__(self, call: str) -> None:
             super().__init__()
@@ -51,7 +51,7 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """The files of this run; the cursor stays on its file."""
+        """Show the files of a run; the cursor stays on its file."""
         asked, queued = run.asked_about, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
@@ -76,7 +76,7 @@ class WriteList(OptionList):
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:
-        """The last call that was to write the file, else what changed in it."""
+        """Show the last call that wrote the file, else its difference."""
         write = self._chosen
         if write is not None and write.calls:
             self.post_message(self.CallRequested(write.calls[-1]))
@@ -84,27 +84,27 @@ class WriteList(OptionList):
             self.action_diff()
 
     def action_diff(self) -> None:
-        """What the file was and is."""
+        """Show the difference of the file."""
         if (write := self._chosen) is not None:
             self.post_message(self.DiffRequested(write))
 
     def action_open_file(self) -> None:
-        """The file, in the editor."""
+        """Open the file in the editor."""
         if (write := self._chosen) is not None:
             self.post_message(FileRequested(str(write.path)))
 
     def action_history(self) -> None:
-        """All writes of the file."""
+        """Show all writes of the file."""
         if (write := self._chosen) is not None:
             self.post_message(HistoryRequested(str(write.path)))
 
     def action_back(self) -> None:
-        """Back to the transcript."""
+        """Return to the transcript."""
         self.post_message(BackRequested())
 
 
 class RunSide(Vertical):
-    """All of it, from top to bottom."""
+    """The whole side, from top to bottom."""
 
     def __init__(self, glyphs: Glyphs, *, id: str) -> None:
         super().__init__(id=id)
@@ -112,13 +112,13 @@ class RunSide(Vertical):
         self._said: tuple[Content, Content] | None = None
 
     def compose(self) -> ComposeResult:
-        """Headings and what stands below them."""
+        """Build the headings with their parts."""
         yield Static(id="writes-heading", classes="heading")
         yield WriteList(self._glyphs)
         yield Static(id="counters")
 
     def show(self, run: LiveRun | None) -> None:
-        """Say how it stands."""
+        """Show the state of a run."""
         if run is None:
             return
         writes = self.query_one(WriteList)

@@ -1,4 +1,4 @@
-"""What can be typed behind a slash: gemtui's own commands, and the custom ones of Gemini CLI."""
+"""Slash commands: gemtui's own, and the custom ones of Gemini CLI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = re.compile(r"/(\S*)")
 
 @dataclass(frozen=True, slots=True)
 class OwnCommand:
-    """A command of gemtui: `action` is one of the run pane's, or of the app's where it says so."""
+    """A command of gemtui; `action` belongs to the run pane, or to the app."""
 
     name: str
     help: str
@@ -47,22 +47,24 @@ OWN = (
     OwnCommand("stop", "Stop the run", "stop"),
     OwnCommand("theme", "Choose a theme, with a preview", "app.change_theme"),
     OwnCommand("undo", "Undo files and chat to before a prompt; previews it", "undo_to"),
+    OwnCommand("worktree", "Next run in a new git worktree, or in the folder", "worktree"),
+    OwnCommand("worktrees", "Git worktrees of runs: compare, apply, remove", "app.worktrees"),
 )
 _BY_NAME = {each.name: each for each in OWN}
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One row of a list of suggestions: what is inserted, and what is said beside it."""
+    """A suggestion: the text to insert, and its description."""
 
     text: str
     words: Clean
 
 
 def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
-    """Return gemtui's command that a prompt is, with what follows it; None = it is a prompt.
+    """Return gemtui's command in a prompt, with its argument; None if it is a prompt.
 
-    A project's file can't take its name: what stops a run is never sent to a model.
+    A project's file can't override its name: a command that stops a run is never sent to a model.
     """
     first, _, rest = prompt.rstrip().partition(" ")
     command = _BY_NAME.get(first.removeprefix("/")) if first.startswith("/") else None
@@ -70,13 +72,13 @@ def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
 
 
 def slash_word(line: str) -> str | None:
-    """Return the name that is being typed on a prompt's first line; None = there is none."""
+    """Return the name being typed on a prompt's first line; None if there is none."""
     found = _WORD.fullmatch(line)
     return found[1] if found else None
 
 
 def slash_offers(folder: Path) -> tuple[Offer, ...]:
-    """Return all commands that can be typed in a run in `folder`; reads files."""
+    """Return all commands available in a run in `folder`; reads files."""
     own = (Offer(each.name, Clean(each.help)) for each in OWN)
     return (*own, *_custom(folder))
 

@@ -1,4 +1,4 @@
-"""What all sessions used today, beside what is shown: the words below the prompt."""
+"""The usage of all sessions today, and of the shown one, below the prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 
 
 class Spending(RunPart):
-    """Tokens and prices of today, as they were at the last look."""
+    """Today's tokens and prices, as of the last update."""
 
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
@@ -25,7 +25,7 @@ class Spending(RunPart):
 
     @background("costs", exclusive=True)
     async def look(self) -> None:
-        """Add up what was used today; prices that can't be read are told of by stats and doctor."""
+        """Sum up today's usage; unreadable prices are reported by stats and doctor."""
         if not self.screen.is_current:
             return
         app, now = self.screen.gemtui, self.screen.gemtui.clock().astimezone()
@@ -39,7 +39,7 @@ class Spending(RunPart):
         self.screen.say_options()
 
     def words(self) -> Iterator[str]:
-        """Yield how full the context of what is shown is, and what it and the day cost."""
+        """Yield the context's usage, and the costs of conversation and day."""
         run, panes = self.screen.run_shown, self.screen.panes
         shown = panes.before if run is None else run.transcript()
         return spent_words(shown, self._today, self._prices, self.screen.gemtui.clock())

@@ -1,4 +1,4 @@
-"""Everything that is known of one session, and its relatives: copies, subagents, the parent."""
+"""The facts about one session, and its relatives: copies, subagents, the parent."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 
 
 _ASKED = 200
-"""Characters of a question."""
+"""Most characters of a question."""
 NOTE, NOTE_LINES = 400, 5
-"""Characters and lines of a note that are shown; the form for marks has all of it."""
+"""Most characters and lines of a note to show; the marks form shows all of it."""
 
 
 class AboutScreen(DialogScreen[Summary]):
-    """Closes with the relative to read, or with None; `marks`: the user's, by session ids; `fate`:
-    when Gemini CLI removes it, in words; `undo`: how it can be undone, in words.
+    """Returns the relative to open, or None.
+
+    `marks`: the user's, by session id; `fate`: when Gemini CLI removes it, in words; `undo`: how it
+    can be undone, in words.
     """
 
     BINDINGS = bindings(Where.INFO)
@@ -55,7 +57,7 @@ class AboutScreen(DialogScreen[Summary]):
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
-        """Facts, then relatives."""
+        """Build the facts, then the relatives."""
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
             own("enter open   y copy id   esc close"),
@@ -88,7 +90,7 @@ class AboutScreen(DialogScreen[Summary]):
 
 
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
-    """The parent, subagents and copies of a session, each with what it is."""
+    """Yield the parent, subagents and copies of a session, each with its relation."""
     for each in sessions:
         if each.id == summary.parent:
             yield "parent", each
@@ -103,7 +105,7 @@ def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[s
 
 
 def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, Clean]]:
-    """What is the user's own, as name and value, and the title for which a name stands."""
+    """Yield the user's marks as name and value, and the title that a name replaces."""
     if mark.name is not None:
         yield "name", clean_line(mark.name)
         yield "title", clean_line(summary.title)
@@ -116,7 +118,7 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
 
 
 def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
-    """What is known, as name and value; unknown things are left out."""
+    """Yield the known facts as name and value."""
     yield "id", clean_line(summary.id)
     yield "project", clean_line(summary.project or f"unknown, folder {summary.project_key}")
     yield "started", _time(summary.started)
@@ -130,7 +132,7 @@ def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
 
 
 def _now(live: LiveSession | None) -> Clean:
-    """What it does right now, where its hooks tell."""
+    """Return its present state, if known by its hooks."""
     if live is None or live.state not in WORDS:
         return own("")
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""

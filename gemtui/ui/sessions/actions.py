@@ -1,4 +1,4 @@
-"""What the user can do with a session besides reading it; with questions and answers."""
+"""The user's actions on a session besides reading it, with their dialogs."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 async def export(
     app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
 ) -> None:
-    """Ask for form and file, and write the session there; several into a folder, a file each.
+    """Ask for format and file, and export the session, or several into a folder.
 
-    The user's names are titles there, but for the records in JSON, which are as they are stored.
+    The user's names are used as titles, except in JSON records, which are left as stored.
     """
     titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
@@ -84,9 +84,9 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
 def _write_all(
     sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
 ) -> tuple[int, list[str]]:
-    """Write a new file for each; return how many, and what went wrong. Raises OSError.
+    """Write a new file for each; return their number, and the problems.
 
-    `titled`: the sessions as their files are called.
+    Raises OSError. `titled`: the sessions with the titles for file names.
     """
     chosen.path.mkdir(exist_ok=True)
     problems = []
@@ -105,7 +105,7 @@ def _write_all(
 
 
 def _claimed(folder: Path, stem: str, suffix: str) -> Path:
-    """A file that was not there, and is ours now. Raises OSError."""
+    """Create a new file and return its path. Raises OSError."""
     for number in count(1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{suffix}"
         with suppress(FileExistsError):
@@ -122,7 +122,7 @@ def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
-    """Show the stored record of a message, the tool call's own part first."""
+    """Show the stored record of a message, beginning with the tool call's own part."""
     record = message.original
     if record is None:
         app.say("No stored record for this block.")
@@ -137,7 +137,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
 
 
 def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
-    """Show what could not be read, each with its file and line."""
+    """Show the reading problems, each with its file and line."""
     if not problems:
         app.say("Everything could be read.")
         return
@@ -149,7 +149,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
 
 
 async def ask_home(app: AppBase, home: Path) -> Path | None:
-    """Ask for another folder that holds Gemini's sessions."""
+    """Ask for another folder with Gemini's sessions."""
     chosen = await app.push_screen_wait(
         AskScreen(clean_line("Folder of Gemini CLI"), value=str(home), problem=_no_home)
     )
@@ -157,7 +157,7 @@ async def ask_home(app: AppBase, home: Path) -> Path | None:
 
 
 def _home(text: str) -> Path:
-    """The folder that was meant: itself, or the `.gemini` in it."""
+    """Return the chosen folder, or the `.gemini` in it."""
     path = typed_path(text.strip()).absolute()
     return path / ".gemini" if is_folder(path / ".gemini") else path
 

@@ -1,4 +1,4 @@
-"""What checkpoints there are of sessions, read for the list and for the facts of one."""
+"""The checkpoints of sessions, for the list and for the facts of one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FILES = (".sqlite3", ".sqlite3-wal")
 
 
 class CheckpointedSessions:
-    """The ids of the sessions with checkpoints; read again only after some were taken."""
+    """The ids of sessions with checkpoints, reloaded only after new ones were taken."""
 
     def __init__(self) -> None:
         self._seen: Mapping[Path, int] | None = None
 
     def read(self) -> frozenset[str] | None:
-        """In a thread: return them; None where nothing has changed or nothing can be read."""
+        """Return the ids; None if unchanged or unreadable. For a thread."""
         try:
             files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
             seen = {each: each.stat().st_mtime_ns for each in files if each.suffix in _FILES}
@@ -35,7 +35,7 @@ class CheckpointedSessions:
 
 
 def undo_words(session: Summary, now: datetime) -> str:
-    """In a thread: return how a session can be undone, for its facts."""
+    """Return how a session can be undone, for its facts. For a thread."""
     found = read_checkpoints(session)
     if found.newest is not None:
         words = f"{counted(found.total, 'checkpoint')}, the newest {relative(found.newest, now)}"

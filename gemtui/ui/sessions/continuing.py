@@ -1,4 +1,4 @@
-"""From a stored session on: continue it, review it, undo it, fork it, start a new run."""
+"""Actions that continue from a stored session: run, review, undo, fork."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Continuing(SessionsPart):
-    """Goes from a session to a run, or back to an earlier state of it."""
+    """Goes from a session to a run, or to an earlier state."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
@@ -33,7 +33,7 @@ class Continuing(SessionsPart):
         return action == "new_run" or self.screen.chosen is not None
 
     def action_new_run(self) -> None:
-        """The run pane, for the project of the session."""
+        """Open the run pane for the project of the session."""
         summary = self.screen.chosen
         folder = None if summary is None else _folder_of(summary)
         message = NewRunRequested(folder or self.screen.start.project or current_folder())
@@ -41,13 +41,13 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_go_on(self) -> None:
-        """The run pane, to go on with this session; one that is only kept is put back first."""
+        """Continue this session in the run pane, after restoring it if necessary."""
         if (summary := self.screen.chosen) is not None:
             await self._go_on(summary)
 
     @dialog
     async def action_review(self) -> None:
-        """What the session changed, hunk by hunk; comments become the next prompt."""
+        """Review the session's changes by hunk; comments become the next prompt."""
         from gemtui.ui.review.screen import review_session
 
         if (summary := self.screen.chosen) is not None:
@@ -76,7 +76,10 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_undo_to(self) -> None:
-        """Files and chat back to before the prompt of the cursor; in the list, the last one."""
+        """Undo files and chat to before the prompt at the cursor.
+
+        In the list, the last one.
+        """
         from gemtui.ui.undo.start import show_undo
 
         gemtui, store = self.screen.gemtui, self.screen.store
@@ -91,7 +94,7 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_redo(self) -> None:
-        """Take the last undo in the folder of the session back."""
+        """Redo the last undo in the session's folder."""
         from gemtui.ui.undo.start import show_redo
 
         if (summary := self.screen.chosen) is not None:
@@ -99,7 +102,7 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_fork(self) -> None:
-        """A new chat from before the prompt of the cursor; in the list, the last one."""
+        """Fork a new chat from before the prompt at the cursor; in the list, the last one."""
         from gemtui.ui.undo.start import show_fork
 
         store = self.screen.store
@@ -109,7 +112,7 @@ class Continuing(SessionsPart):
             store.look_again()
 
     def _main_session(self) -> Summary | None:
-        """The session that keys are about; None, after a word, where that is a subagent's."""
+        """Return the chosen session; if it is a subagent's, report that and return None."""
         summary = self.screen.chosen
         if summary is not None and summary.kind is SessionKind.SUBAGENT:
             words = "This is a subagent's session: open the session that called it."
@@ -118,7 +121,10 @@ class Continuing(SessionsPart):
         return summary
 
     def _prompt_number(self) -> Number:
-        """Which prompt keys are about: that of the cursor, in the list the last one."""
+        """Return a function that chooses the prompt at the cursor.
+
+        In the list, the last one.
+        """
         from gemtui.ui.undo.start import prompt_at
 
         view = self.screen.pane.view

@@ -1,4 +1,4 @@
-"""Delete sessions after a question that lists all that goes, and bring them back."""
+"""Deleting sessions after a question that lists all files, and restoring them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _ONLY_KEPT = "Gemini CLI has already deleted it. The vault has the only copy; th
 _NO_TRASH = "The system's trash can't take it. It would be deleted permanently."
 _LIVE = "It is still being written: Gemini CLI may be using it."
 _LISTED = 500
-"""Sessions of which a question lists the files."""
+"""Most sessions whose files a question lists."""
 _BUSY = "A run is using this session; stop it first."
 
 
 @dataclass
 class DeletedSession:
-    """A session of which something went, with what lies in the trash; `whole`: all of it went."""
+    """A deleted session with its files in the trash; `whole`: all of it was deleted."""
 
     session: Summary
     home: Path
@@ -53,7 +53,7 @@ class DeletedSession:
 
 
 class Deleting:
-    """One deletion of one or several sessions; `gone` grows while it goes on."""
+    """A deletion of sessions; `gone` grows while it is carried out."""
 
     def __init__(self, app: AppBase, home: Path) -> None:
         self.gone: list[DeletedSession] = []
@@ -63,11 +63,11 @@ class Deleting:
 
     @property
     def undoable(self) -> bool:
-        """Whether something of it lies in the trash."""
+        """Whether some of it is in the trash."""
         return any(each.trash.items for each in self.gone)
 
     async def run(self, sessions: Sequence[Summary]) -> None:
-        """Ask, delete what can be, and say what was done; one that fails does not stop the rest."""
+        """Ask, delete, and report the result; a failed session does not stop the others."""
         kept = [each for each in sessions if Flag.KEPT in each.flags]
         sessions = [each for each in sessions if each not in kept]
         if kept:
@@ -76,7 +76,7 @@ class Deleting:
             await self._delete_stored(sessions)
 
     async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
-        """Those that only the vault has: no trash takes them, as they are gone already."""
+        """Delete sessions that only the vault has, permanently."""
         many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
@@ -117,7 +117,7 @@ class Deleting:
         return busy
 
     def _plans(self, sessions: Sequence[Summary]) -> list[Deletion]:
-        """What goes with each; what goes with another one is no deletion of its own."""
+        """Return a plan for each session, leaving out those deleted with another one."""
         plans = []
         for session in sessions:
             try:
@@ -133,7 +133,7 @@ class Deleting:
     async def _carry_out(
         self, deletions: Sequence[Deletion], *, permanent: bool = False
     ) -> list[tuple[Deletion, str]]:
-        """Delete all of these; return what the trash does not take, with what the system says."""
+        """Delete all of these; return what the trash refuses, with the system's reasons."""
         refused = []
         for deletion in deletions:
             if await self._is_busy(deletion.session):
@@ -157,7 +157,7 @@ class Deleting:
         return refused
 
     async def _forget(self, session: Summary) -> None:
-        """Remove the copies of a deleted session that runs have kept: it would seem lost."""
+        """Remove a deleted session's backups in runs, or it would seem lost."""
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
@@ -207,9 +207,9 @@ class Deleting:
     # --- undo ----------------------------------------------------------------------------------
 
     async def undo(self) -> list[Summary]:
-        """Bring back what lies in the trash; return the sessions that are whole again.
+        """Restore what is in the trash; return the sessions that are complete again.
 
-        What could not be brought back is listed with the reason and the place where it lies.
+        Failures are listed with the reason and the place of the files.
         """
         waiting = [each for each in reversed(self.gone) if each.trash.items]
         left = await asyncio.to_thread(
@@ -259,7 +259,7 @@ def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> 
 
 
 def _rest(deletion: Deletion) -> Deletion | None:
-    """What is left of it, where that is nothing but what somebody has agreed to."""
+    """Return the rest of a deletion, unless that exceeds what the user agreed to."""
     try:
         rest = plan(deletion.session, deletion.home)
     except DeletionFailed:
@@ -280,7 +280,7 @@ def _titled(session: Summary) -> Iterator[Clean]:
 
 
 def _line(item: Item, home: Path) -> Clean:
-    """The size comes first: a long path wraps."""
+    """Return a line on an item, beginning with its size, as a long path wraps."""
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")

@@ -1,4 +1,4 @@
-"""Ask for the file and the form of an export, and whether secrets are replaced in it."""
+"""The dialog for an export: its file and format, and whether to redact secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 
 
 class Export(NamedTuple):
-    """The form and the file of an export. `redact`: secrets are replaced in it."""
+    """The format and file of an export. `redact`: replace secrets."""
 
     format: Format
     path: Path
@@ -33,7 +33,7 @@ class Export(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What would be replaced in a session, and its file's name without suffix and secrets."""
+    """The replacements in a session, and a file name without suffix and secrets."""
 
     replaced: Sequence[Replaced]
     stem: str
@@ -50,10 +50,10 @@ FORMS = {
 
 
 class ExportScreen(FieldScreen[Export]):
-    """Closes with an `Export` to a file that does not exist yet, or with None.
+    """Returns an `Export` to a file that does not exist yet, or None.
 
-    `previews`: one for each session, read from the disk when secrets are to be replaced; each may
-    raise GemtuiError or OSError. `folder`: to a folder, which may exist.
+    `previews`: one for each session, read from the disk for redaction; each may raise GemtuiError
+    or OSError. `folder`: export to a folder, which may exist.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -75,7 +75,7 @@ class ExportScreen(FieldScreen[Export]):
         self._suffix = self._suffix_of(Format.MARKDOWN)
 
     def compose(self) -> ComposeResult:
-        """The forms, the file, what is wrong with it."""
+        """Build the formats, the file, and its problem."""
         what = "folder" if self._folder else "file"
         with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
             yield Label(Content.styled(self._heading, "bold"))
@@ -117,7 +117,7 @@ class ExportScreen(FieldScreen[Export]):
             self._say_problem()
 
     async def _preview(self) -> None:
-        """List what would be replaced, and take secrets out of the file's name."""
+        """List the replacements, and remove secrets from the file's name."""
         words = self.query_one("#replaced-words", Static)
         lines: list[Clean] = []
         self._searched = "Looking for secrets..."
@@ -148,7 +148,7 @@ class ExportScreen(FieldScreen[Export]):
 
     @on(OptionList.OptionSelected)
     def action_take(self) -> None:
-        """Close with what is chosen, unless something is wrong with the file."""
+        """Close with the choice, unless the file has a problem."""
         name = self.query_one(Input).value
         if not self._searched and not self._problem(name):
             redact = self.query_one(Tick).value

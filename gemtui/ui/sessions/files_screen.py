@@ -1,4 +1,4 @@
-"""All files that sessions wrote: of this project or of all, the file written last first."""
+"""All files that sessions wrote, in this project or all, the last written first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ from gemtui.ui.sessions.writes_screen import WritesScreen
 
 @dataclass(slots=True)
 class Files:
-    """A look at the written files that can be gone on with; `history`: of the file looked into."""
+    """The state of the file list, to continue with later.
+
+    `history`: of the opened file.
+    """
 
     everywhere: bool
     text: str = ""
@@ -44,9 +47,9 @@ class Files:
 
 
 class FileRow(NamedTuple):
-    """A file: how often it was written, in how many sessions, when last, then in which project.
+    """A file: numbers of writes and sessions, the last time and its project.
 
-    `id`: the path as text, which is compared sooner.
+    `id`: the path as text, which is faster to compare.
     """
 
     id: str
@@ -59,7 +62,10 @@ class FileRow(NamedTuple):
 
 
 class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
-    """`project`: the narrow scope, None = there is none; the next one goes on with `files`."""
+    """`project`: the narrow scope, None if there is none.
+
+    `files`: the state to continue.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
 
@@ -79,44 +85,44 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        """Files below the line to type in."""
+        """Build the files below the search field."""
         rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
         yield from self.composed(rows, own("search by path"))
 
     @property
     def _root(self) -> Path | None:
-        """The project of the narrow scope, where that is the one."""
+        """The project of the narrow scope, if that is active."""
         return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
-        """Begin to read once it is seen; go on with the file that was looked into."""
+        """Start reading once visible; reopen the file that was open."""
         self._update_header()
         self.call_after_refresh(self.read)
         if self.files.history is not None:
             self._look_into(self.files.history)
 
     def take(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, here and in what is over it."""
+        """Show a newer state of the store, here and on a screen above."""
         super().take(snapshot)
         if self._history is not None:
             self._history.take(snapshot)
 
-    # --- the files -----------------------------------------------------------------------------
+    # --- files ---------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Those of the scope, since the span began."""
+        """Return the sessions of the scope, and the beginning of the period."""
         begin = since(self.files.span, self.gemtui.clock())
         return sessions_with_calls(snapshot, project=self._root), begin
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[FileRow]:
-        """The files; those of the project by their names in it."""
+        """Return the files; those of the project have names relative to it."""
         del snapshot
         folders = frozenset[str]() if self._root is None else folder_names(self._root)
         rows = [_row(path, each, folders) for path, each in files_of(writes).items()]
         return sorted(rows, key=lambda row: row.when, reverse=True)
 
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
-        """Those that match; the cursor stays on its file, or on the newest until all is read."""
+        """Show the matching rows; the cursor stays on its file, at first on the newest."""
         self._all, self._whole = rows, whole
         self._search()
 
@@ -161,18 +167,18 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def scope_changed(self) -> None:
-        """Read the files of the other scope."""
+        """Read the files of the new scope."""
         self._all, self._whole, self.files.chosen = (), False, ""
         self._search()
         self.read()
 
     def action_span(self) -> None:
-        """The next span of time."""
+        """Switch to the next period."""
         self.files.span = (self.files.span + 1) % len(SPANS)
         self.scope_changed()
 
     def action_patch(self) -> None:
-        """What changed in the files that are shown, those of one project, as one patch."""
+        """Show the changes to the listed files of one project as a patch."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, snapshot = self.rows.chosen, self._snapshot
@@ -192,7 +198,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.app.push_screen(PatchScreen(patching, self._home))
 
     def action_recover(self) -> None:
-        """The text of the file, rebuilt from all sessions."""
+        """Rebuild the text of the file from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         if (row := self.rows.chosen) is not None:
@@ -200,7 +206,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.app.push_screen(RecoverScreen(Path(row.path), sessions, self._home))
 
     def action_open(self) -> None:
-        """All writes of the file."""
+        """Show all writes of the file."""
         if (row := self.rows.chosen) is not None:
             self._look_into(HistoryPosition(row.path))
 
@@ -235,7 +241,7 @@ def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str
 
 
 def _draw(row: FileRow, look: Look) -> Pieces:
-    """The path, its name standing out; how often, in how many sessions, when last."""
+    """Draw the path with its name emphasised, numbers of writes and sessions, and age."""
     muted = look[Role.MUTED]
     words = f"  {counted(row.writes, 'write'):>9}  {counted(row.sessions, 'session'):>11}"
     right = (Piece(own(f"{words}  {relative(row.when, look.now):>4}"), muted),)

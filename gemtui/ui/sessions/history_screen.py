@@ -1,4 +1,4 @@
-"""Which sessions wrote a file: each write, the newest first, with what it changed."""
+"""The history of a file: each write, newest first, with its changes."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 @dataclass(slots=True)
 class HistoryPosition:
-    """A look at the writes of a file that can be gone on with: the file, where the cursor is."""
+    """The state of a file's history, to continue with later: the file and the cursor."""
 
     path: PurePath
     chosen: object = None
 
 
 class WriteRow(NamedTuple):
-    """A write, and the title of the session that a person had."""
+    """A write, and the title of the person's session."""
 
     write: RecordedWrite
     title: str
 
     @property
     def key(self) -> object:
-        """By what it is known again."""
+        """The identity of the row."""
         return self.write.source.name, self.write.message, self.write.block
 
 
 class HistoryScreen(WritesScreen[WriteRow]):
-    """`history` is what the next one goes on with."""
+    """`history`: the state, for continuing later."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
     AUTO_FOCUS = "RowList"
@@ -75,7 +75,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         self._whole = False
 
     def compose(self) -> ComposeResult:
-        """Title; the writes, and what one of them changed; how it goes; keys."""
+        """Build title, writes, the change of one, status line and keys."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="write-panes"):
@@ -94,27 +94,27 @@ class HistoryScreen(WritesScreen[WriteRow]):
         return self.query_one(RowList)
 
     def on_mount(self) -> None:
-        """Begin to read once it is seen."""
+        """Start reading once visible."""
         self.call_after_refresh(self.read)
 
     def on_unmount(self) -> None:
-        """Nobody waits for a change any more."""
+        """Cancel reading a change."""
         self._looking.set()
 
     def on_resize(self) -> None:
-        """The path has more room, or less."""
+        """Fit the path to the new width."""
         header = self.header
         room, path = header.content_size.width, Path(self.history.path)
         header.say(titled_path("History of", path, room, self.gemtui.glyphs))
 
-    # --- the writes ----------------------------------------------------------------------------
+    # --- writes --------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """All sessions, those first that wrote the file."""
+        """Return all sessions, first those that wrote the file."""
         return wrote_first(sessions_with_calls(snapshot), self.history.path), None
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
-        """The writes of the file, the newest first."""
+        """Return the writes of the file, newest first."""
         path = self.history.path
         mine = files_of(each for each in writes if each.path == path).get(path, ())
         mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
@@ -123,7 +123,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """The cursor stays on its write; until all is read, on the newest, unless it was moved."""
+        """Show the writes; the cursor stays on its write, at first on the newest."""
         self._whole = whole
         self.rows.empty = own("no stored session wrote this file" if whole else "reading")
         self.rows.show(rows, fresh=self.history.chosen is None)
@@ -145,7 +145,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
             self.history.chosen = row.key
         self._show_change(row)
 
-    # --- what one changed ----------------------------------------------------------------------
+    # --- changes -------------------------------------------------------------------------------
 
     @work(exclusive=True, group="change")
     async def _show_change(self, row: WriteRow | None) -> None:
@@ -164,27 +164,27 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     @on(RowList.Opened)
     def action_open(self) -> None:
-        """Read the session at this call."""
+        """Open the session at this call."""
         if (row := self.rows.chosen) is not None:
             self.dismiss(row.write)
 
     def action_other_part(self) -> None:
-        """To the change, or back."""
+        """Switch between the writes and the change."""
         (self.query_one(LineView) if self.rows.has_focus else self.rows).focus()
 
     def action_open_file(self) -> None:
-        """The file, in the editor."""
+        """Open the file in the editor."""
         edit(self.gemtui, str(self.history.path), None, None)
 
     def action_recover(self) -> None:
-        """The text of the file, rebuilt from all sessions."""
+        """Rebuild the text of the file from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         path, sessions = Path(self.history.path), self._snapshot.sessions
         self.app.push_screen(RecoverScreen(path, sessions, self._home))
 
     def action_patch(self) -> None:
-        """All that changed in the file, as one patch of the project of the chosen write."""
+        """Show all changes to the file as a patch for the selected write's project."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
@@ -198,7 +198,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
-    """Sign and title at the left; tool, lines or what became of it, and when at the right."""
+    """Draw sign and title at the left; tool, lines or status, and time at the right."""
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (

@@ -1,4 +1,4 @@
-"""Whether a session stays: deleted and brought back, kept in the vault and restored from it."""
+"""Deleting sessions and undoing that, archiving them in the vault, restoring them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 
 class SessionKeeping(SessionsPart):
-    """Keeps sessions in the vault where that is on; deletes and restores them."""
+    """Archives sessions in the vault if that is on; deletes and restores them."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -43,22 +43,22 @@ class SessionKeeping(SessionsPart):
 
     @background("vault", exclusive=True)
     async def follow(self) -> None:
-        """Keep what is stored, where the vault is on; what is invented is not kept."""
+        """Archive stored sessions while the vault is on, except in the demo."""
         self._vault = self._new_feed()
         if not self.screen.start.demo:
             await self._vault.run()
 
     def look(self) -> None:
-        """Keep all that is in the store and not kept yet."""
+        """Archive everything in the store that is not archived yet."""
         self._vault.look()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Keep what is at these places now."""
+        """Archive these changed files."""
         self._vault.changed(paths)
 
     @property
     def words(self) -> Iterator[str]:
-        """Say how far the vault is, and what can't be kept."""
+        """The vault's progress, and its problem."""
         if (keeping := self._vault.progress) is not None:
             yield f"vault: saving {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:
@@ -67,7 +67,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_vault(self) -> None:
-        """Switch the vault on or off, see what it holds and what goes next."""
+        """Turn the vault on or off, or show its contents and the next removals."""
         from gemtui.ui.sessions.vault_dialog import show_vault
 
         gemtui, store = self.screen.gemtui, self.screen.store
@@ -85,7 +85,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_restore(self) -> None:
-        """Put a kept session back into the store, after a question."""
+        """Restore an archived session to the store, after a question."""
         from gemtui.ui.kit.put_back import put_back
 
         if (summary := self.screen.chosen) is not None:
@@ -95,7 +95,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_delete(self) -> None:
-        """Delete the wanted sessions, after a question."""
+        """Delete the selected sessions, after a question."""
         from gemtui.ui.sessions.deletion import Deleting
 
         screen = self.screen
@@ -112,7 +112,7 @@ class SessionKeeping(SessionsPart):
 
     @background("undo")
     async def action_undo(self) -> None:
-        """Take back what was done last: a deletion, or a change of marks."""
+        """Undo the last action: a deletion, or a change of marks."""
         if self.screen.done.last is None:
             self.screen.gemtui.say("Nothing to undo: no marks or deletions since the start.")
         elif back := await self.screen.done.undo():

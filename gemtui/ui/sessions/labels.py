@@ -1,4 +1,4 @@
-"""The words of the list of sessions: the line above it, why it is empty; the spans of time."""
+"""Texts of the session list: the line above it, why it is empty, the periods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemtui.ui.kit.keys import BY_ID
 
 
 class Period(NamedTuple):
-    """A time until now; None = all there is."""
+    """A period until now; None for all time."""
 
     words: str
     days: int | None
@@ -35,13 +35,13 @@ SPANS = (
 
 
 def since(span: int, now: datetime) -> datetime | None:
-    """When the span of this number begins."""
+    """Return the beginning of the period with this index."""
     days = SPANS[span].days
     return None if days is None else now - timedelta(days=days)
 
 
 def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Content]:
-    """The parts of a first line that end with a path, of which the end says most.
+    """Return a header's parts, a title and a path, of which the end is kept.
 
     `room`: cells for both.
     """
@@ -51,7 +51,7 @@ def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Conte
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """How many, of which projects, in which order; the first words matter most."""
+    """Return the number of sessions, their projects and the order."""
     amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
     words = [amount, "all projects" if view.everywhere else "this project"]
     if snapshot is not None and not snapshot.complete:
@@ -65,14 +65,17 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
 
 
 def selection(selected: int, unlisted: int) -> str:
-    """How many sessions are selected, and how many of them are not listed now; "" for none."""
+    """Return the number of selected sessions, and of those not listed; "" for none."""
     if not selected:
         return ""
     return f"{selected:,} selected" + (f", {unlisted:,} not listed" if unlisted else "")
 
 
 def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The words of `crumbs`; then with a shorter order; then with shorter projects too."""
+    """Yield the words of `crumbs`; then with a shorter order.
+
+    Then with shorter projects.
+    """
     yield words
     words = tuple(word.removesuffix(" first") for word in words)
     yield words
@@ -90,9 +93,9 @@ def nothing(
     *,
     typing: bool = False,
 ) -> tuple[str, ...]:
-    """Why there is no row, and which keys help; one paragraph each.
+    """Return why there is no row, and useful keys; one paragraph each.
 
-    `typing`: letters go to the search, and its key to the list has to be pressed first.
+    `typing`: letters go to the search, so that the key to the list must be pressed first.
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]
@@ -106,7 +109,7 @@ def nothing(
 
 
 def resume_line(summary: Summary) -> Clean:
-    """The command that goes on with a session in a shell, in the folder of its project."""
+    """Return the shell command that resumes a session in its project's folder."""
     from gemtui.agent.command import quoted
 
     folder = "" if summary.project is None else f"cd {quoted(summary.project)} && "

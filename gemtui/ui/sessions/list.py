@@ -1,4 +1,4 @@
-"""The list of sessions, drawn line by line without a widget per row: 10,000 cost nothing."""
+"""The list of sessions, drawn by line, without a widget per row."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _MINUTE = 60.0
 
 
 class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False):
-    """Sessions as rows; keeps the highlighted one and the scroll position when the store changes.
+    """Sessions as rows; keeps highlight and scroll position when the store changes.
 
-    `project`: the folder that the narrow scope means; None = there is only the wide one. Ages are
-    counted from the app's clock (see `look_of`) and drawn anew each minute.
+    `project`: the folder of the narrow scope; None if there is only the wide one. Ages are relative
+    to the app's clock (see `look_of`) and redrawn each minute.
     """
 
     BINDINGS = bindings(Where.LIST)
@@ -53,21 +53,21 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     """
 
     class Highlighted(Message):
-        """The cursor is on another session; None: on a heading, or nowhere."""
+        """The cursor has moved to another session; None for a heading, or no row."""
 
         def __init__(self, summary: Summary | None) -> None:
             super().__init__()
             self.summary = summary
 
     class Opened(Message):
-        """A session is to be read."""
+        """A session should be opened."""
 
         def __init__(self, summary: Summary) -> None:
             super().__init__()
             self.summary = summary
 
     class Arranged(Message):
-        """The rows, or the words about them (`crumbs`), have changed."""
+        """The rows, or their description (`crumbs`), have changed."""
 
     def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
         super().__init__()
@@ -90,11 +90,11 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self._look: Look | None = None
         self._drawn: dict[int, Sequence[Strip]] = {}
 
-    # --- what others ask and say ---------------------------------------------------------------
+    # --- interface -----------------------------------------------------------------------------
 
     @property
     def rows(self) -> Rows:
-        """The rows that are listed."""
+        """The listed rows."""
         return self._rows
 
     @property
@@ -105,31 +105,31 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
 
     @property
     def selected(self) -> tuple[Summary, ...]:
-        """The sessions that somebody has selected, newest first, whether they are listed or not."""
+        """The selected sessions, newest first, whether listed or not."""
         return self._listing.summaries(self._selected)
 
     @property
     def selection(self) -> str:
-        """How many are selected, in words; "" if none is."""
+        """The number of selected sessions, in words; "" if none."""
         unlisted = sum(self._places.find(key) is None for key in self._selected)
         return selection(len(self._selected), unlisted)
 
     def select_listed(self) -> None:
-        """Of those that are selected, only the ones that are listed stay so."""
+        """Deselect sessions that are not listed."""
         listed = {key for key in self._selected if self._places.find(key) is not None}
         if listed != self._selected:
             self._select(listed)
 
     @property
     def crumbs(self) -> tuple[str, ...]:
-        """What is listed, in words; the first ones matter most."""
+        """A description of the listed sessions, the most important parts first."""
         return crumbs(self.view, self._rows, self._snapshot)
 
     def show(self, snapshot: Snapshot) -> None:
-        """List these sessions; the highlighted one and the scroll position stay.
+        """List these sessions, keeping highlight and scroll position.
 
-        Until the store has been read once, newer sessions may still turn up above: then the first
-        one is highlighted, unless somebody has moved.
+        Until the store has been read once, newer sessions may still appear above: then the first
+        one is highlighted, unless the user has moved the cursor.
         """
         reading = self._snapshot is None or not self._snapshot.complete
         at_start = reading and not self._moved
@@ -142,39 +142,39 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self._arrange(self.view, typed=at_start)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Show what the user has said about sessions, by their ids."""
+        """Update the user's marks on sessions, by session id."""
         self.marks = marks
         self._listing.mark(marks)
         self._arrange(self.view)
 
     def take_live(self, live: Mapping[str, LiveState]) -> None:
-        """Say what sessions do right now, by their ids."""
+        """Update the present states of sessions, by session id."""
         if live != self._live:
             self._live = live
             self.refresh()
 
     def take_undoable(self, sessions: frozenset[str]) -> None:
-        """Say which sessions have checkpoints, by their ids."""
+        """Update which sessions have checkpoints, by session id."""
         if sessions != self._undoable:
             self._undoable = sessions
             self.refresh()
 
     def sees(self, session: str) -> bool:
-        """Whether a session stands in the part of the list that is in sight."""
+        """Return whether a session is in the visible part of the list."""
         place = self._places.find(session)
         return place is not None and self._in_sight(place)
 
     def filter(self, text: str) -> None:
-        """List only what matches (see `ListQuery`); "" lists all."""
+        """List only matching sessions (see `ListQuery`); "" lists all."""
         if text != self.view.query:
             self._arrange(replace(self.view, query=text), typed=True)
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
-        """Order by a property, from its natural end or the other one."""
+        """Order by a property, in its natural direction or the opposite one."""
         self._arrange(replace(self.view, sort=sort, reverse=reverse))
 
     def group(self, grouped: bool) -> None:
-        """A heading per project, or one list."""
+        """Group the sessions by project, or not."""
         self._arrange(replace(self.view, grouped=grouped))
 
     def scope(self, *, everywhere: bool) -> None:
@@ -182,11 +182,11 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self._arrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
 
     def hidden(self, shown: bool) -> None:
-        """Also list archived ones, subagents, checkpoints, copies, empty starts, or not."""
+        """Show or hide archived sessions, subagents, checkpoints, copies and empty starts."""
         self._arrange(replace(self.view, hidden=shown))
 
     def highlight(self, summary: Summary) -> bool:
-        """Put the cursor on a session; False if it is not listed."""
+        """Move the cursor to a session; return False if it is not listed."""
         found = (self._places.find(key) for key in (summary.name, summary.id))
         place = next((place for place in found if place is not None), None)
         if place is not None:
@@ -200,11 +200,11 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return self._places.rows[self._cursor] if len(self._places) else None
 
     def _arrange(self, view: View, *, typed: bool = False) -> None:
-        """Make the rows. The cursor stays on its session, or at least on its place.
+        """Rebuild the rows, keeping the cursor on its session, or at least its position.
 
-        `typed`: another search. Where it leaves out the session under the cursor, the first one
-        is highlighted; when the search ends, the highlighted one stays, and the old one is
-        highlighted again only where nothing matched.
+        `typed`: the search has changed. If it leaves out the session under the cursor, the first
+        one is highlighted; when the search ends, the highlighted one stays, and the old one is
+        highlighted again only if nothing matched.
         """
         held, seen, before = self._hold(), self._in_sight(self._cursor), self._row
         ends = bool(self.view.query) and not view.query
@@ -241,7 +241,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return self.scrollable_content_region.width
 
     def _hold(self) -> ScrollAnchor | None:
-        """What should stand still: the cursor's row if it is in sight, else the top one."""
+        """Return the row to keep in place: the cursor's if visible, else the top one."""
         places, top = self._places, self.scroll_offset.y
         if not places or not top:
             return None
@@ -267,17 +267,17 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return self._places.within(place, top, top + self.size.height)
 
     def _scroll(self, y: int) -> None:
-        """To a line; the rows that are new may need a scroll bar that is not there yet."""
+        """Scroll to a line, even if the scroll bar for new rows does not exist yet."""
         taller = self._places.height > self.size.height
         self.scroll_to(y=y, animate=False, force=taller)
 
     def _scroll_to_middle(self) -> None:
-        """Bring the cursor's row into sight with as many of its neighbours above as below."""
+        """Scroll the cursor's row to the middle."""
         if self._places:
             self._scroll(max(0, self._places.top(self._cursor) - self.size.height // 2))
 
     def _scroll_to_cursor(self) -> None:
-        """Bring the cursor's row into sight, with the heading above it."""
+        """Scroll until the cursor's row is visible, with the heading above it."""
         places, first, top = self._places, self._cursor, self.scroll_offset.y
         if not places:
             return
@@ -291,16 +291,16 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
 
     @property
     def cursor(self) -> int:
-        """The number of the row with the cursor, from 0."""
+        """The index of the row with the cursor."""
         return self._cursor
 
     @property
     def count(self) -> int:
-        """How many rows are listed."""
+        """The number of listed rows."""
         return len(self._places)
 
     def go(self, place: int, step: int = 1) -> None:
-        """The cursor on this row, or on the next one in the direction of `step` that takes it."""
+        """Move the cursor to this row, or the next selectable one by `step`."""
         if not self._places:
             return
         self._cursor = self._places.stop(place, step)
@@ -311,7 +311,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.refresh()
 
     def turn(self, pages: float) -> None:
-        """Move the cursor by pages; up where they are less than 0."""
+        """Move the cursor by pages; negative numbers move up."""
         if self._places:
             top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
             room = int(abs(pages) * (self.size.height - (bottom - top)))
@@ -324,13 +324,13 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     # --- drawing -------------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw a region; drawings of rows live as long as this call."""
+        """Draw a region, caching rows during this call."""
         self._look = look_of(self.app, self._width)
         self._drawn = {}
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is in sight."""
+        """Return one visible line."""
         look = self._look or look_of(self.app, self._width)
         line = y + self.scroll_offset.y
         strip = self._line(line, look) if self._places else self._message_line(line, look)
@@ -364,13 +364,13 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return isinstance(row, SessionRow) and row.entry.summary.id in self._undoable
 
     def _live_of(self, row: Row) -> LiveState | None:
-        """What a session does; copies of its file do nothing."""
+        """Return a session's present state; copies of its file have none."""
         if not isinstance(row, SessionRow) or Flag.DUPLICATE in row.entry.summary.flags:
             return None
         return self._live.get(row.entry.summary.id)
 
     def _message_line(self, line: int, look: Look) -> Strip:
-        """Why there is no row: below one empty line, indented."""
+        """Return a line of the text shown if there are no rows, indented."""
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         lines = [
             Line((indent, *wrapped.pieces))
@@ -386,7 +386,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     # --- events --------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Ages grow, and at midnight days get other names."""
+        """Redraw each minute, as ages grow and days change their names."""
         self.set_interval(_MINUTE, self._tick)
 
     def _tick(self) -> None:
@@ -395,7 +395,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.refresh()
 
     def on_resize(self) -> None:
-        """Another width may be another form of row."""
+        """Lay out again, as the width determines the form of rows."""
         held, seen = self._hold(), self._in_sight(self._cursor)
         self._places.measure(self._width)
         self._lay_out()
@@ -404,7 +404,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self._scroll_to_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        """One click highlights, or folds a group; two open."""
+        """Highlight on a click, or fold a group; open on a double click."""
         inside = event.get_content_offset(self)
         line = -1 if inside is None else inside.y + self.scroll_offset.y
         place = self._places.at(line)
@@ -417,7 +417,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     # --- actions -------------------------------------------------------------------------------
 
     def action_open(self) -> None:
-        """Read the session; fold or unfold the group."""
+        """Open the session, or fold or unfold the group."""
         self._moved = True
         if isinstance(self._row, Heading):
             self.action_fold()
@@ -425,7 +425,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self.post_message(self.Opened(summary))
 
     def action_select(self) -> None:
-        """Select the session, or no longer, and go on; on a heading, all that stand below it."""
+        """Select or deselect the session and move on; on a heading, all below it."""
         if isinstance(row := self._row, SessionRow):
             self._select(self._selected ^ {row.key}, row.key)
         elif isinstance(row, Heading):
@@ -436,7 +436,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.action_cursor_down()
 
     def action_select_to(self) -> None:
-        """Select all from the one that was selected last to this one."""
+        """Select all sessions from the last selected one to this one."""
         start = self._places.find(self._last_selected)
         if not isinstance(row := self._row, SessionRow):
             return
@@ -452,7 +452,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.post_message(self.Arranged())
 
     def action_fold(self) -> None:
-        """Fold the group in which the cursor is, or unfold it."""
+        """Fold or unfold the group under the cursor."""
         above = reversed(self._places.rows[: self._cursor + 1])
         heading = next((row for row in above if isinstance(row, Heading)), None)
         if heading is not None:
@@ -460,18 +460,18 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self._arrange(replace(self.view, folded=self.view.folded ^ {heading.group}))
 
     def action_filter(self) -> None:
-        """Type a search."""
+        """Show and focus the search."""
         self.bar.open()
 
     def action_clear(self) -> None:
-        """Select none; where none is, list all again."""
+        """Clear the selection; if there is none, the search."""
         if self._selected:
             self._select(set())
         else:
             self.filter("")
 
     def action_scope(self) -> None:
-        """This project or all of them."""
+        """Switch between this project and all."""
         self.scope(everywhere=not self.view.everywhere)
 
     def action_sort(self) -> None:
@@ -487,7 +487,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
 
     def action_reverse(self) -> None:
-        """Turn the order."""
+        """Reverse the order."""
         self.sort(self.view.sort, reverse=not self.view.reverse)
 
     def action_group(self) -> None:
@@ -495,7 +495,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.group(not self.view.grouped)
 
     def action_hidden(self) -> None:
-        """Show what is hidden, or hide it."""
+        """Show or hide the hidden sessions."""
         self.hidden(not self.view.hidden)
 
     def action_copy_id(self) -> None:
@@ -504,7 +504,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self.post_message(CopyRequested(summary.id, "session id"))
 
     def action_copy_resume(self) -> None:
-        """Copy the command that goes on with the session where it was."""
+        """Copy the command that resumes the session in its folder."""
         if (summary := self.highlighted) is not None:
             self.post_message(CopyRequested(resume_line(summary), "the command that resumes it"))
 

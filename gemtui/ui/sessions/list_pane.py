@@ -1,4 +1,4 @@
-"""The list of sessions with the lines above it: what is listed, and the search."""
+"""The list of sessions with the lines above it: its description and the search."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from gemtui.ui.sessions.tags import TagSuggester, tags_in_use
 
 
 class Crumbs(Widget):
-    """One line that says what is listed; what does not fit is said shorter, then left out."""
+    """One line describing the list; texts that don't fit are shortened, then left out."""
 
     DEFAULT_CSS = "Crumbs { height: 1; }"
 
     words: tuple[str, ...] = ()
 
     def show(self, words: tuple[str, ...]) -> None:
-        """Say this from now on."""
+        """Set the texts."""
         if words != self.words:
             self.words = words
             self.refresh()
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
-        """The one line."""
+        """Return the only line."""
         look = look_of(self.app, self.size.width)
         line = Line(fit(self._pieces(look), look.width, own(look.glyphs.ellipsis)))
         strip = strip_of(line, look.width).adjust_cell_length(look.width)
         return strip.apply_style(self.rich_style)
 
     def _pieces(self, look: Look) -> Pieces:
-        """The word "Sessions" gives way first: the tab above the list says it too."""
+        """Return the line, dropping the word "Sessions" first."""
         title = Piece(own("Sessions "), look[Role.HEADING])
         *forms, shortest = shorter(self.words)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
@@ -67,7 +67,7 @@ def _joined(words: tuple[str, ...], look: Look) -> Pieces:
 
 
 class SessionPane(Vertical):
-    """A `SessionList` with its crumbs and its filter, wired together."""
+    """A `SessionList` connected with its crumbs and its filter."""
 
     DEFAULT_CSS = "SessionPane { width: 1fr; height: 1fr; }"
 
@@ -80,14 +80,14 @@ class SessionPane(Vertical):
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
-        """Crumbs, filter, what goes on, list, from top to bottom."""
+        """Build crumbs, filter, live line and list."""
         yield self._crumbs
         yield self.bar
         yield self._live
         yield self.list
 
     def take_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
-        """Say what sessions do right now: in their rows, and in a line of its own above all."""
+        """Show the present states of sessions, in their rows and in a line above the list."""
         self.list.take_live({each.session: each.state for each in live})
         words = [*line_words(live, glyphs)]
         self._live.display = bool(words)
@@ -101,7 +101,7 @@ class SessionPane(Vertical):
 
     @on(FilterBar.Changed)
     def _search(self, event: FilterBar.Changed) -> None:
-        """In the list's own time: what a child says while its parent acts goes no further up."""
+        """Filter in the list's own message loop, so that its messages bubble up further."""
         self.list.call_next(self.list.filter, event.text)
 
     @on(FilterBar.Done)

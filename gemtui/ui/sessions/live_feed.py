@@ -1,4 +1,4 @@
-"""Follow what sessions in any terminal do: their files by events, their processes by looking."""
+"""Following the state of sessions in all terminals."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from gemtui.own_folders import make_own_folder
 from gemtui.sessions.live import LiveFolder, LiveSession
 
 TICK = 2.0
-"""Seconds between two looks without an event: none tells that a process was killed."""
+"""Seconds between two checks without an event, as none reports a killed process."""
 _STEP, _GATHER = 50, 200
-"""Milliseconds of silence after which a change is told, and after which at the latest."""
+"""Milliseconds of silence before a change is reported, and the longest delay."""
 
 
 async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
-    """Call `show` on the loop with what is found, and again with each change, until cancelled."""
+    """Call `show` on the loop with the sessions, and again after each change.
+
+    Runs until cancelled.
+    """
     folder = LiveFolder()
     await asyncio.to_thread(_prepare, folder)
     shown: tuple[LiveSession, ...] | None = None
@@ -30,19 +33,19 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
 
 
 def _prepare(live: LiveFolder) -> None:
-    """The folder has to be there to be watched."""
+    """Create the folder so that it can be watched."""
     with suppress(OSError):
         make_own_folder(live.folder)
     live.clear()
 
 
 async def _stirs(folder: Path) -> AsyncGenerator[None]:
-    """At once, at every change of an entry of the folder, and at least every `TICK` seconds."""
-    from watchfiles import awatch  # after the first rows: it takes its time
+    """Yield at once, at every change in the folder, and at least every `TICK` seconds."""
+    from watchfiles import awatch  # imported after the first rows, as it is slow
 
     yield
     stop = asyncio.Event()
-    with suppress(OSError, RuntimeError, ValueError):  # watchfiles' own are RuntimeErrors
+    with suppress(OSError, RuntimeError, ValueError):  # watchfiles raises RuntimeErrors
         async with aclosing(
             awatch(
                 folder,
@@ -57,6 +60,6 @@ async def _stirs(folder: Path) -> AsyncGenerator[None]:
         ) as changes:
             async for _ in changes:
                 yield
-    while True:  # it can't be watched
+    while True:  # the folder can't be watched
         await asyncio.sleep(TICK)
         yield

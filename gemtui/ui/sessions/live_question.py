@@ -1,4 +1,4 @@
-"""What a session in another terminal asks its person, over the whole screen."""
+"""A question of a session in another terminal, on a screen of its own."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from gemtui.ui.sessions.live_words import project_name
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PATH = 4_000
-"""Characters of a path that are shown."""
+"""Most characters of a path to show."""
 _ANSWERED = "Already answered."
 
 
 class LiveQuestionView(LineView):
-    """The question with all that it is about."""
+    """The question with all its details."""
 
     BINDINGS = bindings(Where.RAW)
 
     def action_close(self) -> None:
-        """Leave the screen."""
+        """Close the screen."""
         self.screen.dismiss(False)
 
 
 class LiveQuestionScreen(AnsweringScreen[bool]):
-    """One question of one session, in the terminal `tty`; it can only be answered there.
+    """One question of one session, in the terminal `tty`.
 
-    Closes with whether to go on to the next one.
+    It can only be answered there. Returns whether to go to the next one.
     """
 
     BINDINGS = bindings(Where.WAITING)
@@ -50,17 +50,17 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
         self._answered = False
 
     def action_next(self) -> None:
-        """To the next session that waits."""
+        """Go to the next waiting session."""
         self.dismiss(True)
 
     def compose(self) -> ComposeResult:
-        """Who asks, the question, keys."""
+        """Build header, question and keys."""
         yield BarLine(id="header")
         yield LiveQuestionView(what="the question", id="asked")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
-        """Show it."""
+        """Show the question."""
         self.query_one("#header", BarLine).say(
             [Content.styled(clean_line(f"{project_name(self._live)} waits for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],
@@ -68,7 +68,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
         self.query_one(LiveQuestionView).show(self._draw)
 
     def take(self, live: Sequence[LiveSession]) -> None:
-        """Say so where the question has been answered."""
+        """Note whether the question has been answered."""
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered
@@ -89,7 +89,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:
-    """Yield the question, what to do about it, and the change, the command or what else it is."""
+    """Yield the question, advice, and the change, command or other details."""
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
     yield from _words(clean_line(advice), look[Role.MUTED], look)

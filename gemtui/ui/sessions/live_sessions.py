@@ -1,4 +1,4 @@
-"""What sessions in any terminal do right now: shown, rung for, and answered where they wait."""
+"""The present states of sessions in all terminals, and their questions."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class LiveSessions(SessionsPart):
-    """Live sessions as hooks report them, from `follow` on."""
+    """The live sessions reported by hooks, once `follow` is called."""
 
     def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
         self._live: tuple[LiveSession, ...] | None = None
 
     def of(self, summary: Summary) -> LiveSession | None:
-        """Return what hooks report of a session; None = nothing."""
+        """Return the hooks' report on a session; None if there is none."""
         return next((each for each in self._live or () if each.session == summary.id), None)
 
     @background("live", exclusive=True)
     async def follow(self) -> None:
-        """Show what sessions do, and every change of it."""
+        """Show the present states of sessions, and every change."""
         await asyncio.sleep(SETTLE)
         from gemtui.ui.sessions.live_feed import follow_live
 
         await follow_live(self._take)
 
     def _take(self, live: tuple[LiveSession, ...]) -> None:
-        """Show what sessions do, and ring where one begins to wait that is not on the screen."""
+        """Show the states, and notify if a session that is not visible begins to wait."""
         screen = self.screen
         if not screen.app.is_running:
             return
@@ -56,7 +56,7 @@ class LiveSessions(SessionsPart):
                 self._ring(each, seen=self._on_screen(each))
 
     def _on_screen(self, live: LiveSession) -> bool:
-        """Whether somebody looks at the session: at its row, or at its transcript."""
+        """Return whether the user sees the session: its row, or its transcript."""
         screen = self.screen
         if not screen.app.app_focus or not screen.is_active:
             return False
@@ -68,7 +68,7 @@ class LiveSessions(SessionsPart):
 
     @background("ring")
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:
-        """Ring, unless it is seen here or another gemtui has rung."""
+        """Notify, unless it is seen here or another gemtui has notified."""
         from gemtui.sessions.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
 
@@ -85,7 +85,7 @@ class LiveSessions(SessionsPart):
 
     @dialog
     async def action_waiting(self) -> None:
-        """Show what the chosen session asks, else the next that waits; from there all others."""
+        """Show the chosen session's question, else the next one; then all others."""
         from gemtui.sessions.live import terminal_of
         from gemtui.ui.sessions.live_question import LiveQuestionScreen
 
@@ -101,7 +101,7 @@ class LiveSessions(SessionsPart):
             asking = self._asking(after=asking.session) if more else None
 
     def _asking(self, *, after: str | None) -> LiveSession | None:
-        """A session that waits: the chosen one, or the one behind `after`, else the first."""
+        """Return a waiting session: the chosen one, the one after `after`, or the first."""
         waiting = _waiting(self._live or ())
         ids = [each.session for each in waiting]
         chosen = None if self.screen.chosen is None else self.screen.chosen.id
@@ -112,7 +112,7 @@ class LiveSessions(SessionsPart):
         return waiting[at % len(waiting)] if waiting else None
 
     def _highlight_everywhere(self, id: str) -> None:
-        """Put the list's cursor on a session, whatever the list leaves out now."""
+        """Move the list's cursor to a session, even if the list's settings hide it."""
         screen, session = self.screen, self.screen.store.find(id)
         if session is None or (screen.chosen is not None and screen.chosen.id == id):
             return

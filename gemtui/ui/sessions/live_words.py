@@ -1,4 +1,4 @@
-"""The words and signs of what sessions do right now."""
+"""Texts and signs for the present state of sessions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WORDS = {
     LiveState.IDLE: ("idle", Role.MUTED),
     LiveState.KILLED: ("killed", Role.WARNING),
 }
-"""What is said of a session in a list, and its colour; nothing of those that are not here."""
+"""The texts and colours of states in a list; other states are not shown."""
 _NAME = 30
-"""Cells of a project's name."""
+"""Most cells of a project's name."""
 _JUMP = "sessions.waiting"
 
 
 def sign(state: LiveState, glyphs: Glyphs) -> str:
-    """Return the sign of one of `WORDS`."""
+    """Return the sign for one of `WORDS`."""
     match state:
         case LiveState.WAITING:
             return glyphs.ask
@@ -41,20 +41,20 @@ def sign(state: LiveState, glyphs: Glyphs) -> str:
 
 
 def state_words(state: LiveState, glyphs: Glyphs) -> Content:
-    """Return sign and words of one of `WORDS`, in its colour."""
+    """Return sign and text for one of `WORDS`, in its colour."""
     words, role = WORDS[state]
     style = "dim" if role is Role.MUTED else f"$text-{role}"
     return Content.styled(f"{sign(state, glyphs)} {words}", style)
 
 
 def project_name(live: LiveSession) -> Clean:
-    """Return the last part of a session's folder, or what can be said in its place."""
+    """Return the last part of a session's folder, or a substitute."""
     name = PurePath(live.project).name if live.project else f"process {live.pid}"
     return ellipsis(clean_line(name), _NAME)
 
 
 def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the parts of the line above the list; none where no session waits or works."""
+    """Yield the parts of the line above the list; none if no session waits or works."""
     link = Style.from_meta({"key": _JUMP})
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:
@@ -71,7 +71,7 @@ def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]
 
 
 def waiting_notice(live: LiveSession, title: str) -> Notification:
-    """Return what tells somebody who looks elsewhere that a session with this title waits."""
+    """Return the notification that a session with this title waits."""
     asked = live.question.message if live.question is not None else ""
     name = f"{title[:60]}: " if title else ""
     return Notification(

@@ -1,4 +1,4 @@
-"""Read the session that is open on the screen in threads, its first part first."""
+"""Reading the open session in threads, its first part first."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Dropped, Transcript
 
 FIRST = 512 * 1024
-"""Bytes that are read before anything is shown."""
+"""Bytes to read before anything is shown."""
 
 
 class SessionLoader:
-    """One session file. Methods read the disk and are called in threads, but for `stop` and
-    `toggle_dropped`.
+    """Reads one session file.
 
-    They raise NotASession, SessionTooLarge, OSError. `dropped`: include the messages that were
-    rewound, replaced or failed; at first only if there are no others. `lost`: their number by
-    reason, as of the last reading. `gone`: the file was removed; what was read of it remains.
+    Except for `stop` and `toggle_dropped`, use it in threads. Methods raise NotASession,
+    SessionTooLarge, OSError. `dropped`: include the messages that were rewound, replaced or failed;
+    initially only if there are no others. `lost`: their number by reason, as of the last reading.
+    `gone`: the file was removed; what was read of it remains.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,12 +49,12 @@ class SessionLoader:
             return self._transcript() if changed else None
 
     def again(self) -> Transcript:
-        """Return what has been read."""
+        """Return the transcript of what has been read."""
         with self._lock:
             return self._transcript()
 
     def toggle_dropped(self) -> None:
-        """Include the dropped messages in the next transcript, or leave them out again."""
+        """Toggle whether the next transcript includes dropped messages."""
         self._wanted = not (self.dropped if self._wanted is None else self._wanted)
 
     def _refresh(self, *, upto: int | None = None) -> bool:
@@ -77,16 +77,16 @@ class SessionLoader:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Places in the file that could not be read."""
+        """The places in the file that could not be read."""
         return self._log.problems
 
     @property
     def torn(self) -> bool:
-        """The last line is cut: the rest may come."""
+        """Whether the last line is cut, so that the rest may follow."""
         return self._log.torn
 
     def stop(self) -> None:
-        """Make a reading in progress end soon."""
+        """Ask a reading in progress to end soon."""
         self._stopped.set()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A text that is made of sessions: read in a thread, looked at, written to a new file."""
+"""A text made from sessions: read in a thread, shown, and written to a new file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gemtui.ui.kit.new_file import place_of, problem_of
 
 
 class MadeTextScreen(FullScreen[None]):
-    """`home`: the CLI's folder, into which nothing is written."""
+    """`home`: the CLI's folder, in which nothing is written."""
 
     text: str | None = None
-    """What is written; None = there is nothing to write."""
+    """The text to write; None if there is none."""
 
     def __init__(self, home: Path, *, id: str) -> None:
         super().__init__(id=id)
@@ -29,25 +29,25 @@ class MadeTextScreen(FullScreen[None]):
         """Set once nobody waits for the text any more."""
 
     def question(self) -> Clean:
-        """Return how to ask for the file."""
+        """Return the question for the file."""
         raise NotImplementedError
 
     def offered(self) -> str:
-        """In a thread: return the name of the file that is offered."""
+        """Return the suggested name of the file. For a thread."""
         raise NotImplementedError
 
     def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel reading."""
         self.stopped.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a text there is nothing to write."""
+        """Disable writing if there is no text."""
         del parameters
         return action != "write" or self.text is not None
 
     @work(exclusive=True, group=DIALOG)
     async def action_write(self) -> None:
-        """Ask for a file that does not exist yet, and write the text there."""
+        """Ask for a new file, and write the text to it."""
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MarkKeys(SessionsPart):
-    """Changes marks for a person; each change can be taken back."""
+    """Changes marks; each change can be undone."""
 
     def can(self, action: str) -> bool:
         """Return whether there are sessions to mark."""
@@ -26,7 +26,7 @@ class MarkKeys(SessionsPart):
 
     @dialog
     async def action_marks(self) -> None:
-        """Change name, tags, note, pin and archive of the wanted sessions in a form."""
+        """Change name, tags, note, pin and archive of the selected sessions in a form."""
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
         app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.wanted
@@ -46,11 +46,11 @@ class MarkKeys(SessionsPart):
             tried[-1].say()
 
     def action_pin(self) -> None:
-        """Pin the wanted sessions; where all of them are, unpin them."""
+        """Pin the selected sessions; if all are pinned, unpin them."""
         self._toggle("pinned")
 
     def action_archive(self) -> None:
-        """Archive the wanted sessions; where all of them are, no longer."""
+        """Archive the selected sessions; if all are archived, unarchive them."""
         self._toggle("archived")
         self.screen.sessions.select_listed()
 
@@ -75,7 +75,7 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """Say why there are no marks to change, if so."""
+        """Report why marks can't be changed, if so."""
         problem = self.screen.marks.problem
         if problem is not None:
             self.screen.gemtui.say(str(problem), problem=True)

@@ -1,4 +1,4 @@
-"""Names, tags, notes, pins: one change of them, kept and taken back."""
+"""One change of names, tags, notes or pins, saved and undoable."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _TITLE = 40
-"""Cells of a title in what is said."""
+"""Most cells of a title in a message."""
 
 
 def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
-    """Return a session with the user's name for it as its title, if it has one."""
+    """Return a session with the user's name for it, if any, as its title."""
     mark = marks.get(session.id)
     return session if mark is None or mark.name is None else replace(session, title=mark.name)
 
 
 class Marking:
-    """One change of the marks of sessions: shown at once, to be kept, and taken back.
+    """One change of marks, shown at once, then saved, and undoable.
 
-    `done`: what is done to them, such as "pinned". Raises MarkError for what can't be kept.
+    `done`: a description, such as "pinned". Raises MarkError for invalid values.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Marking:
         self.undoable = True
 
     async def keep(self) -> None:
-        """Wait until it is in the file. Raises MarkError, MarksUnreadable."""
+        """Wait until the change is saved. Raises MarkError, MarksUnreadable."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._change.kept))
         except GemtuiError:
@@ -56,7 +56,7 @@ class Marking:
             raise
 
     async def finish(self) -> None:
-        """Wait likewise; say what was done, or why it was not."""
+        """Wait until the change is saved; report it, or why it failed."""
         try:
             await self.keep()
         except GemtuiError as error:
@@ -65,12 +65,12 @@ class Marking:
             self.say()
 
     def say(self) -> None:
-        """Say what was done."""
+        """Report the change."""
         undo = BY_ID["sessions.undo"].footer()
         self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Take it back, and say so; return those that lists show."""
+        """Undo the change and report that; return the affected sessions in lists."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
         except GemtuiError as error:

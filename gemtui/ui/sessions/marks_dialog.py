@@ -1,4 +1,4 @@
-"""What is the user's own about one session or several, in a form."""
+"""The form for the marks on one or several sessions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,11 @@ _TITLE, _TAGS = 72, 64
 
 
 class MarksScreen(FormScreen[bool]):
-    """Name, tags, note, pin and archive; several sessions have no name and note in common.
+    """Name, tags, note, pin and archive; name and note only for a single session.
 
-    Closes with True if something was changed.
-
-    `about`: the session's own title, or how many there are. `tags`: those in use, the commonest
-    first. `subject`: the sessions' ids. `keep` takes the change; what it raises is said here, and
-    nothing typed is lost.
+    Returns True if something was changed. `about`: the session's own title, or the number of
+    sessions. `tags`: those in use, the most frequent first. `subject`: the sessions' ids. `keep`:
+    saves the change; its errors are shown here, and no input is lost.
     """
 
     BINDINGS = bindings(Where.MARKS)
@@ -59,7 +57,7 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        """A row for each, then what is wrong."""
+        """Build a row for each mark, then the problem."""
         with Dialog(
             own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
         ):
@@ -101,11 +99,11 @@ class MarksScreen(FormScreen[bool]):
         words = clean_line(f"{'some have' if some else 'in use'}: {tags}" if tags else "")
         return ellipsis(words, _TAGS, mark=look_of(self.app, 1).glyphs.ellipsis)
 
-    # --- keeping -------------------------------------------------------------------------------
+    # --- saving --------------------------------------------------------------------------------
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Keep what stands here."""
+        """Save the marks."""
         try:
             edit = self._edit()
             if changes := edit != MarkEdit():
@@ -119,7 +117,7 @@ class MarksScreen(FormScreen[bool]):
             self.dismiss(changes)
 
     def _edit(self) -> MarkEdit:
-        """What was changed here. Raises MarkError."""
+        """Return the changes. Raises MarkError."""
         words = BETWEEN.split(self.query_one("#tags", Input).value)
         tags = {tag_of(word) for word in words if word}
         edit = MarkEdit(

@@ -1,7 +1,7 @@
-"""The user's marks as the app has them: followed in their file, changed and taken back.
+"""The user's marks in the app: following their file, changing and undoing them.
 
-Plain asyncio. One thread does all that touches the file, in the order in which it was asked for:
-what a key has changed is shown at once, and kept even if the app ends with the next one.
+Plain asyncio. One thread does all work on the file, in the order of the requests: a change by a key
+is shown at once, and saved even if the next key ends the app.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK = 1.0
-"""Seconds between two looks whether somebody else has changed the file."""
+"""Seconds between checks for changes by others."""
 _FRESH = 1_000_000_000
-"""Nanoseconds in which a file may change again and have the same time."""
+"""Nanoseconds in which a file may change again without a new time stamp."""
 _MISSING: tuple[int, ...] = ()
 _UNKNOWN: tuple[int, ...] = (-1,)
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
@@ -34,14 +34,14 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 class MarksFeed:
     """The marks in one file; `run` follows it until it is cancelled.
 
-    `show()` is called on the loop whenever `marks` or `problem` is another one.
+    `show()` is called on the loop whenever `marks` or `problem` changes.
     """
 
     def __init__(self, path: Path, show: Callable[[], None]) -> None:
         self.marks = NO_MARKS
-        """By the ids of sessions."""
+        """The marks by session id."""
         self.problem: MarksUnreadable | None = None
-        """Why the file can't be used; `marks` are then those that were read last."""
+        """Why the file can't be used; `marks` are then the last ones read."""
         self.ready = asyncio.Event()
         """Set once the file was read, or could not be."""
         self._path, self._show = path, show
@@ -51,7 +51,7 @@ class MarksFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read the file, and again whenever it is another one."""
+        """Read the file, and again whenever it changes."""
         while True:
             stamp = await asyncio.wrap_future(self._thread.submit(_stamp, self._path))
             if stamp != self._known:
@@ -63,7 +63,7 @@ class MarksFeed:
             self._news.clear()
 
     async def close(self) -> None:
-        """Wait until all is kept."""
+        """Wait until everything is saved."""
         await asyncio.to_thread(self._thread.shutdown)
 
     async def _read(self, stamp: tuple[int, ...]) -> None:
@@ -87,25 +87,25 @@ class MarksFeed:
         return self.marks.get(session) or Mark(session=session)
 
     def change(self, sessions: Sequence[str], edit: MarkEdit) -> MarkChange:
-        """Show a change, and keep it. Raises MarkError for what can't be kept."""
+        """Show and save a change. Raises MarkError for invalid values."""
         now = datetime.now(UTC)
         before = [self.of(session) for session in sessions]
         self._take([edit.apply(mark, now) for mark in before])
         return MarkChange(edit, before, self._write(lambda marks: marks.edit(sessions, edit)))
 
     def undo(self, change: MarkChange) -> Future[None]:
-        """Take a change back; what was changed since then stays."""
+        """Undo a change; later changes remain."""
         now = datetime.now(UTC)
         self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
 
     def _take(self, marks: Iterable[Mark]) -> None:
-        """Show these, which are on their way into the file."""
+        """Show marks that are being saved."""
         self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})
         self._show()
 
     def _write(self, work: Callable[[Marks], T]) -> Future[T]:
-        """Change the file, behind all that was asked for before, and read it."""
+        """Change the file after all earlier requests, and reload it."""
         from gemtui.marks import Marks
 
         loop = asyncio.get_running_loop()
@@ -121,9 +121,9 @@ class MarksFeed:
 
 
 class MarkChange(NamedTuple):
-    """A change: what it is, the marks that were shown before, and those that were in the file.
+    """A change, with the marks shown before it and those that were in the file.
 
-    `kept` is done when it is in the file, with the errors of `Marks.edit`.
+    `kept` is done when it is saved, with the errors of `Marks.edit`.
     """
 
     edit: MarkEdit
@@ -132,13 +132,13 @@ class MarkChange(NamedTuple):
 
 
 def _all(path: Path) -> Mapping[str, Mark]:
-    from gemtui.marks import Marks  # brings SQLite along, which the first rows can do without
+    from gemtui.marks import Marks  # loads SQLite, which the first rows don't need
 
     return Marks(path).all()
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """What tells one state of the file from another; where it can't be seen, why."""
+    """Return a value that identifies the state of the file, or why it is inaccessible."""
     try:
         facts = path.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""From the list into sessions and back: what is highlighted, what is read, where esc leads."""
+"""Navigation from the list to sessions and back: highlight, open, esc."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gemtui.sessions.summary import Summary
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 PREVIEW_DELAY = 0.08
-"""Seconds the cursor rests on a session before it is shown beside the list."""
+"""Seconds for the cursor to rest on a session before it is shown beside the list."""
 
 
 class _WayBack(NamedTuple):
-    """How esc leads from a session, by the name of its file, to what led there."""
+    """The action of esc in a session, given by the name of its file."""
 
     of: str
     go: Callable[[], object]
 
 
 class Navigation(SessionsPart):
-    """Moves between the list, sessions, and what else led to a session."""
+    """Moves between the list, sessions, and other places that led to a session."""
 
     def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
@@ -31,13 +31,16 @@ class Navigation(SessionsPart):
         self._ways_back: list[_WayBack] = []
 
     def can(self, action: str) -> bool:
-        """Return whether there is another pane to go to, or a session to spread."""
+        """Return whether there is another pane, or a session to zoom."""
         if action == "other_pane" and self.screen.reading:
             return not self.screen.has_class("-empty")
         return self.screen.chosen is not None
 
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
-        """Open a session and focus its transcript; `deeper`: esc leads to the present one."""
+        """Open a session and focus its transcript.
+
+        `deeper`: esc returns to the present one.
+        """
         pane = self.screen.pane
         self.stop_preview()
         if not deeper:
@@ -54,32 +57,32 @@ class Navigation(SessionsPart):
             self._resting = self.screen.set_timer(PREVIEW_DELAY, lambda: pane.open(summary))
 
     def stop_preview(self) -> None:
-        """Leave the session out that would be shown next."""
+        """Cancel the pending preview."""
         if self._resting is not None:
             self._resting.stop()
 
     # --- the cursor of the list ----------------------------------------------------------------
 
     def highlight(self, summary: Summary) -> None:
-        """Put the list's cursor on a session, at once or as soon as it is listed."""
+        """Move the list's cursor to a session, at once or as soon as it is listed."""
         self._to_highlight = summary
         self.highlight_again()
 
     def highlight_again(self) -> None:
-        """Put the list's cursor where it is wanted, if that is listed now."""
+        """Move the list's cursor to the pending session, if that is listed now."""
         if self._to_highlight is not None and self.screen.sessions.highlight(self._to_highlight):
             self._to_highlight = None
 
     def forget_highlight(self) -> None:
-        """Leave the cursor to the person."""
+        """Leave the cursor where the user has put it."""
         self._to_highlight = None
 
     # --- back ----------------------------------------------------------------------------------
 
     def go_back(self) -> bool:
-        """One step back; False in the list, from where there is none.
+        """Go back one step; return False in the list.
 
-        From a session to what led to it: the session that calls it, a search, a file; from a
+        From a session this leads to its origin (a subagent's call, a search, a file); from a
         subagent to its parent, else to the list.
         """
         screen = self.screen
@@ -98,11 +101,11 @@ class Navigation(SessionsPart):
         return True
 
     def add_way_back(self, summary: Summary, go: Callable[[], object]) -> None:
-        """Let esc in a session call `go`."""
+        """Make esc in a session call `go`."""
         self._ways_back.append(_WayBack(summary.name, go))
 
     def leave_place(self) -> Callable[[], object]:
-        """Return what leads back to the place that is read now."""
+        """Return a function that leads back to the present place."""
         read, view = self._read_file, self.screen.pane.view
         cursor = view.page.cursor
 
@@ -117,12 +120,12 @@ class Navigation(SessionsPart):
 
     @property
     def _read_file(self) -> str:
-        """The file of the session that is read; "" = none."""
+        """The file of the open session; "" if there is none."""
         summary = self.screen.pane.summary
         return "" if summary is None else summary.name
 
     def _back(self) -> bool:
-        """To the session that was left for this one; False if there is none."""
+        """Return to the session that was left for this one; return False if there is none."""
         pane = self.screen.pane
         if not pane.back():
             return False
@@ -131,7 +134,7 @@ class Navigation(SessionsPart):
         return True
 
     def _leave_for(self, parent: Summary) -> None:
-        """From a subagent that was not opened from its card, to that card."""
+        """Go from a subagent that was not opened from its card to that card."""
         subagent = self.screen.pane.summary
         self.show(parent)
         if subagent is not None:
@@ -140,14 +143,14 @@ class Navigation(SessionsPart):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_other_pane(self) -> None:
-        """To the other pane."""
+        """Switch to the other pane."""
         if self.screen.reading:
             self.screen.sessions.focus()
         elif (summary := self.screen.sessions.highlighted) is not None:
             self.screen.show(summary)
 
     def action_zoom(self) -> None:
-        """The transcript on the whole width, or beside the list again."""
+        """Show the transcript at full width, or beside the list again."""
         screen = self.screen
         if not screen.reading:
             self.action_other_pane()

@@ -1,4 +1,4 @@
-"""The sessions pane as its parts know it: what is listed, what is read, what keys are about."""
+"""The sessions pane as its parts know it: list, open session, selection."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 
 
 class SessionsPane(DialogGuardScreen[None]):
-    """`start`: what the app opened on. `done`: what the person did here and can take back."""
+    """`start`: the app's initial state.
+
+    `done`: the user's actions here, for undoing them.
+    """
 
     start: Start
     store: OpenStore
     marks: MarksFeed
     done: UndoStack
     reading: reactive[bool] = reactive(False, init=False)
-    """Whether the keys are with the transcript; a narrow terminal shows only what has the keys."""
+    """Whether the transcript has the keys; a narrow terminal shows only the focused pane."""
 
     @property
     def sessions(self) -> SessionList:
@@ -36,22 +39,22 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def pane(self) -> ReadPane:
-        """The transcript with its surroundings."""
+        """The pane with the transcript."""
         return self.query_one(ReadPane)
 
     @property
     def side_by_side(self) -> bool:
-        """Whether list and transcript are both in sight."""
+        """Whether list and transcript are both visible."""
         return not self.has_class("-narrow") and not self.has_class("-zoom")
 
     @property
     def chosen(self) -> Summary | None:
-        """The session that keys are about: the one read, else the one under the cursor."""
+        """The session for keys: the open one, else the one under the cursor."""
         return self.pane.summary if self.reading else self.sessions.highlighted
 
     @property
     def wanted(self) -> Sequence[Summary]:
-        """The sessions to do something with: in the list, those that are selected, if any is."""
+        """The sessions for an action: in the list, the selected ones, if any."""
         if not self.reading and (selected := self.sessions.selected):
             return selected
         return () if self.chosen is None else (self.chosen,)
@@ -59,12 +62,12 @@ class SessionsPane(DialogGuardScreen[None]):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: the way back leads to the present session.
+        `deeper`: going back leads to the present session.
         """
         raise NotImplementedError
 
     def update_status(self) -> None:
-        """Write the status line anew."""
+        """Update the status line."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""What sessions changed, as one patch: to look at, to copy, to write to a file."""
+"""The changes of sessions as one patch, to view, copy, or write to a file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _NAMES = 20
-"""Files that are named for one remark; further ones are counted."""
+"""Most files to list for one remark; further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """What a patch is to be of: the files below `root` that these sessions wrote.
+    """The contents of a patch: files below `root` that these sessions wrote.
 
-    `since`: no writes before. `only`: no other files.
+    `since`: leave out earlier writes. `only`: leave out other files.
     """
 
     root: Path
@@ -52,7 +52,7 @@ class Patching:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """`text`: for `git apply`. `remarks`: what is left out, and why, and what else is in it."""
+    """`text`: for `git apply`. `remarks`: omissions with reasons, and other contents."""
 
     text: str
     files: int
@@ -61,7 +61,7 @@ class Patch:
 
 
 class PatchView(LineView):
-    """The patch; what is copied is all of it, however much is drawn."""
+    """The patch, which is copied in full even if only part is drawn."""
 
     patch: Patch | None = None
 
@@ -95,15 +95,15 @@ class PatchScreen(MadeTextScreen):
         return self.query_one(PatchView)
 
     def compose(self) -> ComposeResult:
-        """Of what, the patch, how it goes, keys."""
+        """Build header, patch, status line and keys."""
         yield from self.framed(PatchView(what="the patch"))
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self._read()
 
     def on_resize(self) -> None:
-        """The path has more room, or less."""
+        """Fit the path to the new width."""
         count = "" if self._patch is None else counted(self._patch.files, "file")
         room = self.header.content_size.width - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
@@ -132,18 +132,18 @@ class PatchScreen(MadeTextScreen):
         self.refresh_bindings()
 
     def question(self) -> Clean:
-        """Return how to ask for the patch's file."""
+        """Return the question for the patch's file."""
         return clean_line(f"Write the patch to a file in {short_path(current_folder())}")
 
     def offered(self) -> str:
-        """In a thread: return a name after the project's folder."""
+        """Return a file name made from the project's folder. For a thread."""
         return free_name(file_name(self._patching.root.name), ".patch")
 
 
 def _made(
     patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
 ) -> Patch:
-    """In a thread: all of it."""
+    """Build the whole patch; for a thread."""
     made, problems = ProjectPatch(patching.root), list[Problem]()
     for each in recorded_changes(
         patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
@@ -162,7 +162,7 @@ def _made(
 
 
 def _lines(patch: Patch, look: Look) -> Sequence[Line]:
-    """First what there is to say about it, then the patch as it will be written."""
+    """Return the remarks, then the patch as it will be written."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
         lines += _warning(own("no changes to export"), look)

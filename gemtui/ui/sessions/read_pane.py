@@ -1,4 +1,4 @@
-"""The open session: its heading, its transcript, or a notice why it can't be shown."""
+"""The open session: its heading, and its transcript or a notice."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 _PARENT = 40
-"""Cells of a parent's title in the status line."""
+"""Most cells of a parent's title in the status line."""
 
 
 class _Left(Struct, frozen=True, kw_only=True):
-    """A session that was left for one of its subagents: as it was, its file still open."""
+    """A session left for one of its subagents: its state, with its file still open."""
 
     summary: Summary
     reader: SessionLoader
@@ -68,7 +68,7 @@ class ReadPane(Vertical):
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """How often the store is looked at, and why, where the system tells no changes."""
+        """How often the store is polled and why, if the system does not report changes."""
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
@@ -82,7 +82,7 @@ class ReadPane(Vertical):
         self._checkpoints = MarkedPrompts()
 
     def compose(self) -> ComposeResult:
-        """Heading, then transcript or notice."""
+        """Build the heading, then transcript or notice."""
         yield BarLine(id="heading", classes="heading", mark=self._glyphs.ellipsis)
         yield NoticePane(ascii=self._glyphs.name == "ascii")
         yield TranscriptView(open_thoughts=self._open_thoughts)
@@ -94,15 +94,15 @@ class ReadPane(Vertical):
 
     @property
     def front(self) -> Widget:
-        """The widget that takes the focus: the transcript, or the notice in its place."""
+        """The widget to focus: the transcript, or the notice in its place."""
         return self.query_one(NoticePane) if self.has_class("-notice") else self.view
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- display -------------------------------------------------------------------------------
 
     def open(self, summary: Summary, *, deeper: bool = False) -> None:
         """Show a session, unless it is shown already.
 
-        `deeper`: `back` leads to the present session, with the cursor where it is.
+        `deeper`: `back` returns to the present session and its cursor position.
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
@@ -115,7 +115,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def back(self) -> bool:
-        """Return to the session that was left for this one; False if there is none."""
+        """Return to the session that was left for this one; return False if there is none."""
         if not self._left:
             return False
         left = self._left.pop()
@@ -126,28 +126,28 @@ class ReadPane(Vertical):
 
     @property
     def parent_session(self) -> Summary | None:
-        """Of a subagent, the session that called it, if it is stored."""
+        """The stored session that called this subagent; None otherwise."""
         if self.summary is None or not (parent := self.summary.parent):
             return None
         named = (each for each in self._sessions if each.id == parent)
         return next((each for each in named if each.kind is SessionKind.MAIN), None)
 
     def go_to_call(self, call: str) -> None:
-        """Put the cursor on the tool call with this id, or of this subagent, once it is read."""
+        """Move the cursor to the call with this id, or of this subagent, once it is read."""
         self._marked = None
         self._go_to(lambda transcript: place_of_call(transcript, call))
 
     def go_to_block(self, message: str, block: int) -> None:
-        """Put the cursor on a block of the message with this id, once it is read."""
+        """Move the cursor to a block of the message with this id, once it is read."""
         self._marked = None
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
 
     def go_to_hit(
         self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
     ) -> None:
-        """Put the cursor on a block once it is read, and search from there on.
+        """Move the cursor to a block once it is read, and search from there on.
 
-        `query`, `wanted`: as the transcript's `find` takes them.
+        `query`, `wanted`: as in the transcript's `find`.
         """
         self._marked = query, wanted
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
@@ -163,7 +163,7 @@ class ReadPane(Vertical):
         if wanted is None:
             return
         found = await asyncio.to_thread(wanted, transcript)
-        await self.view.laid_out.wait()  # on a narrow screen it is shown a moment later
+        await self.view.laid_out.wait()  # a narrow screen shows it a moment later
         if found is None and self._may_be_dropped(transcript):
             self._toggle_dropped()
         elif found is not None and transcript is self.view.page.transcript:
@@ -177,7 +177,7 @@ class ReadPane(Vertical):
                 self.view.find(*marked)
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
-        """Whether what is wanted can only be among what is not shown."""
+        """Return whether the target can only be among hidden messages."""
         reader, same = self._shown, transcript is self.view.page.transcript
         return (
             same
@@ -188,12 +188,12 @@ class ReadPane(Vertical):
         )
 
     def forget(self, summary: Summary) -> None:
-        """Show nothing if this session is shown."""
+        """Clear the pane if this session is shown."""
         if self.summary is not None and self.summary.path in summary.files:
             self.clear()
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Clear the pane."""
         self.workers.cancel_group(self, "read")
         self._leave()
         self._take_over(None)
@@ -211,12 +211,12 @@ class ReadPane(Vertical):
             self._say_heading()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Show what the user has said about sessions, by their ids."""
+        """Update the user's marks on sessions, by session id."""
         self._marks = marks
         self._say_heading()
 
     def changed(self, paths: frozenset[Path]) -> None:
-        """Read on if the session's file is among these, which changed on the disk."""
+        """Read on if the session's file is among these changed ones."""
         if self.summary is None:
             return
         path = self.summary.path
@@ -250,9 +250,10 @@ class ReadPane(Vertical):
             self._let_go(reader)
 
     async def _read_on(self, reader: SessionLoader) -> None:
-        """The first screen, and the rest; of what is shown, what is new.
+        """Read the first screen and then the rest, or what is new in a shown session.
 
-        A file that can't be read now, as while it is written, is shown again as soon as it can.
+        A file that can't be read now, for instance while it is written, is shown again as soon as
+        possible.
         """
         if self._shown is not reader:
             transcript = await asyncio.to_thread(reader.first)
@@ -269,7 +270,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def take_undoable(self, sessions: frozenset[str]) -> None:
-        """Mark the prompts with checkpoints if the session that is read is one of these."""
+        """Mark the prompts with checkpoints if the open session is one of these."""
         self._undoable = sessions
         if self._shown is not None:
             self._look_for_checkpoints(self._shown)
@@ -295,13 +296,13 @@ class ReadPane(Vertical):
             self._let_go(before)
 
     def _leave(self) -> None:
-        """There is no way back any more."""
+        """Close all sessions to go back to."""
         left, self._left = self._left, []
         for each in left:
             self._let_go(each.reader)
 
     def _let_go(self, reader: SessionLoader) -> None:
-        """Close the file, unless it is shown or will be again."""
+        """Close a file, unless it is shown or `back` returns to it."""
         if reader is self._shown or any(reader is each.reader for each in self._left):
             return
         reader.stop()
@@ -346,7 +347,7 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def take_live(self, live: Mapping[str, LiveState]) -> None:
-        """Say what the session does right now, by the ids of sessions."""
+        """Update the session's present state, by the ids of sessions."""
         if live != self._live:
             self._live = live
             self._say_heading()
@@ -377,12 +378,12 @@ class ReadPane(Vertical):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What could not be read of the session's file."""
+        """The places in the session's file that could not be read."""
         return () if self._shown is None else self._shown.problems
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return remarks on the file, the most important first."""
+        """Remarks on the file, the most important first."""
         reader = self._shown
         if reader is None or self.has_class("-notice"):
             return ()
@@ -405,7 +406,7 @@ class ReadPane(Vertical):
 
     @property
     def position(self) -> tuple[str, ...]:
-        """Return where the reader is, the most important part first."""
+        """The reader's position, the most important part first."""
         view = self.view
         if not view.total or self.has_class("-notice"):
             return ()
@@ -421,7 +422,7 @@ class ReadPane(Vertical):
 
 
 def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
-    """What is known of a file; of a copy, that it is one."""
+    """Return the summary of a file, which may be a copy."""
     session = next((each for each in sessions if name in each.names), None)
     files = () if session is None else (session, *session.copies)
     return next((each for each in files if each.name == name), None)

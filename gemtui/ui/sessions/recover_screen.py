@@ -1,4 +1,4 @@
-"""A lost file, rebuilt from what sessions recorded of it: to look at, to write to a new file."""
+"""A lost file, rebuilt from sessions, to view or to write to a new file."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NUMBER = 5
 
 
 class RecoveredView(LineView):
-    """The lines with their marks; what is copied is the text alone."""
+    """The lines with their marks; copying gives the text alone."""
 
     rebuilt: Rebuilt | None = None
 
@@ -47,7 +47,7 @@ class RecoveredView(LineView):
 
 
 class RecoverScreen(MadeTextScreen):
-    """Reads the sessions in a thread, then shows each line with how sure it is."""
+    """Reads the sessions in a thread, then shows each line with its certainty."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
     AUTO_FOCUS = "RecoveredView"
@@ -59,17 +59,17 @@ class RecoverScreen(MadeTextScreen):
         self._found: Recovered | None = None
 
     def compose(self) -> ComposeResult:
-        """Of which file, its lines, how sure they are, keys."""
+        """Build header, lines, status line and keys."""
         yield from self.framed(RecoveredView(what="the rebuilt text"))
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.set_interval(1.0, self._say)
         self._say()
         self._read()
 
     def on_resize(self) -> None:
-        """The path has more room, or less."""
+        """Fit the path to the new width."""
         room = self.header.content_size.width
         self.header.say(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
 
@@ -105,11 +105,11 @@ class RecoverScreen(MadeTextScreen):
         self.refresh_bindings()
 
     def question(self) -> Clean:
-        """Return how to ask for the file."""
+        """Return the question for the file."""
         return own("Write the text to a new file")
 
     def offered(self) -> str:
-        """In a thread: return the lost file itself, or a name beside what is there now."""
+        """Return the lost file, or a free name if something is there now. For a thread."""
         path = self._path
         if not is_there(path) and path.parent.is_dir():
             return str(path)
@@ -117,7 +117,7 @@ class RecoverScreen(MadeTextScreen):
 
 
 def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
-    """First the notes, then the text; above each part of it where it comes from."""
+    """Yield the notes, then the text, with the source above each part."""
     rebuilt = found.rebuilt
     notes = [*found.notes, *(() if rebuilt is None else rebuilt.notes)]
     notes += [f"{each.path.name}: {each.what}" for each in found.problems]
@@ -158,7 +158,7 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:
-    """A line with its number and mark; wrapped below itself."""
+    """Yield a line with its number and mark, wrapped."""
     text = own(visible(line.text or "").expandtabs(4))
     front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
     room = max(1, look.width - _NUMBER - 3)

@@ -1,8 +1,8 @@
-"""One row of the list of sessions as lines; pure.
+"""One row of the session list as lines; pure functions.
 
-Two lines where the list is a narrow pane (title and age, then the facts), one line with columns
-where it is wide enough. What does not fit is left out in a fixed order, never the sign, the title
-or what went wrong.
+Two lines if the list is a narrow pane (title and age, then the facts), one line with columns if it
+is wide enough. Parts that don't fit are left out in a fixed order, but never the sign, the title or
+a failure.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions import live_words
 
 ONE_LINE_FROM = 64
-"""Cells from which on a session is one line with columns."""
+"""Cells from which a session takes one line with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Cells for words that match and stand in no row otherwise."""
+"""Cells for matching words that the row does not show otherwise."""
 IN_FLIGHT = "a tool runs"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
 
 
 class RowContext(Struct, frozen=True, kw_only=True):
-    """What a row needs to know besides itself.
+    """The circumstances in which a row is drawn.
 
-    `query`: what to mark. `projects`: name the project (not below its heading, and not where all
-    rows are of one). `sort`: the property that orders the rows, which every row shows. `days`: it
-    stands below the heading of its day, by these names. `chosen`: the cursor is on it. `selected`:
-    one of several to do something with. `focused`: the list has the focus. `live`: what the session
-    does right now, None = nobody has told. `undoable`: checkpoints of its files were taken.
+    `query`: the text to mark. `projects`: show the project (not below its heading, nor if all rows
+    have the same one). `sort`: the property that orders the rows, shown in every row. `days`: the
+    names of days, for a row below a day heading. `chosen`: the cursor is on it. `selected`: it is
+    one of several selected ones. `focused`: the list has the focus. `live`: the session's present
+    state, None if unknown. `undoable`: it has checkpoints of its files.
     """
 
     query: ListQuery
@@ -57,15 +57,15 @@ class RowContext(Struct, frozen=True, kw_only=True):
 
 
 def row_height(row: Row, width: int) -> int:
-    """How many lines a row takes in a list of `width` cells."""
+    """Return the number of lines of a row in a list of `width` cells."""
     return 2 if isinstance(row, SessionRow) and width < ONE_LINE_FROM else 1
 
 
 def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Strip, ...]:
-    """The lines of a row, each exactly `look.width` cells wide; `height` is 1 or, for a session, 2.
+    """Return the lines of a row, each exactly `look.width` cells wide.
 
-    The height is a parameter, since a list may have another width for a moment than the one that
-    it has laid out its rows for.
+    `height`: 1 or, for a session, 2. It is a parameter, since a list may briefly have another width
+    than the one that it has laid out its rows for.
     """
     if isinstance(row, Heading):
         return (_heading(row, look, around),)
@@ -76,11 +76,11 @@ def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Str
     return _title_line(row, look, around), _facts_line(row, look, around)
 
 
-# --- what both forms have --------------------------------------------------------------------
+# --- common parts ----------------------------------------------------------------------------
 
 
 def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
-    """Both ends of a line; `left` gives way where it is too narrow."""
+    """Return a line with both ends; `left` is cut if there is no room."""
     room = max(0, look.width - width_of(right) - 1)
     fitting = fit(left, room, own(look.glyphs.ellipsis))
     strip = strip_of(Line(spread(fitting, (*right, _MARGIN), look.width, _MARGIN)), look.width)
@@ -88,7 +88,7 @@ def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
 
 
 def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces:
-    """The text, with what was searched for in it marked."""
+    """Return the text with the search's matches marked."""
     pieces: list[Piece] = []
     at = 0
     for start, end in around.query.spans(text):
@@ -99,7 +99,7 @@ def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces
 
 
 def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None = None) -> Pieces:
-    """The cursor's bar, a sign on the first line, the indent of what belongs to a row above."""
+    """Return the cursor's bar, a sign on the first line, and the indent of child rows."""
     indent = "  " * (row.depth - 1) + f"{look.glyphs.bottom_left} " if row.depth else ""
     shown = Piece(own(indent if sign else " " * len(indent)), look[Role.BORDER])
     return (_bar(look, around), sign or _MARGIN, _MARGIN, shown)
@@ -141,17 +141,17 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
 
 
 def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
-    """When it was written, or began, where that is what orders the list."""
+    """Return the age, or the age of the beginning if that orders the list."""
     summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
-    apart = row.depth or row.entry.pinned  # it may be of another day than what is above
+    apart = row.depth or row.entry.pinned  # its day may differ from that of the row above
     days = None if apart else around.days
     said = "?" if when is None else _moment(when, look, days)
     return (Piece(own(f"{'began ' if began else ''}{said:>{width}}"), look[Role.MUTED]),)
 
 
 def _moment(when: datetime, look: Look, days: Days | None) -> str:
-    """How long ago, or what the heading of an earlier day leaves unsaid."""
+    """Return the age, or the part of an earlier time that its heading lacks."""
     if days is None or when.astimezone(days.tz).date() >= days.today:
         return relative(when, look.now)
     return days.moment(when)
@@ -166,7 +166,7 @@ def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 class RowFact(Struct, frozen=True):
-    """A piece of the second line; the one with the highest `rank` is left out first, 0 never."""
+    """A piece of the second line; the highest `rank` is left out first, 0 never."""
 
     rank: int
     text: Clean
@@ -200,7 +200,7 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
 
 
 def _that_fit(facts: list[RowFact], room: int) -> list[RowFact]:
-    """The facts without those that have to go so that the rest fits."""
+    """Return the facts that fit, dropping those of high rank."""
     for rank in range(6, 0, -1):
         if _length(facts) > room:
             facts = [fact for fact in facts if fact.rank != rank]
@@ -212,7 +212,7 @@ def _length(facts: Iterable[RowFact]) -> int:
 
 
 def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
-    """What is special about it, in words: no sign stands alone."""
+    """Return labels in words, as no sign is used alone."""
     summary = entry.summary
     facts = []
     if (unseen := _unseen_match(entry, look, around.query)) is not None:
@@ -254,7 +254,7 @@ _FLAG_WORDS = {
 
 
 def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
-    """What matches where nothing does that a row shows: of the note or its own title, or the id."""
+    """Return the matching text, if rows do not show it."""
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):
         return None
@@ -273,7 +273,7 @@ def _models(entry: ListEntry) -> Clean:
 
 
 def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
-    """Such as "12 tools"; nothing for zero, and no number where only the first part was read."""
+    """Return a count such as "12 tools"; "" for zero, no number if only partly read."""
     if summary.partial:
         return own(f"{look.glyphs.ellipsis} {thing}s")
     return own(counted(number, thing) if number else "")
@@ -294,7 +294,7 @@ def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, St
 
 
 def _tokens(summary: Summary, around: RowContext) -> Clean:
-    """In at most four characters and a noun: 812, 1.9k, 47k, 1.2M."""
+    """Return tokens in at most four characters and a noun: 812, 1.9k, 47k, 1.2M."""
     total = None if summary.partial else summary.tokens.total
     if total is None:
         return own("? tokens" if around.sort is Sort.TOKENS else "")
@@ -306,7 +306,7 @@ def _tokens(summary: Summary, around: RowContext) -> Clean:
 
 
 def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
-    """The columns that fit at the right, words about the state behind the title."""
+    """Return the row with columns at the right, and labels after the title."""
     right = _right_columns(row, look, around)
     states: list[Piece] = []
     for fact in _states(row.entry, look, around):
@@ -319,7 +319,7 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 def _tags(entry: ListEntry, room: int, look: Look, around: RowContext) -> Pieces:
-    """As many tags as fit behind all else."""
+    """Return as many tags as fit after everything else."""
     pieces: list[Piece] = []
     for tag in entry.tags:
         more = (_GAP, *_marked(tag, look[Role.MUTED], around, look))
@@ -356,7 +356,7 @@ def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
 
 
 def _number(text: Clean, style: Style, letters: int) -> Pieces:
-    """A count and its noun, so that the digits of all rows stand below each other."""
+    """Return a count and its noun, with digits aligned in all rows."""
     number, _, noun = text.partition(" ")
     return (Piece(own(f" {number:>4} {noun:<{letters}}"), style),)
 
@@ -379,7 +379,7 @@ def _day(row: DayHeading, look: Look) -> Strip:
 
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
-    """A path that fits, its beginning left out if need be: the end says more."""
+    """Return a path that fits, without its beginning if necessary."""
     piece, parts = Piece(path, style), path.split("/")
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]

@@ -1,4 +1,4 @@
-"""The sessions pane: the list, and the transcript beside it or over it."""
+"""The sessions pane: the list, with the transcript beside or over it."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
 
 PATH_ROOM = 28
-"""Characters of a path on the first line."""
+"""Most characters of a path in the header."""
 ROOM = (60, 15)
-"""Columns and lines below which we say that it is tight."""
+"""Columns and lines below which a hint on the small window is shown."""
 
 
 class SessionsScreen(SessionsPane):
-    """List and transcript; what keys do is in its parts, which it tells of what has changed."""
+    """List and transcript; parts handle the keys and are notified of changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
     AUTO_FOCUS = ""
@@ -90,7 +90,7 @@ class SessionsScreen(SessionsPane):
         )
 
     def compose(self) -> ComposeResult:
-        """Header, the two panes, what stands there instead of them, status, footer."""
+        """Build header, both panes, their replacements, status line and footer."""
         self.add_class(*self._breakpoints())
         ascii, glyphs = self._config.ascii, self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
@@ -103,7 +103,7 @@ class SessionsScreen(SessionsPane):
         yield FooterLine(ascii=ascii)
 
     def _breakpoints(self) -> Iterator[str]:
-        """The classes of this width, set before there are widgets that would be styled twice."""
+        """Yield the classes for this width, set early so that widgets are styled only once."""
         width, height = self.app.size
         for size, points in (
             (width, self.app.HORIZONTAL_BREAKPOINTS),
@@ -112,13 +112,13 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """What goes on in the other modes may have changed meanwhile."""
+        """Update for changes in the other modes."""
         event.refresh_styles = event.refresh_styles and self._seen  # the first are fresh
         self._seen = True
         self._update_header()
 
     def on_mount(self) -> None:
-        """Say where we are; read the store; open what we were started with."""
+        """Set the header, read the store, and open the initial session."""
         config = self._config
         self.sessions.sort(config.sort)
         self.sessions.group(config.group)
@@ -136,7 +136,7 @@ class SessionsScreen(SessionsPane):
         self.call_after_refresh(self.update_node_styles)
 
     async def on_unmount(self) -> None:
-        """Close what was searched in; all that was marked is kept."""
+        """Close searched files, and save all marks."""
         self._search.close()
         await self.marks.close()
 
@@ -152,7 +152,7 @@ class SessionsScreen(SessionsPane):
         await self.marks.run()
 
     def _take(self, before: Snapshot | None, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, unless the app is just ending."""
+        """Show a newer state of the store, unless the app is ending."""
         if not self.app.is_running:
             return
         first = before is None
@@ -183,7 +183,7 @@ class SessionsScreen(SessionsPane):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self) -> None:
-        """Mark the sessions that have checkpoints, in the list and where one is read."""
+        """Mark the sessions that have checkpoints, in the list and in the open one."""
         await asyncio.sleep(SETTLE)
         if self._checkpointed is None:
             from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
@@ -234,7 +234,7 @@ class SessionsScreen(SessionsPane):
         return self.store.snapshot is not None and self.store.snapshot.complete
 
     def name_of(self, session: str) -> str | None:
-        """The user's own name for the session with this id; None = it has none."""
+        """Return the user's own name for a session, by id; None if it has none."""
         mark = self.marks.marks.get(session)
         return None if mark is None else mark.name
 
@@ -244,11 +244,11 @@ class SessionsScreen(SessionsPane):
         return [named(each, self.marks.marks) for each in kept if not each.hidden]
 
     def show_history(self, path: PurePath) -> None:
-        """Show which sessions wrote a file, over whatever is shown, and read what is chosen."""
+        """Show the sessions that wrote a file, over any screen, and open the chosen one."""
         self._files.show_history(path)
 
     def _take_marks(self) -> None:
-        """Show the user's marks as they are now."""
+        """Update the user's marks."""
         if not (self.is_attached and self.app.is_running):
             return
         self.sessions.mark(self.marks.marks)
@@ -261,13 +261,13 @@ class SessionsScreen(SessionsPane):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: the way back leads to the present session.
+        `deeper`: going back leads to the present session.
         """
         self._navigation.show(summary, deeper=deeper)
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """One step back; False in the list, from where there is none."""
+        """Go back one step; return False in the list."""
         return self._navigation.go_back()
 
     @on(SessionList.Highlighted)
@@ -284,14 +284,14 @@ class SessionsScreen(SessionsPane):
         self.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """The pane with the focus is the one a narrow terminal shows."""
+        """Note which pane has the focus; a narrow terminal shows only that one."""
         if self.pane in event.widget.ancestors:
             self.reading = True
         elif self.query_one(SessionPane) in event.widget.ancestors:
             self.reading = False
 
     def watch_reading(self, reading: bool) -> None:
-        """Show the pane, and in the window's title what is read."""
+        """Show the focused pane, and the open session in the window's title."""
         self.set_class(reading, "-reading")
         if not reading:
             self._navigation.forget_highlight()
@@ -341,11 +341,11 @@ class SessionsScreen(SessionsPane):
         self.header.say(left, right)
 
     def on_resize(self) -> None:
-        """Paths have more room, or less."""
+        """Fit paths to the new width."""
         self._update_header()
 
     def _short(self, path: Path) -> Clean:
-        """The end of a path, which says most."""
+        """Return the end of a path, which is its most significant part."""
         room = min(PATH_ROOM, self.size.width // 4)
         return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
 
@@ -353,7 +353,7 @@ class SessionsScreen(SessionsPane):
     @on(ReadPane.Changed)
     @on(TranscriptMoved)
     def update_status(self) -> None:
-        """Write the status line and the window's title anew."""
+        """Update the status line and the window's title."""
         words, position = [*self._store_words()], [""]
         if self.reading or self.side_by_side:
             words += self.pane.words

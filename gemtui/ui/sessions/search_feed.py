@@ -1,4 +1,4 @@
-"""What searches one store, and the process that keeps its index while the app runs."""
+"""The search of one store, and the process that indexes it while the app runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class SearchFeed:
-    """The store in `home`; `show()` is called on the loop whenever `progress` is another one.
+    """The search of the store in `home`.
 
-    `cache`: our cache folder; None = there is no index, and files are read at each search.
-    `progress`: how far the index is; None = nobody has told yet.
+    `show()` is called on the loop whenever `progress` changes. `cache`: our cache folder; None for
+    no index, so that every search reads the files. `progress`: the state of the index; None if
+    unknown.
     """
 
     def __init__(self, home: Path, cache: Path | None, show: Callable[[], None]) -> None:
@@ -29,7 +30,7 @@ class SearchFeed:
         self._begun = self._closed = False
 
     def search(self) -> Search:
-        """Return what searches; made when it is asked for."""
+        """Return the search, created on first use."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.search import Search
 
@@ -39,7 +40,7 @@ class SearchFeed:
         return self._search
 
     def keep_index(self) -> None:
-        """Have a process of its own keep the index, unless that has been done."""
+        """Start the process that updates the index, unless it was started before."""
         if self._begun or self._closed or self._cache is None:
             return
         self._begun = True
@@ -52,7 +53,7 @@ class SearchFeed:
         loop.run_in_executor(None, self._begin, self._cache, told)
 
     def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
-        """In a thread: the store may be forgotten meanwhile."""
+        """Start the process, from a thread, unless the store was closed meanwhile."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.indexer import Indexer
 
@@ -66,14 +67,14 @@ class SearchFeed:
             self._show()
 
     def look(self) -> None:
-        """Say that the store has changed."""
+        """Report that the store has changed."""
         if self._indexer is not None:
             self._indexer.look()
 
     def rest(self) -> None:
-        """In a thread, once nobody searches: close all files, and give back the memory they took.
+        """Close all files and release their memory; for a thread, when nobody searches.
 
-        The C library keeps what is free, tens of megabytes in a large store, where it is not told.
+        The C library otherwise keeps free memory, tens of megabytes for a large store.
         """
         if self._search is not None:
             self._search.close()
@@ -82,7 +83,7 @@ class SearchFeed:
             trim(0)
 
     def close(self) -> None:
-        """Forget this store: files are closed, and the process ends, behind our back."""
+        """Close the store's files and end the process, in the background."""
         self._closed = True
         loop = asyncio.get_running_loop()
         if self._search is not None:

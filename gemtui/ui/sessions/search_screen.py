@@ -1,4 +1,4 @@
-"""Search in all that was said, as one types: the hits by session, and the way to each."""
+"""Full-text search while typing: hits by session, and opening one of them."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 MOST = 200
-"""Hits that are shown."""
+"""Most hits to show."""
 _AT_ONCE = 50
-"""Lines of hits that are read between two drawings: about as many as are in sight."""
+"""Lines of hits to read between two drawings: about as many as are visible."""
 _PAUSE = 0.5
-"""Seconds, at most, that reading waits for drawing, or for the next key."""
+"""Most seconds that reading waits for drawing, or for the next key."""
 _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
-"""Cells for who says it, fewer on a screen that is not wide."""
+"""Cells for the author, fewer on a narrow screen."""
 _LINE = 300
-"""Characters of a hit's line at most."""
+"""Most characters of a hit's line."""
 _HELP = own('words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt')
 _NAMES = {
     DocumentKind.USER: "you",
@@ -63,7 +63,7 @@ _NAMES = {
 
 
 class OpenedHit(NamedTuple):
-    """A hit to read, with what marks the words in its transcript."""
+    """A hit to open, with the search that marks its words in the transcript."""
 
     hit: Hit
     query: str
@@ -72,7 +72,7 @@ class OpenedHit(NamedTuple):
 
 @dataclass(slots=True)
 class Searching:
-    """A search that can be gone on with: what is typed, what was found, where the cursor is."""
+    """The state of a search, to continue with later: text, results, cursor."""
 
     text: str = ""
     everywhere: bool = True
@@ -89,10 +89,10 @@ class _Row(NamedTuple):
 
 
 class SearchScreen(TypedSearch[OpenedHit]):
-    """Closes with the hit to read, or with None; `searching` is what the next one goes on with.
+    """Returns the hit to open, or None; `searching`: the state, for continuing later.
 
-    `project`: the narrow scope; None = there is none. `indexing`: how far the index is, None =
-    nobody keeps one. `marks`: the user's, by session ids.
+    `project`: the narrow scope; None if there is none. `indexing`: the state of the index, None
+    without one. `marks`: the user's, by session id.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
@@ -117,27 +117,27 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._scoped = self._in_scope()
 
     def compose(self) -> ComposeResult:
-        """Hits below the line to type in."""
+        """Build the hits below the search field."""
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
         yield from self.composed(rows, own("search all sessions"), _Fields(self._values()))
 
     def on_mount(self) -> None:
-        """Go on with what was searched before."""
+        """Continue the previous search."""
         self._find()
 
     def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel the search."""
         self._stopped.set()
 
     def _in_scope(self) -> tuple[Summary, ...]:
-        """The sessions to search; the same object as long as they are the same."""
+        """Return the sessions to search; the same object while they are the same."""
         project = None if self.searching.everywhere else self.project
         return tuple(listed(self._snapshot, project=project, hidden=True))
 
     def _values(self) -> Mapping[Field, Sequence[str]]:
-        """What fields may be completed to, the commonest first."""
+        """Return the completions of fields, the most frequent first."""
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
@@ -151,21 +151,21 @@ class SearchScreen(TypedSearch[OpenedHit]):
         }
 
     def take(self, snapshot: Snapshot) -> None:
-        """Search in a newer state of the store; the cursor stays."""
+        """Search a newer state of the store; the cursor stays."""
         self._snapshot = snapshot
         self._scoped = self._in_scope()
         if self.query("#status") and self.searching.text:
             self._find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Know what the user says of sessions now, by their ids."""
+        """Update the user's marks on sessions, by session id."""
         self._marks = marks
         if self.query("#status"):
             self.query_one(Input).suggester = _Fields(self._values())
             self._find()
 
     def indexing(self, progress: IndexProgress) -> None:
-        """Say how far the index is; what was searched without it is searched again."""
+        """Show the progress of the index; once it is done, repeat a search without it."""
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is IndexerState.DONE
         if self.query("#status") and progress.state is IndexerState.DONE and not was_done:
@@ -196,7 +196,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         await asyncio.to_thread(self._look, stopped, tell)
 
     def _look(self, stopped: Event, tell: Callable[[Callable[[], None]], None]) -> None:
-        """In a thread: find, then read the lines of what was found."""
+        """Search, then read the lines of the hits; for a thread."""
         query = parse(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
             query,
@@ -211,14 +211,14 @@ class SearchScreen(TypedSearch[OpenedHit]):
         for number, results in enumerate(found):
             painted = Event()
             tell(partial(self._take, results, painted, first=number == 0))
-            painted.wait(_PAUSE)  # two threads at once make each other slower
+            painted.wait(_PAUSE)  # two threads would slow each other down
             hits = [hit for group in results.groups for hit in group.hits]
             reading = results.unindexed and not results.complete
             if not reading and in_sight != hits[:_AT_ONCE]:
-                in_sight = hits[:_AT_ONCE]  # read before all hits are counted
+                in_sight = hits[:_AT_ONCE]  # lines are read before all hits are counted
                 self._read_lines(in_sight, query, stopped, tell)
         for start in range(len(in_sight), len(hits), _AT_ONCE):
-            if start and stopped.wait(_PAUSE):  # these are hardly in sight, and one may type on
+            if start and stopped.wait(_PAUSE):  # rarely visible, and the user may type on
                 return
             self._read_lines(hits[start : start + _AT_ONCE], query, stopped, tell)
 
@@ -229,7 +229,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         stopped: Event,
         tell: Callable[[Callable[[], None]], None],
     ) -> None:
-        """In a thread: the lines of hits."""
+        """Read the lines of hits; for a thread."""
         read: dict[Hit, Snippet] = {}
         for hit in hits:
             if stopped.is_set():
@@ -238,7 +238,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         tell(partial(self._take_lines, read))
 
     def _take(self, results: Results, painted: Event, *, first: bool) -> None:
-        """`first`: of this search."""
+        """Show results; `first`: they are the first of this search."""
         if not self.query("#status"):
             return
         self.call_after_refresh(painted.set)
@@ -302,16 +302,16 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Take what is offered."""
+        """Accept the suggestion."""
         self.query_one(Input).action_cursor_right()
 
     def scope_changed(self) -> None:
-        """Search in the other scope."""
+        """Search the new scope."""
         self._scoped = self._in_scope()
         self._find()
 
     def action_dropped(self) -> None:
-        """What stands, or what was dropped."""
+        """Switch between current and dropped messages."""
         self.searching.dropped = not self.searching.dropped
         self._find()
 
@@ -322,7 +322,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     @work(exclusive=True, group="open")
     async def action_open(self) -> None:
-        """Read the hit under the cursor; where nothing is found yet, the first that is."""
+        """Open the hit under the cursor; if there is none yet, the first one found."""
         results, row = self._results, self.rows.chosen
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
@@ -330,19 +330,19 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
 
 class _Fields(Suggester):
-    """Completes fields and their values as they are typed."""
+    """Completes fields and their values while they are typed."""
 
     def __init__(self, values: Mapping[Field, Sequence[str]]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._values = values
 
     async def get_suggestion(self, value: str) -> str | None:
-        """What the text may become."""
+        """Return the completed text; None if there is no completion."""
         return next(iter(completions(value, self._values)), None)
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:
-    """How far the index is, where that is worth a word."""
+    """Return the progress of the index, if relevant."""
     if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
         return own("")
     if progress.state is IndexerState.INDEXING:
@@ -380,7 +380,7 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
 
 
 def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
-    """Who says it, and the line with the words marked."""
+    """Draw the author, and the line with its matches marked."""
     who = clean_line(hit.tool or _NAMES[hit.kind])
     role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(
         hit.kind, Role.MUTED
@@ -393,7 +393,7 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
 
 
 def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
-    """The line, from a little before its first match where that would be out of sight."""
+    """Yield the line, beginning shortly before its first match if necessary."""
     at = 0
     if line.spans and line.spans[0][1] > width:
         at = line.spans[0][0] - width // 3

@@ -1,4 +1,4 @@
-"""From the sessions pane into the search of all sessions and into written files, and back."""
+"""Search in all sessions and in written files, from the sessions pane and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionSearch(SessionsPart):
-    """Searches all that was said; keeps the index while the app runs."""
+    """Full-text search; keeps the index up to date while the app runs."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -33,27 +33,27 @@ class SessionSearch(SessionsPart):
         return SearchFeed(home, self.screen.start.cache, self._show_progress)
 
     def close(self) -> None:
-        """Close the files that were searched in."""
+        """Close the searched files."""
         self._feed.close()
 
     def go_to(self, home: Path) -> None:
-        """Search in another store."""
+        """Search another store."""
         self._feed.close()
         self._feed = self._feed_of(home)
 
     def changed(self) -> None:
-        """Have the index take up what changed in the store."""
+        """Report to the index that the store has changed."""
         self._feed.look()
 
     def take(self, snapshot: Snapshot) -> None:
-        """Search in a newer state of the store; keep the index once all of it has been read."""
+        """Search a newer state of the store; start indexing once all of it is read."""
         if (search := self._open) is not None:
             search.take(snapshot)
         if snapshot.complete:
             self._feed.keep_index()
 
     def mark(self) -> None:
-        """Show the user's marks as they are now."""
+        """Update the user's marks."""
         if (search := self._open) is not None:
             search.mark(self.screen.marks.marks)
 
@@ -70,7 +70,7 @@ class SessionSearch(SessionsPart):
 
     @dialog
     async def action_search(self) -> None:
-        """Search in all that was said, and read what is found."""
+        """Search all sessions, and open the chosen hit."""
         from gemtui.ui.sessions.search_screen import Searching, SearchScreen
 
         screen = self.screen
@@ -101,7 +101,7 @@ class SessionSearch(SessionsPart):
 
 
 class WrittenFiles(SessionsPart):
-    """Shows which files sessions wrote, and reads the session of a write."""
+    """Shows the files that sessions wrote, and opens the session of a write."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -115,7 +115,7 @@ class WrittenFiles(SessionsPart):
             self._open.take(snapshot)
 
     def show_history(self, path: PurePath) -> None:
-        """Show which sessions wrote a file, over whatever is shown, and read what is chosen."""
+        """Show the sessions that wrote a file, over any screen, and open the chosen one."""
         from gemtui.ui.sessions.history_screen import HistoryPosition
 
         self._show_history(HistoryPosition(path))
@@ -144,7 +144,7 @@ class WrittenFiles(SessionsPart):
         await self._read_write(shown, self.action_files)
 
     async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
-        """Ask for a write; read its session there, from where the way back is to ask `again`."""
+        """Ask for a write and open its session; going back calls `again`."""
         screen, app = self.screen, self.screen.gemtui
         mode = app.current_mode
         self._open = shown

@@ -1,4 +1,4 @@
-"""The keys that show or write out something of a session: facts, export, patch, numbers."""
+"""The keys that show or export facts of a session: info, export, patch, stats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 
 class SessionKeys(SessionsPart):
-    """What keys show of the chosen session, or of all."""
+    """Actions that show or export the chosen session, or all."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
 
     def can(self, action: str) -> bool:
-        """Return whether there is a session to show, or several to write out."""
+        """Return whether there is a session to show, or several to export."""
         chosen = self.screen.chosen is not None
         match action:
             case "info":
@@ -32,7 +32,7 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_export(self) -> None:
-        """Write the session to a file, or all that are selected into a folder."""
+        """Export the session to a file, or the selected ones to a folder."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen
@@ -40,7 +40,7 @@ class SessionKeys(SessionsPart):
             await actions.export(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
-        """All that the session changed, or those that are selected, as one patch."""
+        """Show the changes of the session, or the selected ones, as a patch."""
         from gemtui.sessions.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
@@ -63,7 +63,7 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_info(self) -> None:
-        """All about the session, and the way to its relatives."""
+        """Show all facts about the session, with links to its relatives."""
         from gemtui.kept.contents import fate
         from gemtui.ui.sessions.about_dialog import AboutScreen
         from gemtui.ui.sessions.checkpoint_marks import undo_words
@@ -82,14 +82,14 @@ class SessionKeys(SessionsPart):
             screen.show(relative)
 
     def action_stats(self) -> None:
-        """The numbers over the sessions."""
+        """Show the statistics of the sessions."""
         from gemtui.ui.sessions.stats_screen import StatsScreen
 
         store, project = self.screen.store, self.screen.start.project
         self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
 
     def action_problems(self) -> None:
-        """What could not be read: of the store, and of the open session."""
+        """Show unreadable parts of the store and of the open session."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen

@@ -1,4 +1,4 @@
-"""Draw the numbers over many sessions: totals, tables with bars, and the hours of the week."""
+"""Drawing of statistics: totals, tables with bars, and the hours of the week."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 
 _ROWS = 10
-"""Of each table."""
+"""Most rows of each table."""
 _DAYS = 14
 _NAME, _BAR = 32, 40
-"""Cells at most."""
+"""Most cells of names and bars."""
 _WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -27,7 +27,7 @@ class _Column(NamedTuple):
 
 
 def number(count: int | None) -> str:
-    """Return a number of tokens or other things, short: 12.3k, 4.5M; ? = unknown."""
+    """Return a count in short form: 12.3k, 4.5M; ? if unknown."""
     if count is None:
         return "?"
     for unit, size, least in (("G", 1e9, 1e9), ("M", 1e6, 1e6), ("k", 1e3, 1e4)):
@@ -88,7 +88,7 @@ def _project(key: str) -> str:
 
 
 def _days(stats: Stats) -> dict[str, Sums]:
-    """The last days, those without work as well: a gap is seen as one."""
+    """Return the last days, including those without activity."""
     if not stats.days:
         return {}
     last = max(stats.days)
@@ -145,7 +145,10 @@ def _table(
     *,
     rows: int = _ROWS,
 ) -> Iterator[Line]:
-    """A head, and a row with a bar for each of the first groups; columns give way to names."""
+    """Yield a head, and a row with a bar for each of the first groups.
+
+    Columns are dropped to make room for names.
+    """
     if not groups:
         return
     shown = [
@@ -179,7 +182,7 @@ def _row(
 
 
 def _hours(stats: Stats, look: Look) -> Iterator[Line]:
-    """The hours of the week, the darker the more answers; their number beside each day."""
+    """Yield the hours of the week, darker for more answers, with their number per day."""
     if not stats.week:
         return
     most, muted = max(stats.week.values()), look[Role.MUTED]
@@ -206,9 +209,9 @@ _PLAIN_SHADES = " .:*#"
 
 
 def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
-    """Return a bar of at most `width` cells, as long as `value` is beside `most`.
+    """Return a bar of at most `width` cells, in proportion of `value` to `most`.
 
-    Whatever is more than nothing can be seen.
+    Any value above zero is visible.
     """
     if value <= 0 or most <= 0:
         return Clean("")
@@ -220,7 +223,7 @@ def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
 
 
 def shade(value: float, most: float, glyphs: Glyphs) -> Clean:
-    """Return one cell, the darker the nearer `value` is to `most`; a blank for nothing."""
+    """Return one cell, darker the nearer `value` is to `most`; a blank for zero."""
     if value <= 0 or most <= 0:
         return Clean(" ")
     shades = _PLAIN_SHADES if glyphs.name == "ascii" else _SHADES

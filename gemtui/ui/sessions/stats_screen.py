@@ -1,4 +1,4 @@
-"""The numbers over many sessions, over the whole screen: of this project or of all."""
+"""The statistics of this project or all, on a screen of their own."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
 _STEP = 0.5
-"""Seconds between two drawings while sessions are read; what is cached takes less in all."""
+"""Seconds between two drawings while sessions are read; cached ones take less in all."""
 
 
 class StatsScreen(FullScreen[None]):
-    """Reads what happened in these sessions in a thread, and shows the growing sums.
+    """Reads the activity in these sessions in a thread, and shows the growing sums.
 
-    `project`: the narrow scope; None = there is none.
+    `project`: the narrow scope; None if there is none.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.STATS)
@@ -49,16 +49,16 @@ class StatsScreen(FullScreen[None]):
         self._stopped = Event()
 
     def compose(self) -> ComposeResult:
-        """Title, numbers, how far the reading has come, keys."""
+        """Build title, statistics, progress and keys."""
         yield from self.framed(LineView(what="numbers"))
 
     def on_mount(self) -> None:
-        """Begin to read."""
+        """Start reading."""
         self.query_one(LineView).focus()
         self._read()
 
     def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel reading."""
         self._stopped.set()
 
     @work(exclusive=True, group="read")
@@ -83,7 +83,7 @@ class StatsScreen(FullScreen[None]):
     def _sum_up(
         self, prices: Prices, stopped: Event, show: Callable[[Stats, Clean, bool], None]
     ) -> None:
-        """Read in a thread; the sums so far are shown now and then, the whole ones at the end."""
+        """Read in a thread, showing partial sums, and complete ones at the end."""
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
         stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
@@ -125,16 +125,16 @@ class StatsScreen(FullScreen[None]):
         self.header.say(parts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a project there is one scope."""
+        """Disable changing the scope if there is no project."""
         del parameters
         return action != "scope" or self._project is not None
 
     def action_scope(self) -> None:
-        """This project or all."""
+        """Switch between this project and all."""
         self._everywhere = not self._everywhere
         self._read()
 
     def action_span(self) -> None:
-        """The next span of time."""
+        """Switch to the next period."""
         self._span = (self._span + 1) % len(SPANS)
         self._read()

@@ -1,7 +1,7 @@
-"""Keep the list up to date with the store: the newest rows, then all, then every change.
+"""Updating the list from the store: the newest rows, then all, then every change.
 
-Plain asyncio. What reads the disk runs in threads, one at a time; changes during a reading are
-gathered and read together afterwards.
+Plain asyncio. The disk is read in threads, one at a time; changes during a reading are collected
+and read together afterwards.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import Start
 
 SETTLE = 0.1
-"""Seconds that belong to the painting of the first rows alone."""
+"""Seconds reserved for painting the first rows."""
 MARKS_DELAY = 0.2
-"""Seconds that the first rows wait for the user's marks at most."""
+"""Most seconds that the first rows wait for the user's marks."""
 LIVE_CHECK = 20.0
-"""Seconds after which we look whether live sessions are still growing."""
+"""Seconds after which live sessions are checked for growth."""
 
 
 class StoreFeed:
     """Runs until it is cancelled; `show` and `changed` are called on the loop.
 
-    `changed(paths, word)`: files that changed on disk; the word says how we know, None = by events.
+    `changed(paths, word)`: files that changed on disk; the word describes polling, None for events.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class StoreFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read, then follow; what happens before the watch begins is told by its first word."""
+        """Read, then follow; the watch's first event covers changes made before it began."""
         index = None
         try:
             self._say(await asyncio.wrap_future(self._opening.first()))
@@ -70,12 +70,12 @@ class StoreFeed:
                 asyncio.get_running_loop().run_in_executor(None, index.close)
 
     def look(self, path: Path) -> None:
-        """Read what is at a place as if it had changed; the store's own folder: all of it."""
+        """Read a path as if it had changed; the store's own folder stands for all of it."""
         self._waiting.add(path)
         self._news.set()
 
     async def _wait(self) -> None:
-        """Until something changed, or what was live may no longer be."""
+        """Wait until something has changed, or a live session may have ended."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), LIVE_CHECK if self._live else None)
         self._news.clear()
@@ -103,7 +103,7 @@ class StoreFeed:
             self._say(snapshot)
 
     async def _watch(self, index: Index) -> None:
-        from gemtui.sessions.watch import watch  # after the first rows: it takes its time
+        from gemtui.sessions.watch import watch  # imported after the first rows, as it is slow
 
         async for change in watch(index.home, stop=asyncio.Event()):
             self._waiting |= change.paths
@@ -113,10 +113,10 @@ class StoreFeed:
 
 
 class OpenStore:
-    """The store in `home` as far as it has been read; another one follows where `home` changes.
+    """The store in `home` as far as it has been read; replaced when `home` changes.
 
-    `show(before, snapshot)` is called with each newer state, `before` being None with the first;
-    `changed` as `StoreFeed` calls it.
+    `show(before, snapshot)` is called with each newer state, with None as `before` for the first;
+    `changed`: as in `StoreFeed`.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class OpenStore:
 
     @property
     def sessions(self) -> Sequence[Summary]:
-        """All stored sessions, as far as they have been found."""
+        """Return all stored sessions found so far."""
         return () if self.snapshot is None else self.snapshot.sessions
 
     def find(self, id: str) -> Summary | None:
@@ -144,8 +144,8 @@ class OpenStore:
     async def follow(self, project: Path | None, marks: asyncio.Event) -> None:
         """Read the store from the start and follow it until cancelled.
 
-        `project`: whose sessions are read first, None = those of all. `marks`: set once the user's
-        marks have been read.
+        `project`: its sessions are read first, None for all. `marks`: set once the user's marks
+        have been read.
         """
         self.snapshot = None
         opening, self._opening = self._opening, None
@@ -161,6 +161,6 @@ class OpenStore:
         self._show(before, snapshot)
 
     def look_again(self) -> None:
-        """Read the whole store as if it had changed: nothing tells what has gone from the vault."""
+        """Read the whole store again, as no event reports removals from the vault."""
         if self._feed is not None:
             self._feed.look(self.home / "tmp")

@@ -1,4 +1,4 @@
-"""Tags that are in use, offered while one is typed."""
+"""Completion of tags that are in use."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 BETWEEN = re.compile(r"[\s,]+")
-"""What stands between tags."""
+"""The separators between tags."""
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
-    """Return the tags of marks, the commonest first."""
+    """Return the tags in use, the most frequent first."""
     uses = Counter(tag for mark in marks.values() for tag in mark.tags)
     return [clean_line(tag) for tag, _ in uses.most_common()]
 
 
 class TagSuggester(Suggester):
-    """Completes the last word to a tag that is in use; `sign`: only if it begins so."""
+    """Completes the last word to a tag in use; `sign`: only words with this prefix."""
 
     def __init__(self, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._tags, self._sign = tags, sign
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the text with its last tag completed; None = none in use begins so."""
+        """Return the text with its last tag completed; None if no tag in use matches."""
         word = BETWEEN.split(value)[-1]
         begun = word.removeprefix("#").lower()
         if not begun or not word.startswith(self._sign):

@@ -1,4 +1,4 @@
-"""What search and written files share: a line to type in, above rows whose cursor it moves."""
+"""The common part of search and written files: a field above rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """What is typed, and whether all projects are meant; a later screen can go on with it."""
+    """The typed text and the scope, with which a later screen can continue."""
 
     text: str
     everywhere: bool
 
 
 class TypedSearch(SteersRows, FullScreen[Answer]):
-    """`typed`: what it goes on with. `project`: the narrow scope; None = there is none."""
+    """`typed`: the state to continue.
+
+    `project`: the narrow scope; None if there is none.
+    """
 
     AUTO_FOCUS = "Input"
     typed: Typed
@@ -35,13 +38,13 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
 
     @property
     def rows(self) -> SteeredRows[Any]:
-        """What was found."""
+        """The results."""
         return self.query_one(SteeredRows)
 
     def composed(
         self, rows: SteeredRows[Any], placeholder: str, suggester: Suggester | None = None
     ) -> ComposeResult:
-        """Title, the line to type in, rows, how it goes, keys."""
+        """Build title, field, rows, status line and keys."""
         line = clean_line(self.typed.text)
         yield from self.framed(
             Horizontal(
@@ -53,11 +56,11 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         )
 
     def scope_changed(self) -> None:
-        """Look in the other scope."""
+        """Search the new scope."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a project there is one scope."""
+        """Disable changing the scope if there is no project."""
         del parameters
         return action != "scope" or self.project is not None
 
@@ -67,16 +70,16 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         self.action_open()
 
     def action_open(self) -> Any:
-        """Show what is behind the row under the cursor."""
+        """Open the row under the cursor."""
         raise NotImplementedError
 
     def action_scope(self) -> None:
-        """This project or all."""
+        """Switch between this project and all."""
         self.typed.everywhere = not self.typed.everywhere
         self.scope_changed()
 
     def action_close(self) -> None:
-        """End the search; without one, back to the sessions."""
+        """Clear the search; if there is none, return to the sessions."""
         if self.typed.text:
             self.query_one(Input).value = ""
         else:

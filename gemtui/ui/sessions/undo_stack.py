@@ -1,4 +1,4 @@
-"""What a person did and can take back: one stack, whatever it was."""
+"""One stack of all actions that the user can undo."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from gemtui.sessions.summary import Summary
 
 
 class Undoable(Protocol):
-    """Something that was done."""
+    """An action that was carried out."""
 
     @property
     def undoable(self) -> bool:
-        """Whether something of it can be taken back."""
+        """Whether any part of it can be undone."""
 
     async def undo(self) -> Sequence[Summary]:
-        """Take it back and say so; return the sessions that are as they were before."""
+        """Undo it and report that; return the sessions that are restored."""
 
 
 class UndoStack:
-    """What was done, the newest last."""
+    """The actions, the latest last."""
 
     def __init__(self) -> None:
         self._done: list[Undoable] = []
 
     @property
     def last(self) -> Undoable | None:
-        """What is taken back next."""
+        """The action to undo next."""
         return next((each for each in reversed(self._done) if each.undoable), None)
 
     def add(self, done: Undoable) -> None:
-        """Something has been done, or is about to be."""
+        """Add an action that was carried out, or is about to be."""
         self._done.append(done)
 
     async def undo(self) -> Sequence[Summary]:
-        """Take the last one back; where that fails, it is the last to be tried again."""
+        """Undo the last action; if that fails, it becomes the last to be tried again."""
         if (last := self.last) is None:
             return ()
         self._done.remove(last)

@@ -1,4 +1,4 @@
-"""The vault: what it is, switched on after a question; what it holds, and what goes next."""
+"""The dialogs of the vault: turning it on or off, its contents, the next removals."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _WORDS = (
     "back. That goes for what you delete in Gemini CLI, too: gemtui removes nothing by itself.",
 )
 _MOST = 500
-"""Sessions that are listed."""
+"""Most sessions to list."""
 _TITLE = 26
-"""Cells of a title before the reason why it goes."""
+"""Cells of a title before the reason for its removal."""
 
 
 async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
-    """Switch the vault on after a question, or show it.
+    """Offer to turn the vault on, or show it.
 
-    Returns a session to read, True where the vault was switched on, else None.
+    Returns a session to open, True if the vault was turned on, else None.
     """
     found = await asyncio.to_thread(_look, snapshot, app.clock())
     if not found.contents.on and not found.contents.files:
@@ -99,7 +99,7 @@ async def _switch_off(app: AppBase) -> None:
 
 
 class VaultScreen(DialogScreen[Summary | str]):
-    """Closes with a session to read, with what is to be done, or with None."""
+    """Returns a session to open, an action, or None."""
 
     BINDINGS = bindings(Where.VAULT)
 
@@ -110,7 +110,7 @@ class VaultScreen(DialogScreen[Summary | str]):
         self._rows += [("next", hit.session, hit.words()) for hit in found.listed[:_MOST]]
 
     def compose(self) -> ComposeResult:
-        """What it holds; then what is kept, and what goes next."""
+        """Build the contents, the archived sessions, and the next removals."""
         on = self._found.contents.on
         hint = f"enter open   o turns it {'off' if on else 'on'}   esc closes"
         with Dialog(clean_line("The vault"), own(hint)):
@@ -138,5 +138,5 @@ class VaultScreen(DialogScreen[Summary | str]):
         self.dismiss(self._rows[event.option_index][1])
 
     def action_switch(self) -> None:
-        """Off, or on again."""
+        """Turn the vault off or on."""
         self.dismiss("switch")

@@ -1,7 +1,7 @@
-"""Keep what changes in the store, as long as the vault is on.
+"""Archiving changes of the store while the vault is on.
 
-Plain asyncio. The disk is read and written in a thread of its own, one step at a time: it may wait
-for another program, and nothing else has to wait for it then.
+Plain asyncio. The disk is read and written in a thread of its own, one step at a time: if it waits
+for another program, nothing else has to.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from pathlib import Path
 from threading import Event
 
 _AGAIN = 360
-"""Seconds after which all is looked at again: what is quiet by then is copied (`vault.QUIET`)."""
+"""Seconds between routine checks, which copy files unchanged for long (`vault.QUIET`)."""
 _TOLD = 0.1
-"""Seconds between two words about progress."""
+"""Seconds between two reports of progress."""
 
 
 class VaultFeed:
-    """The store in `home`; `show()` is called on the loop whenever `progress` or `problem` changes.
+    """Archives the store in `home`; `show()` is called on the loop after changes.
 
-    `progress`: files that are kept, and all; None = nothing is being done. `problem`: why not
-    everything is kept; None = it is.
+    These are changes of `progress` (files archived, and all; None if idle) or `problem` (why not
+    everything is archived, or None).
     """
 
     def __init__(self, home: Path, show: Callable[[], None]) -> None:
@@ -39,7 +39,7 @@ class VaultFeed:
         self._last = 0.0
 
     async def run(self) -> None:
-        """Keep what was told, until it is cancelled."""
+        """Archive reported changes, until cancelled."""
         try:
             while True:
                 everything = not await self._told()
@@ -59,7 +59,10 @@ class VaultFeed:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _told(self) -> bool:
-        """Wait until there is something to keep; False = what was kept may be quiet by now."""
+        """Wait until there is something to archive; return False for a routine check.
+
+        Files archived earlier may be unchanged for long enough by then.
+        """
         try:
             async with asyncio.timeout_at(self._again):
                 await self._news.wait()
@@ -69,12 +72,12 @@ class VaultFeed:
         return True
 
     def look(self) -> None:
-        """Keep all that is in the store and not kept yet."""
+        """Archive everything in the store that is not archived yet."""
         self._all = True
         self._tell_news()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Keep what is at these places; folders stand for all of the store."""
+        """Archive these files; folders stand for the whole store."""
         self._changed |= set(paths)
         self._tell_news()
 
@@ -84,7 +87,7 @@ class VaultFeed:
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
-        """In the thread: keep these files, None = all; return what went wrong."""
+        """Archive these files, None for all; return a problem. For the thread."""
         from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store import name_of
 

@@ -1,4 +1,7 @@
-"""What screens about writes share: sessions are read in a thread, again when the store changes."""
+"""The common part of screens about writes, which read sessions in a thread.
+
+They read again when the store changes.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,16 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 SHOWN = 0.3
-"""Seconds between two states that are shown while the sessions are read."""
+"""Seconds between two updates while the sessions are read."""
 _PAUSE = 1.0
-"""Seconds before a store that changes all the time is read again."""
+"""Seconds before a constantly changing store is read again."""
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
-    """Closes with the write at which a session is to be read, or with None.
+    """Returns the write at which to open a session, or None.
 
-    The first time its rows grow; later they are replaced when all has been read. `marks`: the
-    user's, by the ids of sessions.
+    At first its rows grow; later they are replaced once everything is read. `marks`: the user's, by
+    session id.
     """
 
     def __init__(
@@ -48,19 +51,19 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         self._stopped, self._news = Event(), asyncio.Event()
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """In a thread: the sessions to read, in this order, and since when."""
+        """Return the sessions to read, in order, and the earliest time. For a thread."""
         raise NotImplementedError
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
-        """In a thread: what is shown of these writes."""
+        """Return the rows for these writes. For a thread."""
         raise NotImplementedError
 
     def show_rows(self, rows: Sequence[Row], *, whole: bool) -> None:
-        """Show them; `whole`: all has been read."""
+        """Show rows; `whole`: everything has been read."""
         raise NotImplementedError
 
     def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel reading."""
         self._stopped.set()
 
     def take(self, snapshot: Snapshot) -> None:
@@ -70,7 +73,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
 
     @work(exclusive=True, group="writes")
     async def read(self) -> None:
-        """Read from the start, and go on with what is new."""
+        """Read from the start, and then again after each change."""
         self._stopped.set()
         self._stopped = stopped = Event()
         grows = True
@@ -121,5 +124,5 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         try:
             self.status.say([Content(words)])
             self.show_rows(rows, whole=whole)
-        except NoMatches:  # it is just going
+        except NoMatches:  # it is being removed
             return

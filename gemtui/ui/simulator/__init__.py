@@ -1,1 +1,1 @@
-"""Simulate a draft policy: on one call, on the calls of past sessions; propose rules from them."""
+"""Simulation of a draft policy on calls, and rules proposed from past sessions."""

@@ -1,4 +1,4 @@
-"""The common frame of the simulator's screens: mode and situation, and the way to a new rule."""
+"""The common frame of the simulator's screens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Taken = tuple[Rule, ...]
 
 
 def refused(found: Explanation) -> bool:
-    """Whether a call is not allowed, or its tool not offered: a rule could change that."""
+    """Return whether a rule could allow a call that is not allowed now."""
     allowed = found.decision is Decision.ALLOW and found.offered
     return not allowed and found.tool_refuses is None
 
@@ -39,9 +39,9 @@ def refused(found: Explanation) -> bool:
 async def form_allowing(
     app: AppBase, simulation: Simulation, call: Call, project: Path | None = None
 ) -> RuleForm | None:
-    """The form with the rule that would allow a call made in `project`; None where it can't be.
+    """Return the form with a rule that allows a call made in `project`.
 
-    It names the call, and what speaks against the rule.
+    None if impossible. It shows the call, and objections to the rule.
     """
     from gemtui.ui.rules.form import RuleForm
 
@@ -57,7 +57,7 @@ async def form_allowing(
 
 
 def _policy(simulation: Simulation) -> str:
-    """The policy that a rule goes into, in words."""
+    """Describe the policy that a rule is added to."""
     opened = simulation.draft.opened
     if opened is None:
         return "a new policy"
@@ -67,7 +67,7 @@ def _policy(simulation: Simulation) -> str:
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):
-    """A screen over the policy pane that closes with the rules that were taken.
+    """A screen over the policy pane that returns the rules to add.
 
     `HEADING` is its title.
     """
@@ -85,7 +85,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.simulation = simulation
 
     def read_session(self, session: Summary | None, call: str) -> None:
-        """Show a session with the cursor on a tool call; None: it is gone."""
+        """Open a session with the cursor on a tool call; None if it is gone."""
         if session is None:
             self.gemtui.say("This session no longer exists.", problem=True)
         else:
@@ -93,11 +93,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     @property
     def is_open(self) -> bool:
-        """Whether there is still something to say an answer to: it may come late."""
+        """Whether the screen can still show an answer, which may come late."""
         return self.app.is_running and self.is_attached
 
     def compose(self) -> ComposeResult:
-        """Header, heading, what the screen is about, status, footer."""
+        """Build header, heading, body, status line and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield BarLine(id="heading", mark=glyphs.ellipsis)
@@ -110,23 +110,23 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         raise NotImplementedError
 
     def situation_changed(self) -> None:
-        """Decide anew: another mode, another situation, one rule more."""
+        """Decide again, for another mode or situation, or with a new rule."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Say where we are."""
+        """Set the header."""
         self.say_where()
 
     def on_screen_resume(self) -> None:
-        """The header may have changed meanwhile."""
+        """Update the header."""
         self.say_where()
 
     def about(self) -> Clean:
-        """Return the words beside the heading."""
+        """Return the text beside the heading."""
         return Clean("")
 
     def say_where(self) -> None:
-        """The policy and the situation that is asked about."""
+        """Show the policy and the simulated situation."""
         simulation = self.simulation
         name = clean_line(
             f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
@@ -145,21 +145,21 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.situation_changed()
 
     def action_mode(self) -> None:
-        """Ask for the next approval mode."""
+        """Select the next approval mode."""
         self.simulation.next_mode()
         self._turn()
 
     def action_interactive(self) -> None:
-        """Headless, or with somebody who can be asked."""
+        """Switch between headless and interactive."""
         self.simulation.interactive = not self.simulation.interactive
         self._turn()
 
     def action_close(self) -> None:
-        """Back to the policy, with what was taken."""
+        """Return to the policy with the rules to add."""
         self.dismiss(self.simulation.taken)
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
-        """Show the form with the rule that would allow a call made in the folder `project`."""
+        """Show the form with a rule that allows a call made in the folder `project`."""
         form = await form_allowing(self.gemtui, self.simulation, call, project)
         if form is None:
             return

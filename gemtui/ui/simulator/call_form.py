@@ -19,15 +19,15 @@ from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 
 MOST_SHOWN = 20_000
-"""Characters of arguments that can be edited; longer ones are shown in part."""
+"""Most characters of arguments that can be edited; longer ones are partly shown."""
 MOST_OFFERED = 8
 
 
 class CallForm(Vertical):
     """Posts `Changed` whenever `call` or `problem` may have changed.
 
-    A recorded call that is not edited stays exactly as it was, however it is shown. `others`: names
-    to offer beside the CLI's own tools.
+    An unedited recorded call stays exactly as it was, however it is shown. `others`: names to offer
+    in addition to the CLI's own tools.
     """
 
     DEFAULT_CSS = """
@@ -45,7 +45,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """The call has changed, or there is none that can be read."""
+        """The call has changed, or can't be read any more."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()
@@ -53,10 +53,10 @@ class CallForm(Vertical):
         self._template = ""
         self._taken: tuple[Call, str, str] | None = None
         self.problem = ""
-        """Why there is no call; "" = there is one."""
+        """Why there is no call; "" if there is one."""
 
     def compose(self) -> ComposeResult:
-        """The name with what it may be, the arguments with what is wrong with them."""
+        """Build the name with completions, and the arguments with their problem."""
         with Horizontal(classes="row"):
             yield Label(own("Tool"))
             yield Input(id="tool", placeholder=own("name, such as mcp_server_tool"))
@@ -65,7 +65,7 @@ class CallForm(Vertical):
         yield Static(id="args-note")
 
     def on_mount(self) -> None:
-        """Begin with the tool that matters most."""
+        """Start with the most important tool."""
         if not self._tool.value:
             self._tool.value = "run_shell_command"
             self._begin_arguments()
@@ -82,11 +82,11 @@ class CallForm(Vertical):
     def _offer(self) -> OptionList:
         return self.query_one("#tools", OptionList)
 
-    # --- what is written -----------------------------------------------------------------------
+    # --- text ----------------------------------------------------------------------------------
 
     @property
     def call(self) -> Call | None:
-        """Return the call that the form holds; None if it can't be read."""
+        """The call in the form; None if it can't be read."""
         if self._taken is not None and self._taken[1:] == (self._tool.value, self._args.text):
             return self._taken[0]
         name = self._tool.value.strip()
@@ -94,7 +94,10 @@ class CallForm(Vertical):
         return None if isinstance(args, str) or not name else Call(tool=name, args=args)
 
     def put(self, call: Call) -> None:
-        """Fill the form with a recorded call; without arguments, with those that its tool takes."""
+        """Fill the form with a recorded call.
+
+        Without arguments, with its tool's parameters.
+        """
         name = clean_line(call.tool)[:200]
         if not call.args:
             self._tool.value = name
@@ -110,7 +113,7 @@ class CallForm(Vertical):
         self._check()
 
     def focus_args(self) -> None:
-        """Write arguments, inside of the first text."""
+        """Focus the arguments, inside the first empty string."""
         area = self._args
         area.focus()
         place = area.text.find('""')
@@ -130,7 +133,7 @@ class CallForm(Vertical):
         self._check()
 
     def _begin_arguments(self) -> None:
-        """Those of the tool that is named now, unless somebody has written some."""
+        """Fill in the parameters of the named tool, unless arguments were typed."""
         name = self._tool.value
         if self._taken is not None and name != self._taken[1]:
             self._let_go()
@@ -139,14 +142,14 @@ class CallForm(Vertical):
             self._args.text = self._template = template
 
     def _let_go(self) -> None:
-        """Another tool: what was shown in part of a recorded call can't be its arguments."""
+        """Drop the arguments of a recorded call that were only partly shown."""
         self._taken = None
         if self._args.read_only:
             self._args.read_only = False
             self._args.text = ""
 
     def _check(self) -> None:
-        """Say what is wrong, or what else the tool takes."""
+        """Show the problem, or further parameters of the tool."""
         if self._args.read_only:
             self.problem = ""
             note = f"{size(len(self._args.text))} of a longer call; the decision uses all of it"
@@ -160,7 +163,7 @@ class CallForm(Vertical):
         self.query_one("#args-note", Static).update(clean(note))
         self.post_message(self.Changed())
 
-    # --- names that are offered ----------------------------------------------------------------
+    # --- offered names -------------------------------------------------------------------------
 
     def _offer_names(self, typed: str) -> None:
         names = dict.fromkeys((*(each.name for each in TOOLS), *self._others))
@@ -176,20 +179,20 @@ class CallForm(Vertical):
 
     @property
     def offering(self) -> bool:
-        """Whether names are being offered."""
+        """Whether names are offered."""
         return self.has_class("-offering")
 
     def close_offer(self) -> None:
-        """No names any more."""
+        """Close the offered names."""
         self.remove_class("-offering")
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """Names are offered while one is typed."""
+        """Close the offered names when the field loses the focus."""
         if event.widget is self._tool and self.screen.focused is not self._offer:
             self.close_offer()
 
     def key_down(self) -> None:
-        """The next name; or all names where none is offered."""
+        """Move to the next name, or show all names."""
         if self._tool.has_focus:
             if self.offering:
                 self._offer.action_cursor_down()
@@ -198,7 +201,7 @@ class CallForm(Vertical):
                 self.add_class("-offering")
 
     def key_up(self) -> None:
-        """The name before."""
+        """Move to the previous name."""
         if self._tool.has_focus and self.offering:
             self._offer.action_cursor_up()
 
@@ -221,7 +224,7 @@ class CallForm(Vertical):
 
 
 def _read(text: str) -> dict[str, object] | str:
-    """The arguments, or in a line what is wrong with them."""
+    """Return the arguments, or a one-line description of their problem."""
     try:
         value = json.loads(text or "{}")
     except json.JSONDecodeError as error:
@@ -238,7 +241,7 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """What else this tool takes, and whether the CLI knows it at all."""
+    """Return further parameters of this tool, or a remark that it is unknown."""
     known = tool(name)
     if known is None:
         own = name.startswith("mcp_")

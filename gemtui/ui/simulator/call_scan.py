@@ -1,4 +1,4 @@
-"""Read the tool calls of past sessions in a thread, while the screen stays responsive."""
+"""Reading the tool calls of past sessions in a thread."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gemtui.sessions.summary import Summary
 
 State = TypeVar("State")
 SHOWN = 0.15
-"""Seconds between two states that are shown during a scan."""
+"""Seconds between two updates during a scan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """Whose calls are meant: of one `session`, else of a `project`, else of all; `since` when."""
+    """The calls of one `session`, else of a `project`, else of all, since `since`."""
 
     session: Summary | None = None
     project: Path | None = None
@@ -38,9 +38,9 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """How far a scan has come: `done` of `total` sessions, with `calls` calls.
+    """The progress of a scan: `done` of `total` sessions, with `calls` calls.
 
-    `stopped`: somebody stopped it.
+    `stopped`: the user stopped it.
     """
 
     done: int = 0
@@ -53,9 +53,9 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSink(Generic[State]):
-    """Consumer of scanned calls.
+    """A consumer of scanned calls.
 
-    `feed(calls)` takes the next calls; `state(ended)` returns an immutable snapshot for display.
+    `feed(calls)` consumes the next calls; `state(ended)` returns an immutable snapshot for display.
     Both run in the worker thread.
     """
 
@@ -64,9 +64,9 @@ class CallSink(Generic[State]):
 
 
 class CallHistory:
-    """The recorded calls of a store. All methods but `session` and `forget` may read the disk.
+    """The recorded calls of a store; all methods but `session` and `forget` may block.
 
-    `name_of`: the user's own name for the session with an id, which stands for its title.
+    `name_of`: returns the user's own name for a session, by id, which replaces its title.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class CallHistory:
         self._snapshot: Snapshot | None = None
 
     def forget(self) -> None:
-        """Read the store again next time."""
+        """Read the store again at the next request."""
         self._snapshot = None
 
     def snapshot(self) -> Snapshot:
@@ -94,12 +94,12 @@ class CallHistory:
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
-        """Return the session with this id, if it is among those read so far."""
+        """Return the session with this id, if it has been read."""
         found = self._sessions.get(id)
         return None if found is None else self._named(found)
 
     def with_calls(self) -> Sequence[Summary]:
-        """Return the sessions that called a tool, the newest first. Raises StoreUnreadable."""
+        """Return the sessions with tool calls, newest first. Raises StoreUnreadable."""
         sessions = self.snapshot().sessions
         return [self._named(each) for each in sessions if each.tool_calls and not each.hidden]
 
@@ -108,7 +108,7 @@ class CallHistory:
         return session if name is None else msgspec.structs.replace(session, title=name)
 
     def first(self, project: Path | None) -> CallScope:
-        """Return the scope to begin with: the project, or everything if it has no calls."""
+        """Return the initial scope: the project, or everything if it has no calls."""
         which = CallScope(project=project)
         if project is None or sessions_with_calls(self.snapshot(), project=project):
             return which
@@ -126,7 +126,7 @@ class CallHistory:
             yield step if since is None else _later(step, since)
 
     def find(self, reference: Reference) -> RecordedCall | None:
-        """Return the call with its arguments; None if its session is gone or can't be read."""
+        """Return the call with its arguments; None if its session is gone or unreadable."""
         session = self.session(reference.session)
         if session is None:
             return None
@@ -157,7 +157,7 @@ class CallScan(Generic[State]):
         self._latest: tuple[ScanProgress, State] | None = None
 
     def stop(self) -> None:
-        """Stop reading; what has come so far counts."""
+        """Stop reading; the results so far remain."""
         self._stopped.set()
 
     async def run(self) -> None:

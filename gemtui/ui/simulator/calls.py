@@ -1,4 +1,7 @@
-"""Lists of recorded calls, to choose one or to see those behind a number; one call explained."""
+"""Lists of recorded calls, to choose from or to explain a count.
+
+One call explained.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,14 @@ from gemtui.ui.simulator.scope_dialog import choose_scope, words
 from gemtui.ui.simulator.simulation import Simulation
 
 MOST = 50_000
-"""Number of calls that can be chosen from, the newest first."""
+"""Most calls to choose from, the newest first."""
 _ARGUMENTS = 20_000
-"""Characters of a call's arguments that are shown."""
+"""Most characters of a call's arguments to show."""
 GONE = "The session of this call no longer exists."
 
 
 def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
-    """A list of recorded calls with a search."""
+    """Return a list of recorded calls with a search."""
     return SearchedRows[Reference](
         lambda call, look: call_row(call, history.session(call.session), look),
         lambda call: call_words(call, history.session(call.session)),
@@ -50,7 +53,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
 
 
 def said_progress(progress: ScanProgress) -> str:
-    """How far a reading is, or what came of it."""
+    """Describe the progress of reading, or its result."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
@@ -63,13 +66,13 @@ def said_progress(progress: ScanProgress) -> str:
 
 
 def said_found(found: SearchedRows[Reference]) -> str:
-    """How many calls a search has found; "" = there is no search."""
+    """Describe the number of calls that a search has found; "" if there is no search."""
     shown = len(found.rows.items)
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
 
 class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
-    """Choose a recorded call; closes with it, or with None."""
+    """Returns a chosen recorded call, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
@@ -82,7 +85,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         self._reading: CallScan[Sequence[Reference]] | None = None
 
     def compose(self) -> ComposeResult:
-        """Calls with a search."""
+        """Build the calls with a search."""
         glyphs = self.gemtui.glyphs
         yield bars.BarLine(id="header", mark=glyphs.ellipsis)
         yield call_list(self._history, empty=Clean("reading"))
@@ -90,11 +93,11 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         yield bars.FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """Read the project's calls, or all where it has none."""
+        """Read the project's calls, or all if it has none."""
         self._read(None)
 
     def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel reading."""
         if self._reading is not None:
             self._reading.stop()
 
@@ -149,7 +152,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
-        """Whose calls?"""
+        """Choose the scope of the calls."""
         which = await choose_scope(self.gemtui, self._history, self._which)
         if which is not None:
             self.searched.show((), fresh=True)
@@ -157,9 +160,9 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
 
 
 class MatchingCallsScreen(FiltersRows, SimulatorScreen):
-    """The calls behind a number; `calls`: how many there are in all.
+    """Calls counted in one figure.
 
-    `allowed`: they are allowed already.
+    `calls` is the total, which may exceed the references. `allowed`: they are already allowed.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
@@ -182,11 +185,11 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self._references, self._calls = references, calls
 
     def body(self) -> Iterable[Widget]:
-        """Calls with a search."""
+        """Build the calls with a search."""
         yield call_list(self._history, empty=Clean("no calls"))
 
     def on_mount(self) -> None:
-        """List them."""
+        """List the calls."""
         super().on_mount()
         self.searched.show(self._references, fresh=True)
 
@@ -201,11 +204,11 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self.query_one("#status", bars.BarLine).say([*map(Content, said)])
 
     def about(self) -> Clean:
-        """What they have in common."""
+        """Return the common property of the calls."""
         return self._title
 
     def situation_changed(self) -> None:
-        """A rule was taken: what is counted is another screen's; go back to it."""
+        """Close after a rule was added, as the counts are on another screen."""
         self.dismiss(self.simulation.taken)
 
     @on(RowList.Opened)
@@ -225,7 +228,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
             self.situation_changed()
 
     def can(self, action: str) -> bool:
-        """Only what is not allowed yet can be."""
+        """Disable allowing calls that are already allowed."""
         return action != "allow" or not self._allowed
 
     async def _recorded(self, reference: Reference | None) -> RecordedCall | None:
@@ -238,19 +241,19 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        """Make the rule that would allow the call under the cursor."""
+        """Add a rule that allows the call under the cursor."""
         recorded = await self._recorded(self.searched.rows.chosen)
         if recorded is not None:
             await self.allow(recorded.call, recorded.project)
 
     def action_session(self) -> None:
-        """Read the session at this call."""
+        """Open the session at this call."""
         if (reference := self.searched.rows.chosen) is not None:
             self.read_session(self._history.session(reference.session), reference.id)
 
 
 class CallScreen(SimulatorScreen):
-    """One recorded call: what would happen to it, why, and its arguments."""
+    """One recorded call: the decision, its reason, and the arguments."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
     AUTO_FOCUS = "LineView"
@@ -265,11 +268,11 @@ class CallScreen(SimulatorScreen):
         self._found: Explanation | None = None
 
     def body(self) -> Iterable[Widget]:
-        """The explanation."""
+        """Build the explanation."""
         yield LineView(what="the explanation")
 
     def on_mount(self) -> None:
-        """Explain it."""
+        """Explain the call."""
         super().on_mount()
         recorded = self._recorded
         session = self._history.session(recorded.session)
@@ -280,7 +283,7 @@ class CallScreen(SimulatorScreen):
 
     @work(exclusive=True, group="answer")
     async def situation_changed(self) -> None:  # type: ignore[override]
-        """Decide on it."""
+        """Decide on the call."""
         call = self._recorded.call
         found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         if self.is_open:
@@ -289,16 +292,16 @@ class CallScreen(SimulatorScreen):
             self.refresh_bindings()
 
     def can(self, action: str) -> bool:
-        """Only what is not allowed yet can be."""
+        """Disable allowing a call that is already allowed."""
         return action != "allow" or (self._found is not None and refused(self._found))
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        """Make the rule that would allow it."""
+        """Add a rule that allows the call."""
         await self.allow(self._recorded.call, self._recorded.project)
 
     def action_session(self) -> None:
-        """Read the session at this call."""
+        """Open the session at this call."""
         recorded = self._recorded
         self.read_session(self._history.session(recorded.session), recorded.id)
 

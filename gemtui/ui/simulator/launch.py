@@ -1,8 +1,7 @@
-"""Open the simulator from the policy pane: try a call, replay history, suggest rules.
+"""Opening the simulator: try a call, replay history, suggest rules.
 
 Each function is called in a worker of the pane and waits for its screen (`push_screen_wait`). The
-rules that the user took are returned, and the pane adds them as one step; the draft itself is only
-changed by an example that is kept.
+pane adds the returned rules in one step; the draft itself is only changed by a saved example.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 Taken = tuple[Rule, ...]
-"""The rules that the user took; () = none."""
+"""The rules that the user accepted; () for none."""
 
 
 async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:
-    """What would happen to one tool call, and why; `call`: the one to begin with."""
+    """Show the decision on a tool call and its reason; `call`: the initial one."""
     from gemtui.ui.simulator.try_call import TryScreen
 
     simulation = _simulation(app, draft)
@@ -38,7 +37,7 @@ async def replay(app: AppBase, draft: Draft) -> Taken:
 
 
 async def suggest(app: AppBase, draft: Draft) -> Taken:
-    """Propose rules that would allow what past sessions did."""
+    """Propose rules that would allow the calls of past sessions."""
     from gemtui.ui.simulator.suggest import SuggestScreen
 
     return await app.push_screen_wait(SuggestScreen(_simulation(app, draft), _history(app))) or ()

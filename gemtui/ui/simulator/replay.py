@@ -1,4 +1,4 @@
-"""Replay the tool calls of past sessions under a policy, and count them by rule."""
+"""Replay of past sessions' tool calls under a policy, counted by rule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._counts: ReplayCounts | None = None
 
     def body(self) -> Iterable[Widget]:
-        """All numbers, one below the other."""
+        """Build the list of counts."""
         yield RowList[ReplayRow](replay_row, stops=_stops, key=_key, empty=Clean("reading"))
 
     @property
@@ -47,31 +47,31 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
-        """Count anew; the old numbers stay until there are new ones."""
+        """Count again; the old counts stay until there are new ones."""
         self.progress = ScanProgress()
         self.say()
         self.read()
 
     def sink(self) -> CallSink[ReplayCounts]:
-        """A replay of the policy as it is now."""
+        """Return a replay under the present policy."""
         return _sink(self.simulation)
 
     def take(self, found: ReplayCounts) -> None:
-        """The numbers until now."""
+        """Show the counts so far."""
         self._counts = found
         self._rows.show(replay_rows(found))
 
     def unreadable(self) -> None:
-        """Said where the numbers would stand."""
+        """Report the failure in place of the counts."""
         self._rows.empty = Clean("nothing could be read")
 
     def say(self) -> None:
-        """How far it is."""
+        """Show the progress."""
         said = [said_progress(self.progress)]
         self.status.say([Content(each) for each in said])
         self.refresh_bindings()
 
-    # --- looking closer ------------------------------------------------------------------------
+    # --- details -------------------------------------------------------------------------------
 
     @on(RowList.Opened)
     def _opened(self) -> None:
@@ -101,12 +101,12 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """There is something to stop only while sessions are read."""
+        """Disable stopping if nothing is being read."""
         return action != "stop" or self.reading
 
 
 def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
-    """Feeds a replay; its engine is made in the thread that reads."""
+    """Return a sink that feeds a replay; the reading thread makes its engine."""
     made: list[ReplayCounter] = []
 
     def run() -> ReplayCounter:
@@ -122,7 +122,7 @@ def _stops(row: ReplayRow) -> bool:
 
 
 def _key(row: ReplayRow) -> object:
-    """What stays of a row when its number grows."""
+    """Return a row's identity while its count grows."""
     match row:
         case Total():
             return row.decision
@@ -133,7 +133,7 @@ def _key(row: ReplayRow) -> object:
 
 
 def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
-    """What the number counts, and the calls it counts."""
+    """Return a count's description and its calls."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"

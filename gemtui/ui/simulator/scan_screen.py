@@ -37,15 +37,15 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         raise NotImplementedError
 
     def say(self) -> None:
-        """Show how far the scan has come."""
+        """Show the progress of the scan."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """The project's calls first, or all where it has none."""
+        """Start with the project's calls, or all if it has none."""
         self.situation_changed()
 
     def on_unmount(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel reading."""
         self.action_stop()
 
     @property
@@ -70,7 +70,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.say()
 
     def unreadable(self) -> None:
-        """Called if nothing could be read, for what an empty screen may want to say."""
+        """Handle that nothing could be read."""
 
     def _take(self, progress: ScanProgress, found: State) -> None:
         if self.is_open:
@@ -79,17 +79,17 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.say()
 
     def about(self) -> Clean:
-        """Return the words for the scope."""
+        """Describe the scope."""
         return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
-        """Read no further."""
+        """Stop reading."""
         if self._reading is not None:
             self._reading.stop()
 
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
-        """Whose calls?"""
+        """Choose the scope of the calls."""
         which = await choose_scope(self.gemtui, self.history, self.which)
         if which is not None:
             self.which = which
@@ -97,6 +97,6 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.situation_changed()
 
     def action_again(self) -> None:
-        """Read the sessions once more."""
+        """Read the sessions again."""
         self.history.forget()
         self.situation_changed()

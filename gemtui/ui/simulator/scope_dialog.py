@@ -1,4 +1,4 @@
-"""Choose which calls are meant: those of one session, of a project or all; and since when."""
+"""Choosing the scope of calls: one session, a project or all; and since when."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
 async def choose_scope(
     app: AppBase, history: CallHistory, now_shown: CallScope | None
 ) -> CallScope | None:
-    """Ask, with the cursor on what is shown now; None = nobody chose."""
+    """Ask for a scope, with the cursor on the present one; return None if cancelled."""
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
     choices = [
@@ -85,7 +85,7 @@ def _meaning(which: CallScope) -> Clean:
 
 
 class PickSessionScreen(FiltersRows, FullScreen[Summary]):
-    """Choose a session that called tools; closes with it, or with None."""
+    """Returns a chosen session with tool calls, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"
@@ -95,7 +95,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         self._history = history
 
     def compose(self) -> ComposeResult:
-        """Sessions with a search."""
+        """Build the sessions with a search."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield SearchedRows[Summary](
@@ -106,7 +106,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """List the sessions that called tools."""
+        """List the sessions with tool calls."""
         self.query_one("#header", BarLine).say([Content.styled("Which session?", "bold")])
         self._fill()
 

@@ -1,4 +1,4 @@
-"""The policy that the simulator decides with: the draft, the rules taken so far, the situation."""
+"""The simulated policy: the draft, the rules added so far, the situation."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ from gemtui.ui.rules.draft import Draft
 
 _HIGHEST = 999
 _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
-"""Signs that stand in another form in the text that patterns see."""
+"""Characters that are escaped in the text that patterns match."""
 
 
 class Simulation:
-    """A draft policy in the mode and situation that a screen asks about.
+    """A draft policy in the mode and situation of a screen.
 
-    `taken`: rules that are to be added. `project`: the folder of calls of which no other is known.
-    The engine is made when it is first asked for, which may take a while: call `engine` in a
-    thread.
+    `taken`: rules to be added. `project`: the folder for calls without a known one. The engine is
+    made on first use, which may take a while: call `engine` in a thread.
     """
 
     def __init__(self, draft: Draft, project: Path) -> None:
@@ -38,7 +37,7 @@ class Simulation:
 
     @property
     def policy(self) -> Policy:
-        """Return all rules of a run; those that were taken follow the file's own."""
+        """All rules of a run; added ones follow the file's own."""
         return self._with(*self.taken)
 
     def _with(self, *rules: Rule) -> Policy:
@@ -47,7 +46,7 @@ class Simulation:
 
     @property
     def document(self) -> Document:
-        """Return the file with the rules that were taken."""
+        """The file with the added rules."""
         return self._document(*self.taken)
 
     def _document(self, *rules: Rule) -> Document:
@@ -67,24 +66,24 @@ class Simulation:
         return Engine(policy, mode=self.mode, interactive=self.interactive, setup=self.draft.setup)
 
     def next_mode(self) -> None:
-        """Ask for the next approval mode."""
+        """Select the next approval mode."""
         modes = cycle(ApprovalMode)
         while next(modes) is not self.mode:
             pass
         self.mode = next(modes)
 
     def take(self, rule: Rule) -> None:
-        """Add a rule to the simulation; the pane adds it to the draft in the end."""
+        """Add a rule to the simulation; the pane adds it to the draft at the end."""
         self.taken = (*self.taken, rule)
 
-    # --- the rule that would allow a call ------------------------------------------------------
+    # --- rules that allow a call ---------------------------------------------------------------
 
     def allowing(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
-        """Return a rule that allows `call`, and an objection to it ("" = none).
+        """Return a rule that allows `call`, and an objection to it, or "".
 
         `project`: the folder in which the call was made. The rule is the one that would be proposed
-        had the call succeeded, else as narrow as possible. Takes as long as a few decisions, so it
-        is for a worker thread. Raises PolicyError if the file can't be edited.
+        if the call had succeeded, else as narrow as possible. Takes as long as a few decisions, so
+        call it in a thread. Raises PolicyError if the file can't be edited.
         """
         place = project or self.project
         done = RecordedCall(call=call, session="", id="", ended=CallStatus.SUCCEEDED, project=place)
@@ -96,7 +95,7 @@ class Simulation:
         return self._strong_enough(rule, call), doubt
 
     def _strong_enough(self, rule: Rule, call: Call) -> Rule:
-        """The rule with a priority above those of its tier that decide otherwise."""
+        """Return the rule with a priority above rules of its tier that override it."""
         for _ in range(3):
             found = self._engine(self._with(*self.taken, rule)).outcome(call)
             over = found.rule

@@ -1,4 +1,4 @@
-"""Propose rules from what past sessions did successfully, for the user to choose from."""
+"""Rules proposed from successful past calls, to choose from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class SuggestScreen(ScanScreen[Suggestions | None]):
-    """Proposals and what was left out, with the evidence for the one under the cursor."""
+    """Proposals and omitted calls, with the evidence for the one under the cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
     AUTO_FOCUS = "RowList"
@@ -52,7 +52,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self._chosen: tuple[Rule, ...] = ()
 
     def body(self) -> Iterable[Widget]:
-        """Rows, and the one under the cursor in full."""
+        """Build the rows, and the details of the one under the cursor."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
         ascii = self.gemtui.glyphs.name == "ascii"
         rule = Ruling(line_style="ascii" if ascii else "solid")
@@ -65,18 +65,18 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
-        """Propose anew."""
+        """Propose again."""
         self.progress, self._found, self._chosen = ScanProgress(), None, ()
         self._rows.show(())
         self.say()
         self.read()
 
     def sink(self) -> CallSink[Suggestions | None]:
-        """Evidence beside the policy as it is now."""
+        """Return a sink of evidence under the present policy."""
         return _sink(self.simulation)
 
     def take(self, found: Suggestions | None) -> None:
-        """The proposals, at the end."""
+        """Show the proposals, at the end."""
         if found is not None:
             self._found = found
             self._show_rows()
@@ -99,7 +99,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
                 drawing.show(lambda _look: ())
 
     def say(self) -> None:
-        """How far it is, and how many are chosen."""
+        """Show the progress, and the number of chosen rules."""
         said = [said_progress(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
@@ -112,7 +112,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Only what is there can be chosen, and only what is chosen can be added."""
+        """Enable choosing and adding only if there is something to choose or add."""
         match action:
             case "stop":
                 return not self.progress.ended
@@ -124,7 +124,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
                 return True
 
     def action_check(self) -> None:
-        """Choose the rule under the cursor, or leave it out."""
+        """Choose the rule under the cursor, or unchoose it."""
         row = self._rows.chosen
         if isinstance(row, ProposalRow):
             self._choose(row.suggestion.rule, chosen=not row.chosen)
@@ -136,7 +136,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.say()
 
     def action_check_all(self) -> None:
-        """All of them, or none where all are chosen."""
+        """Choose all rules, or none if all are chosen."""
         if self._found is None:
             return
         every = tuple(each.rule for each in self._found.suggestions)
@@ -145,7 +145,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.say()
 
     def action_add(self) -> None:
-        """Back to the policy with the chosen rules, in the order in which they are proposed."""
+        """Return to the policy with the chosen rules, in the proposed order."""
         found = self._found
         proposed = () if found is None else tuple(each.rule for each in found.suggestions)
         self.dismiss((*self.simulation.taken, *(each for each in proposed if each in self._chosen)))
@@ -153,7 +153,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _opened(self) -> None:
-        """The examples, to look at each."""
+        """Show the examples."""
         row = self._rows.chosen
         if row is None or isinstance(row, RowHeading):
             return
@@ -171,7 +171,10 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
 
 def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
-    """Gathers evidence, made in the thread that reads; there are proposals only at the end."""
+    """Return a sink that collects evidence and makes proposals at the end.
+
+    The reading thread creates the evidence.
+    """
     made: list[Evidence] = []
 
     def run() -> Evidence:

@@ -1,4 +1,4 @@
-"""Try a call: show what would happen to a tool call while its arguments are typed."""
+"""Trying a call: show the decision on a tool call while its arguments are typed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
-    """The example, and the document with it. For a thread."""
+    """Return the example, and the document with it. For a thread."""
     asked = Example(tool=call.tool, args=call.args, mode=mode)
     (tried,) = try_examples([asked], document.policy)
     example = replace(asked, expected=tried.decision or Decision.DENY)
@@ -49,13 +49,13 @@ class PolicyAnswer(LineView):
         self.shown: Explanation | None = None
 
     def answer(self, found: Explanation) -> None:
-        """Show an explanation; one of the same call stays where it was scrolled to."""
+        """Show an explanation; for the same call, keep the scroll position."""
         fresh = self.shown is None or self.shown.call != found.call
         self.shown = found
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
 
     def say(self, words: Clean) -> None:
-        """Show words instead of an explanation."""
+        """Show a text instead of an explanation."""
         self.shown = None
 
         def draw(look: Look) -> list[Line]:
@@ -65,11 +65,11 @@ class PolicyAnswer(LineView):
 
 
 REST = 0.12
-"""Seconds without a keystroke after which the call is decided on."""
+"""Seconds without a key press before the call is decided on."""
 
 
 class TryScreen(SimulatorScreen):
-    """The form, and beside or below it the answer."""
+    """The form, with the decision beside or below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRY)
     AUTO_FOCUS = "#args"
@@ -94,7 +94,7 @@ class TryScreen(SimulatorScreen):
         self._resting: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Form and answer."""
+        """Build the form and the decision."""
         others = [
             f"mcp_{each.server}_{each.name}" for each in self.simulation.draft.setup.mcp_tools
         ]
@@ -103,16 +103,16 @@ class TryScreen(SimulatorScreen):
 
     @property
     def form(self) -> CallForm:
-        """The call."""
+        """The form."""
         return self.query_one(CallForm)
 
     @property
     def answer(self) -> PolicyAnswer:
-        """What would happen."""
+        """The decision."""
         return self.query_one(PolicyAnswer)
 
     def on_mount(self) -> None:
-        """Begin with a call, if one was given."""
+        """Fill in a call, if one was given."""
         super().on_mount()
         if self._begin_with is not None:
             self.form.put(self._begin_with)
@@ -127,7 +127,7 @@ class TryScreen(SimulatorScreen):
         self._resting = self.set_timer(REST, self.situation_changed)
 
     def situation_changed(self) -> None:
-        """Decide on what is written."""
+        """Decide on the call in the form."""
         call = self.form.call
         if call is None:
             self.answer.say(Clean("The arguments are not valid JSON yet."))
@@ -151,13 +151,13 @@ class TryScreen(SimulatorScreen):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Only what is not allowed yet can be."""
+        """Disable allowing a call that is already allowed."""
         shown = self.answer.shown if self.is_mounted else None
         return action != "allow" or (shown is not None and refused(shown))
 
     @work(exclusive=True, group=DIALOG)
     async def action_recorded(self) -> None:
-        """Take a recorded call."""
+        """Choose a recorded call."""
         from gemtui.ui.simulator.calls import PickCallScreen
 
         recorded = await self.app.push_screen_wait(PickCallScreen(self._history))
@@ -167,13 +167,13 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        """Make the rule that would allow this call."""
+        """Add a rule that allows this call."""
         if (call := self.form.call) is not None:
             await self.allow(call)
 
     @work(exclusive=True, group=DIALOG)
     async def action_keep(self) -> None:
-        """Keep the call as an example, with what the file's own rules decide on it headless."""
+        """Save the call as an example, with the headless decision of the file's own rules."""
         if (call := self.form.call) is None:
             self.gemtui.say("The arguments are not valid JSON yet.")
             return
@@ -190,7 +190,7 @@ class TryScreen(SimulatorScreen):
             self.say_where()
 
     def action_close(self) -> None:
-        """The names that are offered go first."""
+        """Close the offered names first, then the screen."""
         if self.form.offering:
             self.form.close_offer()
         else:

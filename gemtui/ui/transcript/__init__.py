@@ -1,1 +1,1 @@
-"""A transcript on the screen: messages and cards as lines, a view that scrolls them."""
+"""Transcripts on the screen: messages and cards as lines, and a scrolling view."""

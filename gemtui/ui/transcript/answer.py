@@ -1,4 +1,4 @@
-"""What a person said of a call, on its card."""
+"""A person's answer to a call, on its card."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ _BEYOND = {
     Beyond.TAKEN_BACK: "; revoked for similar calls",
 }
 _LONG = 300
-"""Characters of a reason that are shown."""
+"""Most characters of a reason to show."""
 
 
 def allowed_words(call: ToolCall) -> Clean:
-    """Return what a person said of a call, with the reason of a denial, or which rule of theirs
-    allowed it unasked; "" where it was neither.
+    """Return a person's answer to a call, or the rule that replaced asking.
+
+    A denial includes its reason; "" if there is neither.
     """
     answer = call.answer
     if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
@@ -47,7 +48,10 @@ def allowed_words(call: ToolCall) -> Clean:
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
-    """What was asked where something else ran: the command, or how the person changed a file."""
+    """Yield the original request if something else ran.
+
+    That is the command, or the difference that the person made to a file.
+    """
     answer = call.answer
     if answer is None or answer.asked is None:
         return
@@ -71,7 +75,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
 
 
 def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
-    """From the file as Gemini would have had it to the file as the person had it."""
+    """Return the difference between Gemini's and the person's version of a file."""
     path = str(call.args.get("file_path", ""))
     match answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:

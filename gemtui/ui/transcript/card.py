@@ -1,4 +1,4 @@
-"""A tool call drawn as a card: what was asked, how it ended, what it returned."""
+"""A tool call drawn as a card: its request, status and result."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from gemtui.ui.transcript.head import draw_image
 
 HOOKED = "changed by a hook of your settings or of another extension before it ran"
 _FILE_TEXTS = ("content", "old_string", "new_string")
-"""Arguments that hold text of the file that is asked for."""
+"""Arguments with text of the requested file."""
 _ENOUGH = 24
-"""Cells that the arguments keep as long as there is something else to drop."""
+"""Cells kept for the arguments while other parts can be dropped."""
 _LONG_NAME, _LONG_TARGET = 200, 1_000
-"""Characters of a name and of what was asked that are looked at for the first line."""
+"""Characters of a name and of the request considered for the first line."""
 _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 
 
 def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
-    """The lines of a card, and whether folding changes it."""
+    """Return the lines of a card, and whether folding changes it."""
     inner = look.narrowed(4)
     body = draw_body(call, inner, folded=folded)
     caution = [*_caution(call, inner), *draw_asked(call, inner, folded=folded)]
@@ -99,11 +99,14 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
         yield fit(draw_image(image, look), look.width, own(look.glyphs.ellipsis))
 
 
-# --- the first line ------------------------------------------------------------------------------
+# --- first line ----------------------------------------------------------------------------------
 
 
 def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
-    """Sign, word and role of how a call stands; a word that is said elsewhere is empty here."""
+    """Return sign, word and role for a call's state.
+
+    The word is "" if shown elsewhere.
+    """
     answer = call.answer
     if answer is not None and (answer.consent is Consent.WAITS or answer.subagent):
         return _of_answer(answer, look)
@@ -113,7 +116,7 @@ def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
 
 
 def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
-    """The same of a status alone."""
+    """Return sign, word and role for a status alone."""
     glyphs = look.glyphs
     match status:
         case ToolStatus.SUCCESS:
@@ -137,7 +140,7 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
 
 
 def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
-    """The same for a call of which only the question is known."""
+    """Return sign, word and role for a call of which only the question is known."""
     glyphs = look.glyphs
     match answer.consent:
         case Consent.WAITS:
@@ -151,7 +154,7 @@ def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
 
 
 def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
-    """Sign, name, arguments, counts and duration; the last go first where it is narrow."""
+    """Return sign, name, arguments, counts and duration, dropping the last if narrow."""
     front, asked, end = _title_parts(call, facts, look)
     left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
     if _has_room(call, (*left, *end), look) and asked:
@@ -160,13 +163,13 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
 
 
 def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
-    """Whether the lines that a read asked for fit on the first line."""
+    """Return whether the lines requested by a read fit on the first line."""
     lines = lines_asked(call)
     return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
 
 
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
-    """Sign and name, as much of what was asked as there is room for, and how it ended."""
+    """Return sign and name, as much of the request as fits, and the call's end."""
     sign, word, role = state(call, look)
     name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
     front = (Piece(own(f"{sign} "), look[role]), name)
@@ -183,7 +186,7 @@ def _on_one_line(asked: str, look: Look) -> Clean:
 def _end(
     call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
 ) -> Pieces:
-    """State, counts and duration, as many of them as leave enough room for the arguments."""
+    """Return state, counts and duration, as far as they leave room for the arguments."""
     lasted = own(duration(call.duration)) if call.duration is not None else EMPTY
     last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
     wanted = min(_ENOUGH, cell_len(asked)) + 2
@@ -194,7 +197,7 @@ def _end(
 
 
 def _apart(*groups: Pieces) -> Pieces:
-    """The groups that are there, each with two blanks before it."""
+    """Return the groups that are not empty, each preceded by two blanks."""
     pieces: list[Piece] = []
     for group in filter(None, groups):
         pieces += [Piece(own("  "), group[0].style), *group]
@@ -217,11 +220,11 @@ def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
     return (Piece(first, border), *middle, Piece(last, border))
 
 
-# --- the last line -------------------------------------------------------------------------------
+# --- last line -----------------------------------------------------------------------------------
 
 
 def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
-    """What is left out, or a word about the end."""
+    """Return the bottom line, which describes hidden parts or the end."""
     glyphs, border = look.glyphs, look[Role.BORDER]
     words = fit(
         _closing(call, body, look, foldable=foldable, folded=folded),
@@ -247,7 +250,7 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
-    """What there is to see when no line is missing."""
+    """Describe what unfolding would show if no line is missing."""
     arguments = counted(len(keys), "argument") if keys else ""
     words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
     return words or (counted(cut, "long line") if cut else "")
@@ -273,11 +276,11 @@ def _rest(body: Body) -> str:
     return counted(body.hidden, "more line")
 
 
-# --- what was asked, when unfolded ---------------------------------------------------------------
+# --- unfolded request ----------------------------------------------------------------------------
 
 
 def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
-    """The command and the names of the arguments that the card does not show elsewhere."""
+    """Return the command and the arguments that the card does not show elsewhere."""
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
@@ -303,7 +306,7 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
 
 
 def _language(key: str, call: ToolCall) -> Clean:
-    """In which language an argument is written."""
+    """Return the language of an argument."""
     if not isinstance(call.args[key], str):
         return own("json")
     if key == "command":

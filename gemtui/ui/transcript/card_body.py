@@ -1,4 +1,4 @@
-"""The inside of a card: what a tool returned, by the type of its display."""
+"""The inside of a card: a tool's result, by the type of its display."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from gemtui.ui.draw.theme import Look, Role, span_style
 from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
-"""Lines that a folded card shows."""
+"""Lines of a folded card."""
 _SPAN = 16
-"""Characters that cost as much as another style."""
+"""The cost of another style, in characters."""
 TABLE = 300
-"""Rows of a table that are drawn; they cost more than lines."""
+"""Most rows of a table to draw; they cost more than lines."""
 _QUIET = (
     ToolKind.READ,
     ToolKind.LIST,
@@ -75,7 +75,7 @@ _PROSE = (
 
 
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """What the tool gave; of a call that failed, why."""
+    """Return the tool's result, or the reason for its failure."""
     if reason := only_reason(call):
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     match call.display:
@@ -106,7 +106,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
 
 
 def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Text of a tool: what the person saw, or what the model got where that says more."""
+    """Return a tool's text as seen by the person, or the model's version if longer."""
     kind, display = kind_of(call.name), shown(call)
     text = display.text if isinstance(display, TextDisplay) else ""
     if kind is ToolKind.SHELL:
@@ -137,7 +137,7 @@ def _is_data(text: str) -> bool:
 
 
 def _output_language(text: str) -> Clean:
-    """The language in which a command printed, where its first and last signs tell."""
+    """Return the language of a command's output, by its ends."""
     text = text.strip()
     if text.startswith(("diff --git ", "--- a/")):
         return own("diff")
@@ -145,7 +145,7 @@ def _output_language(text: str) -> Clean:
 
 
 def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
-    """Markdown; folded, its first lines without the empty ones."""
+    """Draw Markdown; if folded, its first nonblank lines."""
     if folded and not keep:
         hidden = line_count(text)
         return Body(hidden=hidden, more=hidden > 0)
@@ -154,7 +154,7 @@ def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
 
 
 def _note(call: ToolCall, text: str) -> Clean:
-    """The line that the CLI showed in the place of a longer text."""
+    """Return the line that the CLI showed in place of a longer text."""
     line = call.display.text if isinstance(call.display, TextDisplay) else ""
     return flat(line) if line != text and line_count(text) > 1 else EMPTY
 
@@ -185,12 +185,12 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
 
 
 def _size(line: Sequence[AnsiSpan]) -> int:
-    """What drawing a line of a screen costs, in characters."""
+    """Return the cost of drawing a line of a screen, in characters."""
     return sum(len(span.text) + _SPAN for span in line)
 
 
 def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
-    """The pieces of a line, without the end of a very long one."""
+    """Return the pieces of a line, without the end of a very long one."""
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))
     return tuple(
@@ -200,7 +200,7 @@ def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
 
 
 def flat_spaces(text: str) -> Clean:
-    """Foreign text on one line that keeps its blanks."""
+    """Return foreign text on one line, keeping its blanks."""
     return Clean(clean(text).replace("\n", " "))
 
 
@@ -208,7 +208,7 @@ def flat_spaces(text: str) -> Clean:
 
 
 def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
-    """The changed lines of one file with their neighbours."""
+    """Draw the changed lines of one file with their context."""
     facts = change_counts(display, look)
     some = excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
@@ -231,12 +231,12 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
 
 
 def _says(line: str) -> bool:
-    """Whether a line of a diff is more than its head: what is drawn as changes has hunks."""
+    """Return whether a line of a diff is more than a header."""
     return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
 
 
 def change_counts(display: DiffDisplay, look: Look) -> tuple[Piece, ...]:
-    """`+6 −2`, as far as they are known."""
+    """Return the known counts of changed lines: `+6 −2`."""
     pieces = []
     if display.added is not None:
         pieces.append(Piece(own(f"{look.glyphs.added}{display.added}"), look[Role.ADDED]))

@@ -1,4 +1,4 @@
-"""What can be copied of a message: a block, the code in it, the whole message."""
+"""The parts of a message that can be copied: a block, its code, the whole message."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ class Copy(NamedTuple):
 
 
 def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
-    """Return what can be copied of a block, the likeliest first.
+    """Return the possible copies of a block, the likeliest first.
 
-    Of a text with code: each piece of code; with several, the whole text too. Of a shell command
-    with output: the output and the command; the command first where it failed, to run it again.
+    For a text with code: each piece of code; if there are several, the whole text too. For a shell
+    command with output: the output and the command; the command first if it failed, to run it
+    again.
     """
     if isinstance(block, ToolCall) and kind_of(block.name) is ToolKind.SHELL and _output(block):
         both = (copy_of_block(block), _copy(visible(target(block)), "command"))
@@ -55,7 +56,7 @@ def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
 
 
 def copy_of_block(block: Block) -> Copy:
-    """A block; of a tool call what it gave, else what it was asked."""
+    """Return the copy of a block; for a tool call its output, else its request."""
     match block:
         case ToolCall():
             if output := _output(block):
@@ -75,13 +76,13 @@ def _code(fence: Fence) -> Copy:
 
 
 def copy_of_message(message: Message) -> Copy:
-    """All blocks of a message, an empty line between them."""
+    """Return the copy of all blocks of a message, separated by empty lines."""
     texts = (_text(block).strip("\n") for block in message.blocks)
     return _copy("\n\n".join(text for text in texts if text), "message")
 
 
 def _text(block: Block) -> Clean:
-    """A block as it is shown: what is pasted into a shell holds nothing that was not seen."""
+    """Return a block's text as shown, without anything invisible."""
     if isinstance(block, ToolCall):
         return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
     return clean(block_text(block))
@@ -99,7 +100,7 @@ def _copy(text: str, what: str) -> Copy:
 
 
 def file_of(call: ToolCall) -> tuple[str, int | None] | None:
-    """The file that a call is about, and the first changed line of it if that is known."""
+    """Return the file of a call, and its first changed line if known."""
     if isinstance(call.display, DiffDisplay):
         return call.display.path or call.display.name, first_line(call.display.diff)
     for key in ("file_path", "absolute_path", "path"):
@@ -109,7 +110,7 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
 
 
 def first_line(diff: str) -> int | None:
-    """The line at which a unified diff changes the new file first, from 1."""
+    """Return the first changed line in the new file of a unified diff, from 1."""
     new: int | None = None
     for line in diff.splitlines():
         if line.startswith("@@"):
@@ -122,18 +123,18 @@ def first_line(diff: str) -> int | None:
 
 
 def _hunk_start(line: str) -> int | None:
-    """ "@@ -3,4 +5,6 @@" -> 5."""
+    """Return the new file's line in a hunk header: "@@ -3,4 +5,6 @@" -> 5."""
     start = next((word[1:] for word in line.split() if word.startswith("+")), "")
     number = start.partition(",")[0]
     return int(number) if number.isascii() and number.isdigit() else None
 
 
 FIRST = 40
-"""Cells of a first line that are shown."""
+"""Cells of a first line to show."""
 
 
 class CopyScreen(DialogScreen[Copy | None]):
-    """Closes with the chosen `Copy`, or with None."""
+    """Returns the chosen `Copy`, or None."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -142,7 +143,7 @@ class CopyScreen(DialogScreen[Copy | None]):
         self._copies = copies
 
     def compose(self) -> ComposeResult:
-        """Each thing with its first line."""
+        """Build the choices, each with its first line."""
         with Dialog(own("Copy"), own("enter copies   esc closes")):
             yield OptionList(*(Option(_row(copy)) for copy in self._copies))
 

@@ -1,4 +1,4 @@
-"""The positions of the cursor in a transcript, the targets that it jumps to, and folds."""
+"""The cursor's positions in a transcript, the targets it jumps to, and folds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ LAST = 1 << 30
 
 
 class Cursor(NamedTuple):
-    """The block under the cursor; `block` None is the head line of a message without blocks."""
+    """The block under the cursor.
+
+    `block` is None for the head of a message without blocks.
+    """
 
     message: int
     block: int | None
@@ -24,9 +27,9 @@ def order(cursor: Cursor) -> int:
 
 
 class Target(NamedTuple):
-    """Something to jump to: messages and, in them, blocks (None: the first one).
+    """A kind of jump target: messages, and blocks in them (None for the first one).
 
-    `at_top`: it comes to stand on the top row, wherever it was before.
+    `at_top`: scroll it to the top row in any case.
     """
 
     message: Callable[[Outline], bool]
@@ -43,13 +46,13 @@ FAILURE = Target(
     lambda block: isinstance(block, ToolCall) and block.failed,
     at_top=False,
 )
-"""Also commands that ended with an exit code: they look failed."""
+"""Failed calls, including commands with a nonzero exit code."""
 
 
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:
-    """The next (`step` 1) or previous (-1) target as seen from a cursor, None if there is none.
+    """Return the next (`step` 1) or previous (-1) target from a cursor; None if none.
 
-    Reads the bodies of messages that may hold one: for a thread.
+    Reads the bodies of messages that may hold one: call it in a thread.
     """
     for message in range(len(transcript))[here.message :: step]:
         if target.message(transcript.outlines[message]):
@@ -70,16 +73,19 @@ def _in_message(
 
 
 def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | None:
-    """Where a message with this id has its block of this number; None if there is none."""
+    """Return the cursor for a block of the message with this id.
+
+    None if there is none.
+    """
     found = (place for place, outline in enumerate(transcript.outlines) if outline.id == id)
     message = next(found, None)
     return None if message is None else Cursor(message, block)
 
 
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
-    """Where the tool call with this id stands, or the one that called the subagent with this id.
+    """Return the cursor for the tool call with this id, or that called this subagent.
 
-    None if there is none. Reads bodies, as above.
+    None if there is none. Reads bodies: call it in a thread.
     """
     for message, outline in enumerate(transcript.outlines):
         if outline.calls:
@@ -90,7 +96,7 @@ def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
 
 
 class Folds:
-    """Which blocks the reader has folded or unfolded; others are folded by default rules.
+    """The blocks that the reader has folded or unfolded; others follow default rules.
 
     `open_thoughts`: thoughts are unfolded by default.
     """
@@ -101,7 +107,7 @@ class Folds:
         self._choices: dict[str, dict[int, bool]] = {}
 
     def of(self, message: Message, block: int) -> bool | None:
-        """Whether a block is folded; None = by the default rules."""
+        """Return whether a block is folded; None for the default rules."""
         choice = self._choices.get(message.id, {}).get(block, self.all)
         open = self.open_thoughts and isinstance(message.blocks[block], Thought)
         return False if choice is None and open else choice
@@ -111,9 +117,10 @@ class Folds:
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:
-        """Unfold all blocks, then fold all, then return to the default rules (None); return which.
+        """Cycle through all unfolded, all folded and the default rules (None).
 
-        `folded`: whether anything in view is folded; if nothing is, all are folded first.
+        Return the new state. `folded`: whether anything in view is folded; if nothing is, the cycle
+        begins with all folded.
         """
         after = {None: not folded, False: True, True: None}
         self.all = after[self.all]

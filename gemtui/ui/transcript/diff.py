@@ -17,14 +17,14 @@ from gemtui.ui.draw.theme import Look, Role
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 GAP = "@"
 _ALIKE = 0.5
-"""The share of two lines that must be alike for their difference to be marked by words."""
+"""Share of equal characters above which differences are marked by words."""
 
 
 class Change(Struct, frozen=True):
-    """One line of a diff: `sign` is "+", "-", " " or `GAP` between two hunks.
+    """One line of a diff: `sign` is "+", "-", " ", or `GAP` between two hunks.
 
-    `number` counts from 1, in the old file where a line was removed, else in the new one.
-    `differs`: where it differs from its counterpart, as a span of `text`.
+    `number` counts from 1, in the old file for a removed line, else in the new one. `differs`: the
+    span of `text` that differs from its counterpart.
     """
 
     sign: str
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 def read_diff(diff: Sequence[Clean]) -> list[Change]:
-    """The lines of one file's unified diff; its head and marks of missing newlines are left out."""
+    """Return the lines of one file's unified diff, without header and newline remarks."""
     changes: list[Change] = []
     old = new = 0
     for line in diff:
@@ -51,10 +51,10 @@ def read_diff(diff: Sequence[Clean]) -> list[Change]:
 def draw_changes(
     changes: Sequence[Change], look: Look, *, language: Clean = EMPTY, whole: bool = True
 ) -> Iterator[Line]:
-    """The changes, line numbers and signs at the left; not `whole`: each cut to one line.
+    """Yield the changes with line numbers and signs; cut to one line unless `whole`.
 
-    `language`: of the file. A changed line stands on the ground of the change; where a theme has
-    none, all of it has the colour of the change.
+    `language`: of the file. A changed line has the background of the change; if a theme has none,
+    its text has the colour of the change.
     """
     digits = max(3, len(str(max((change.number for change in changes), default=0))))
     for change, pieces in zip(changes, _highlighted(changes, language, look), strict=True):
@@ -65,7 +65,7 @@ def draw_changes(
 
 
 def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list[Pieces]:
-    """The text of each change in the colours of its syntax: both states of the file are read."""
+    """Return the text of each change, highlighted by reading both states of the file."""
     rows: list[Pieces] = [(Piece(tabless(each.text), look[Role.TEXT]),) for each in changes]
     for signs in (("-", " "), ("+", " ")):
         places = [at for at, change in enumerate(changes) if change.sign in signs]
@@ -78,7 +78,7 @@ def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list
 
 
 def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
-    """At most `limit` lines that begin and end with an added or removed one."""
+    """Return at most `limit` lines that begin and end with a changed one."""
     where = [index for index, change in enumerate(changes) if change.sign in "+-"]
     start = where[0] if where else 0
     end = max((index + 1 for index in where if index < start + limit), default=limit)
@@ -107,12 +107,12 @@ _WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
 
 
 def ground_of(sign: str, look: Look) -> Style | None:
-    """Return what lies under a line that was added or removed, if the theme has something."""
+    """Return the background of a changed line, if the theme has one."""
     return (look[_GROUNDS[sign]] or None) if sign in _GROUNDS else None
 
 
 def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
-    """The pieces on the ground of a changed line; without one, in the colour of the change."""
+    """Return the pieces with the background, else in the colour, of their change."""
     if sign not in _ROLES:
         return pieces
     over = ground_of(sign, look) or look[_ROLES[sign]]
@@ -120,7 +120,7 @@ def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
-    """The pieces with what differs from the line's counterpart marked."""
+    """Return the pieces with differences from the line's counterpart marked."""
     if change.differs is None:
         return pieces
     start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
@@ -142,7 +142,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _compared(changes: list[Change]) -> list[Change]:
-    """Marks what differs between removed lines and those that follow them, one by one."""
+    """Return the changes with differences between paired removed and added lines."""
     result = list(changes)
     index = 0
     while index < len(changes):
@@ -173,7 +173,7 @@ def _pair(old: Change, new: Change) -> tuple[Change, Change]:
 
 
 def _alike(one: str, other: str) -> int:
-    """Characters at the beginning that are the same."""
+    """Return the number of equal characters at the beginning."""
     pairs = zip(one, other, strict=False)
     return next(
         (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -14,9 +14,8 @@ from gemtui.text import Clean
 class DrawnBlock(Struct, frozen=True, kw_only=True):
     """The lines `start` up to `end` (not included) of a drawing that show one block.
 
-    `block`: its index in the message, None for the message's head line. `foldable`: folding
-    changes what is shown. `opens`: another session is behind it. `media`: an image
-    or the like is stored in it.
+    `block`: its index in the message, None for the message's head line. `foldable`: folding changes
+    the drawing. `opens`: it opens another session. `media`: an image or similar is stored in it.
     """
 
     block: int | None
@@ -29,9 +28,9 @@ class DrawnBlock(Struct, frozen=True, kw_only=True):
 
 
 class Fence(Struct, frozen=True, kw_only=True):
-    """A piece of code in the lines `start` up to `end` (not included), for copying it alone.
+    """A piece of code in the lines `start` up to `end` (not included), for copying it.
 
-    `code` is whole even where the drawing leaves lines out.
+    `code` is complete even if the drawing leaves lines out.
     """
 
     block: int
@@ -44,11 +43,11 @@ class Fence(Struct, frozen=True, kw_only=True):
 class Drawn(Struct, frozen=True, kw_only=True):
     """A message as lines, none wider than the look's width, without trailing blanks.
 
-    The last line is empty and keeps the next message away. For selections there is, for each line:
-    in `margins` how many cells at its left are frame (bar, border, line number) and not content;
-    in `joints` what joins it to the line above where both are one line of the text ("" for a cut
-    word or line of code, " " for wrapped words), None where it is a line of its own. What lies
-    under the rest of a line, up to the frame at its right, is in `grounds`.
+    The last line is empty, to separate the next message. For selections there is, for each line: in
+    `margins` the number of cells at its left that are frame (bar, border, line number) and not
+    content; in `joints` the text that joins it to the line above if both are one line of the text
+    ("" for a cut word or line of code, " " for wrapped words), None if it is a line of its own. The
+    background of the rest of a line, up to the frame at its right, is in `grounds`.
     """
 
     strips: Sequence[Strip]
@@ -60,5 +59,5 @@ class Drawn(Struct, frozen=True, kw_only=True):
 
     @property
     def height(self) -> int:
-        """Lines, the empty one at the end included."""
+        """The number of lines, including the empty one at the end."""
         return len(self.strips)

@@ -1,4 +1,4 @@
-"""A message's head line: who, when, and at the right the model and its tokens."""
+"""A message's head line: author, time, model and tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 
 
 def draw_head(message: Message, look: Look) -> Line:
-    """One line, the facts at the right dropped where there is no room for them."""
+    """Return one line, without the facts at the right if there is no room."""
     who, role = {
         Author.USER: ("You", Role.ACCENT),
         Author.MODEL: ("Gemini", Role.MODEL),
@@ -33,7 +33,7 @@ def draw_head(message: Message, look: Look) -> Line:
 
 
 def _ends(message: Message, look: Look) -> Iterator[Pieces]:
-    """Model and tokens, the longest form first."""
+    """Yield model and tokens, the longest form first."""
     model = flat((message.model or "")[:100]).removeprefix("gemini-")
     total, details = _tokens(message.usage, look)
     named = (Piece(own(model), look[Role.MUTED]),) if model else ()
@@ -47,7 +47,7 @@ def _gap(look: Look) -> Piece:
 
 
 def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
-    """The total, marked if the counters don't add up, and what it is made of."""
+    """Return the total, marked if the counters don't add up, and its parts."""
     if usage is None or usage == Usage():
         return (), ()
     muted = look[Role.MUTED]
@@ -66,11 +66,11 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
 
 
 def bar(message: Message, look: Look) -> Pieces:
-    """What stands at the left of all that somebody said."""
+    """Return the bar at the left of all lines of an author."""
     role = {Author.USER: Role.ACCENT, Author.MODEL: Role.MODEL, Author.SYSTEM: Role.MUTED}
     return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)
 
 
 def draw_image(image: Image, look: Look) -> Pieces:
-    """Binary content by its facts."""
+    """Describe binary content."""
     return (Piece(own(f"[{image_words(image)}]"), look[Role.TEXT]),)

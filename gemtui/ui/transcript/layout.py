@@ -1,7 +1,7 @@
-"""All messages of a transcript one below the other, drawn when they come into view.
+"""All messages of a transcript, drawn when they become visible.
 
-A message that was never in view has an estimated height. When the real one differs, everything
-below it moves; `anchor` and `settle` keep what the reader sees in place.
+A message that was never visible has an estimated height. When the real one differs, everything
+below it moves; `anchor` and `settle` keep the visible part in place.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """Lines of all messages together."""
+        """The number of lines of all messages."""
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
-        """The line on which message `index` begins; for `len(self)` the total."""
+        """Return the first line of message `index`; for `len(self)` the total."""
         lines = 0
         while index:
             lines += self._sums[index]
@@ -59,7 +59,7 @@ class Heights:
         return lines
 
     def find(self, line: int) -> tuple[int, int]:
-        """Return the index of the message on `line`, and which of its lines that is.
+        """Return the index of the message on `line`, and the line's index in it.
 
         Raises IndexError for a line outside of the transcript.
         """
@@ -74,7 +74,7 @@ class Heights:
         return index, line
 
     def extend(self, heights: Iterable[int]) -> None:
-        """Puts more messages at the end."""
+        """Add messages at the end."""
         old = len(self._each)
         self._each.extend(heights)
         sums = self._sums
@@ -89,23 +89,23 @@ class Heights:
                 sums[parent] += sums[node]
 
     def _lift(self, node: int) -> None:
-        """Adds an old node to its parent if that is new."""
+        """Add an old node to its parent if that is new."""
         parent = node + (node & -node)
         if parent < len(self._sums):
             self._sums[parent] += self._sums[node]
 
     def truncate(self, count: int) -> None:
-        """Keeps the first `count` messages."""
+        """Keep only the first `count` messages."""
         del self._each[count:]
         del self._sums[count + 1 :]
 
 
 ROOM = 5_000
-"""Number of lines that are kept drawn (about 2 KB each)."""
+"""Most lines that are kept drawn (about 2 KB each)."""
 
 
 class Anchor(NamedTuple):
-    """Line `line` of message `message` is on row `row` of the screen (0 = the top one)."""
+    """Line `line` of message `message` is on row `row` (0 is the top)."""
 
     message: int
     line: int
@@ -113,7 +113,7 @@ class Anchor(NamedTuple):
 
 
 class LayoutLine(NamedTuple):
-    """One line of the sheet: the message, its drawing, and which line of that it is."""
+    """One line of the sheet: the message, its drawing, and the line's index in that."""
 
     message: int
     drawn: Drawn
@@ -121,7 +121,7 @@ class LayoutLine(NamedTuple):
 
 
 class Layout:
-    """Heights and drawings of messages; independent of text and terminal.
+    """The heights and drawings of messages, independent of text and terminal.
 
     `draw(index)` returns the drawing of a message, `guess(outline)` its estimated height.
     """
@@ -144,10 +144,10 @@ class Layout:
         return len(self.outlines)
 
     def show(self, outlines: Sequence[Outline]) -> int:
-        """Take a newer state; return how many messages at the beginning are the same objects.
+        """Show a newer state.
 
-        Messages that have moved keep what is known of them; changed ones keep their old heights
-        until they are seen.
+        Return how many messages at the beginning are the same objects. Moved messages keep their
+        drawings; changed ones keep their old heights until they are visible.
         """
         same = _common(self.outlines, outlines)
         known = {
@@ -166,7 +166,7 @@ class Layout:
     def _taken_over(
         self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
     ) -> tuple[Iterable[int], bytearray]:
-        """Heights of messages, and which are exact; takes out of `known` what goes on living."""
+        """Return messages' heights, and which are exact, reusing entries of `known`."""
         if not known:
             return map(self._guess, outlines), bytearray(len(outlines))
         heights, measured = [], bytearray()
@@ -177,7 +177,7 @@ class Layout:
         return heights, measured
 
     def drawn(self, index: int) -> Drawn:
-        """Return the drawing of a message, made now if needed; its height is exact afterwards."""
+        """Return the drawing of a message, made if needed; its height is exact afterwards."""
         outline = self.outlines[index]
         kept = self._drawings.get(outline.id)
         if kept is not None and kept[0] is outline:
@@ -197,16 +197,16 @@ class Layout:
         self._measured[index] = 0
 
     def forget_all(self) -> None:
-        """Everything looks different now; the heights stay as estimates."""
+        """Discard all drawings; the heights remain as estimates."""
         self._drawings.clear()
         self._lines = 0
         self._measured = bytearray(len(self.outlines))
 
     def anchor(self, top: int, height: int) -> Anchor:
-        """What should hold still while the sheet settles with `top` as the first line.
+        """Return the anchor to keep in place, with line `top` at the top.
 
-        That is the first message in sight (or just below) whose height is known, or else whatever
-        is on top.
+        That is the first message in sight (or just below) with a known height, else the one at the
+        top.
         """
         first, line = self.heights.find(self._clamped(top, 1))
         row = -line
@@ -219,9 +219,10 @@ class Layout:
         return Anchor(first, line, 0)
 
     def settle(self, anchor: Anchor, height: int) -> int:
-        """Draws all that is in sight around the anchor; returns the sheet's line on the top row.
+        """Draw everything visible around the anchor.
 
-        The anchor gives way where the sheet would begin below the top row or end above the last.
+        Return the sheet's line on the top row. The anchor moves if the sheet would begin below the
+        top row or end above the last.
         """
         line = self._measure(anchor)
         row = anchor.row - line
@@ -237,12 +238,12 @@ class Layout:
         return top
 
     def settle_end(self, height: int) -> int:
-        """Draws the last `height` lines; returns the sheet's line on the top row."""
+        """Draw the last `height` lines; return the sheet's line on the top row."""
         self._trim(self._fill_up(len(self), height))
         return max(0, self.heights.total - height)
 
     def place(self, line: int) -> LayoutLine | None:
-        """Return what is on a line of the layout; None below its end."""
+        """Return the contents of a line of the layout; None below its end."""
         if not 0 <= line < self.heights.total:
             return None
         index, inside = self.heights.find(line)
@@ -253,14 +254,14 @@ class Layout:
         return max(0, min(top, self.heights.total - height))
 
     def _measure(self, anchor: Anchor) -> int:
-        """Draws the anchor's message; returns its line, moved in proportion to the new height."""
+        """Draw the anchor's message; return its line, moved in proportion to the height."""
         before = self.heights[anchor.message]
         after = self.drawn(anchor.message).height
         line = anchor.line if after == before else anchor.line * after // max(1, before)
         return min(line, max(0, after - 1))
 
     def _fill_down(self, index: int, rows: int) -> int:
-        """Draws from message `index` on until `rows` are full; returns how many."""
+        """Draw messages from `index` on until `rows` are full; return their number."""
         first = index
         while rows > 0 and index < len(self):
             rows -= self.drawn(index).height
@@ -268,7 +269,7 @@ class Layout:
         return index - first
 
     def _fill_up(self, index: int, rows: int) -> int:
-        """Draws the messages before `index` until `rows` are full; returns how many."""
+        """Draw messages before `index` until `rows` are full; return their number."""
         last = index
         while rows > 0 and index > 0:
             index -= 1
@@ -280,12 +281,12 @@ class Layout:
             self._lines -= kept[1].height
 
     def _trim(self, seen: int) -> None:
-        """Gives up the drawings not used for longest, but none of the `seen` newest."""
+        """Discard the least recently used drawings, but none of the `seen` newest."""
         while self._lines > self._room and len(self._drawings) > seen:
             self._discard(next(iter(self._drawings)))
 
 
 def _common(old: Sequence[Outline], new: Sequence[Outline]) -> int:
-    """How many messages at the beginning are the same objects."""
+    """Return how many messages at the beginning are the same objects."""
     changed = compress(count(), map(is_not, old, new))
     return next(changed, min(len(old), len(new)))

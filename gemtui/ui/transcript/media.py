@@ -1,4 +1,4 @@
-"""What can be done with attached images, sounds, videos and PDFs: save them, show them."""
+"""Saving and showing attached images, sounds, videos and PDFs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def with_one(app: AppBase, images: Sequence[Image], act: Callable[[AppBase, Image], None]) -> None:
-    """Do something with the image, or with the one of several that is chosen."""
+    """Apply an action to the image, or to a chosen one of several."""
     if len(images) == 1:
         act(app, images[0])
         return
@@ -42,7 +42,7 @@ def with_one(app: AppBase, images: Sequence[Image], act: Callable[[AppBase, Imag
 
 
 def save(app: AppBase, image: Image) -> None:
-    """Ask for a file that does not exist yet, and write the content there."""
+    """Ask for a new file, and write the content to it."""
     path = Path(file_name_of(image))
     forbidden = resolved(app.start.home)
 
@@ -68,7 +68,7 @@ async def _write(app: AppBase, image: Image, path: Path) -> None:
 
 
 def open_image(app: AppBase, image: Image) -> None:
-    """Show the content with the desktop's program for it, if it is what can be shown so."""
+    """Show the content with the desktop's program for it, if its type is supported."""
     app.run_worker(_show(app, image))
 
 
@@ -88,15 +88,15 @@ async def _show(app: AppBase, image: Image) -> None:
 
 
 _PATIENCE = 3.0
-"""Seconds in which an opener says that it can't; one that is still there shows something."""
+"""Seconds in which an opener reports a failure; after that it counts as successful."""
 
 
 class NoViewer(GemtuiError):
-    """Nothing here can show a file, or what is there failed."""
+    """Raised if no program can show a file, or the program failed."""
 
 
 def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
-    """Return the system's program that opens files: `open`, or `xdg-open` where there is a display.
+    """Return the system's program for opening files. Raises NoViewer.
 
     Without a display `xdg-open` could start a program in this terminal. Raises NoViewer.
     """
@@ -111,9 +111,9 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
 
 
 def show(name: str, content: bytes) -> None:
-    """Write a file into a private folder and open it; the folder goes when gemtui ends.
+    """Write a file into a private folder and open it; the folder is removed at exit.
 
-    `name`: a safe file name with the suffix of what `content` is. Waits up to three seconds for the
+    `name`: a safe file name with the right suffix for `content`. Waits up to three seconds for the
     opener to fail. Raises NoViewer and OSError.
     """
     program = opener()

@@ -1,4 +1,4 @@
-"""One message as lines: its head line, then its blocks in the order in which they happened."""
+"""One message as lines: its head line, then its blocks in order."""
 
 from __future__ import annotations
 
@@ -48,16 +48,19 @@ from gemtui.ui.transcript.head import bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
-"""A text of more lines than the first can be folded to the second."""
+"""A text with more lines than the first number can be folded to the second."""
 _SHORT_FAILURE = 40
 _RECORD = 500
-"""Bytes of a record that are no text: ids, times, counters."""
+"""Bytes of a record besides text: ids, times, counters."""
 
 
 def draw_message(
     message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
 ) -> Drawn:
-    """The lines of a message; `folded(block index)` is the reader's choice, None the default."""
+    """Draw a message.
+
+    `folded(block index)` returns the reader's choice, None for the default.
+    """
     look = look.dimmed() if message.dropped else look
     drawing = _Drawing(look)
     drawing.add([draw_head(message, look)])
@@ -86,14 +89,14 @@ def draw_message(
 
 
 def _is_empty_answer(message: Message) -> bool:
-    """Whether all that was stored of an answer are its counters."""
+    """Return whether only the counters of an answer were stored."""
     if message.author is not Author.MODEL or message.blocks or message.original is None:
         return False
     return not message.original.get("toolCalls")
 
 
 def default_folded(block: Block) -> bool:
-    """Whether a block starts folded: quiet by default, failures open."""
+    """Return whether a block starts folded: quiet by default, failures open."""
     match block:
         case ToolCall():
             if block.status.failed:
@@ -108,10 +111,10 @@ def default_folded(block: Block) -> bool:
 
 
 def estimate(outline: Outline, width: int) -> int:
-    """About how many lines the message takes, before its body is read; at least 3.
+    """Estimate the number of lines of a message without its body; at least 3.
 
-    Its head, the empty line, what its text may take, and cards that are mostly folded. A prompt's
-    bytes are mostly files that the CLI put behind it.
+    These are its head, the empty line, its text, and cards that are mostly folded. A prompt's bytes
+    are mostly files that the CLI appended.
     """
     if outline.calls:
         return 2 + outline.calls * 4 + outline.failures * 2
@@ -120,7 +123,7 @@ def estimate(outline: Outline, width: int) -> int:
 
 
 class _Drawing(Struct):
-    """Lines and parts as they come."""
+    """The lines and parts collected so far."""
 
     look: Look
     lines: list[Line] = []
@@ -169,7 +172,7 @@ _LEVELS = {
 
 
 def _apart(before: Block, block: Block) -> bool:
-    """Whether an empty line stands between two blocks: around cards, unless both are cards."""
+    """Return whether an empty line separates two blocks: around cards."""
     if isinstance(before, ToolCall) or isinstance(block, ToolCall):
         return not (isinstance(before, ToolCall) and isinstance(block, ToolCall))
     return isinstance(before, Text) and isinstance(block, Text)

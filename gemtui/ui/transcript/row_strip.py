@@ -1,4 +1,4 @@
-"""One row of the screen: a line of the sheet with cursor, hits and selection on it."""
+"""One row of the screen: a line of the sheet with cursor, hits and selection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = 1 << 24
 
 
 class StyledSpan(NamedTuple):
-    """Characters `start` up to `end` (not included) of a line, to be shown in a style."""
+    """Characters `start` up to `end` (not included) of a line, with a style."""
 
     start: int
     end: int
@@ -31,7 +31,10 @@ class StyledSpan(NamedTuple):
 
 
 def marked(strip: Strip, marks: Sequence[StyledSpan]) -> Strip:
-    """The strip with styles laid over parts of it; later marks over earlier ones."""
+    """Return the strip with styles applied to parts of it.
+
+    Later marks override earlier.
+    """
     if not marks:
         return strip
     cuts = sorted({cut for mark in marks for cut in mark[:2]})
@@ -52,17 +55,17 @@ def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
 
 
 def row_of(message: int, line: int) -> int:
-    """A line of a message as the y of a selection: it stays right when other heights change."""
+    """Return a line of a message as a selection's y, independent of other heights."""
     return message * LINES + line
 
 
 def place_of(row: int) -> tuple[int, int]:
-    """The message and the line in it that `row_of` stands for."""
+    """Return the message and its line that `row_of` has encoded."""
     return divmod(row, LINES)
 
 
 def bounded(selection: Selection, first: int, last: int) -> Selection:
-    """A selection that began or ended outside the widget: from the first or to the last row."""
+    """Return a selection with open ends set to the first and last row."""
     return Selection(
         Offset(0, first) if selection.start is None else selection.start,
         Offset(LINES, last) if selection.end is None else selection.end,
@@ -70,7 +73,10 @@ def bounded(selection: Selection, first: int, last: int) -> Selection:
 
 
 def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tuple[int, int]:
-    """The selected characters of a drawn line, its margin left out; (0, 0) if there are none."""
+    """Return the selected characters of a drawn line without its margin.
+
+    (0, 0) if none.
+    """
     if (span := selection.get_span(row)) is None:
         return 0, 0
     start, end = span
@@ -81,7 +87,7 @@ def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tu
 
 
 def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: int) -> str:
-    """The selected text as it is seen, without margins and without the breaks of wrapping."""
+    """Return the selected text as seen, without margins and wrapping."""
     assert selection.start is not None
     assert selection.end is not None
     pieces: list[str] = []
@@ -102,7 +108,7 @@ GUTTER = 1
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """How rows are finished: `base` lies under all, `marks` gives the hits on a line."""
+    """The frame of rows: `base` is the background, `marks` returns the hits on a line."""
 
     width: int
     look: Look
@@ -114,7 +120,7 @@ class RowFrame(Struct, frozen=True, kw_only=True):
 
 
 def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
-    """The row, exactly as wide as the frame; each cell knows where a selection would begin."""
+    """Return a row of the frame's width; each cell has its position for selections."""
     place = page.row(row)
     if place is None:
         return Strip.blank(frame.width, frame.base)
@@ -140,7 +146,7 @@ def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[StyledSpa
 
 
 def in_sight(page: Viewport, selection: Selection) -> Selection:
-    """A selection whose open ends are the first and the last row of the window."""
+    """Return a selection with open ends set to the window's first and last row."""
     if selection.start is not None and selection.end is not None:
         return selection
     total = page.sheet.heights.total
@@ -150,7 +156,7 @@ def in_sight(page: Viewport, selection: Selection) -> Selection:
 
 
 def block_selection(page: Viewport) -> Selection:
-    """A selection of the block under the cursor."""
+    """Return a selection of the block under the cursor."""
     start, end = page.inside(page.cursor)
     first, last = (row_of(page.cursor.message, line) for line in (start, end - 1))
     return bounded(Selection(None, None), first, last)
@@ -171,7 +177,7 @@ def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
 
 
 def _hinted(line: Strip, part: DrawnBlock, look: Look) -> Strip:
-    """The last line of the block under the cursor, with what a key does to it at its right end."""
+    """Return the last line of the block under the cursor, with a key hint."""
     if not (words := _hint(part)):
         return line
     start, end = look.width - len(words) - 3, look.width - 1
@@ -195,7 +201,10 @@ def _hint(part: DrawnBlock) -> str:
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:
-    """What the last row says when something came below that the reader did not see, else None."""
+    """Return the mark for unseen content below, for the last row.
+
+    None if there is none.
+    """
     if not (page.unseen or page.grown):
         return None
     news = f"{page.unseen} new" if page.unseen else "new below"
@@ -203,6 +212,6 @@ def unseen_mark(page: Viewport, look: Look) -> Segment | None:
 
 
 def with_mark(strip: Strip, mark: Segment) -> Strip:
-    """A row with a mark at its right end."""
+    """Return a row with a mark at its right end."""
     width = strip.cell_length
     return Strip([*strip.crop(0, width - mark.cell_length), mark], width)

@@ -1,4 +1,4 @@
-"""A search in one transcript: its hits, the current one, and where drawings show them."""
+"""A search in one transcript: its hits and their place in drawings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import StyledSpan
 
 MOST = 10_000
-"""Number of hits that are kept of one search."""
+"""Most hits that are recorded for one search."""
 KNOWN = 256
-"""Number of drawings whose hits are remembered."""
+"""Most drawings whose hits are cached."""
 
 
 class MatchSpan(NamedTuple):
@@ -30,16 +30,16 @@ class MatchSpan(NamedTuple):
 
 
 class SearchState(Struct, frozen=True, kw_only=True):
-    """The progress of a search, as in "3 of 17"; `current` counts from 1, 0 = none."""
+    """The progress of a search, as in "3 of 17"; `current` counts from 1, 0 for none."""
 
     query: str = ""
     current: int = 0
     total: int = 0
     done: bool = True
     full: bool = False
-    """There are more hits than were kept."""
+    """There are more hits than were recorded."""
     wrapped: str = ""
-    """"end" or "start": the last step went on from the other end."""
+    """"end" or "start": the last step wrapped around to the other end."""
 
     def __str__(self) -> str:
         more = "+" if self.full or not self.done else ""
@@ -52,11 +52,11 @@ NOTHING = SearchState()
 
 
 class TranscriptSearch:
-    """The hits of one query in the order of the transcript, and which one is current.
+    """The hits of one query in the order of the transcript, and the current one.
 
     `origin` is the (message, block) from which the reader started: the first hit there or after it
-    becomes the current one as soon as it is known. `wanted`: the query as a pattern, None = as its
-    text says.
+    becomes the current one as soon as it is known. `wanted`: the query as a pattern, None to derive
+    it from the text.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TranscriptSearch:
 
     @property
     def full(self) -> bool:
-        """Whether no more hits are kept."""
+        """Whether no more hits are recorded."""
         return len(self.hits) >= MOST
 
     @property
@@ -105,7 +105,10 @@ class TranscriptSearch:
             self.current = None
 
     def step(self, step: int, here: tuple[int, int]) -> TranscriptHit | None:
-        """Move to the next (1) or previous (-1) hit from the cursor, cyclically; return it."""
+        """Move to the next (1) or previous (-1) hit from the cursor, cyclically.
+
+        Return it.
+        """
         if not self.hits:
             return None
         index = self._from(step, here)
@@ -121,11 +124,11 @@ class TranscriptSearch:
         return bisect_right(self.hits, here, key=_place) - 1
 
     def current_hit(self) -> TranscriptHit | None:
-        """The current hit, if there is one."""
+        """Return the current hit, or None."""
         return None if self.current is None else self.hits[self.current]
 
     def ordinal(self) -> int:
-        """The index of the current hit among those of its block, from 0."""
+        """Return the index of the current hit among those of its block."""
         if self.current is None:
             return 0
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
@@ -136,7 +139,7 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
 
 
 def pattern(query: str) -> re.Pattern[str]:
-    """What finds a query in drawn text, where lines may be cut anywhere.
+    """Return a pattern for a query in drawn text, where lines may be cut anywhere.
 
     Case counts only if the query has a capital.
     """
@@ -148,7 +151,7 @@ def pattern(query: str) -> re.Pattern[str]:
 def spots(
     drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
 ) -> Iterator[tuple[MatchSpan, ...]]:
-    """The occurrences in the lines of a part, each as one spot or, if it is wrapped, several."""
+    """Yield the matches in a part's lines, as one or several spans."""
     lines = [_content(drawn, line) for line in range(part.start, part.end)]
     starts, text = [], ""
     for line, content in enumerate(lines, part.start):
@@ -174,7 +177,7 @@ def _content(drawn: Drawn, line: int) -> str:
 
 
 class HitMarker:
-    """Where a search's hits are in drawings, each drawing looked through once."""
+    """The places of a search's hits in drawings, each drawing searched once."""
 
     def __init__(self, search: TranscriptSearch) -> None:
         self._search = search
@@ -182,7 +185,7 @@ class HitMarker:
         self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}
 
     def marks(self, place: LayoutLine, look: Look) -> list[StyledSpan]:
-        """The marks on one line; the current hit stands out."""
+        """Return the marks on one line; the current hit is emphasised."""
         now = self.current(place.message, place.drawn)
         found = (
             StyledSpan(
@@ -196,7 +199,7 @@ class HitMarker:
         return list(found)
 
     def current(self, message: int, drawn: Drawn) -> tuple[MatchSpan, ...] | None:
-        """Where the current hit is, if it is in this message and to be seen there.
+        """Return the spans of the current hit, if it is visible in this message.
 
         A drawing may show a text fewer times than the text has it: then the last time counts.
         """
@@ -207,7 +210,7 @@ class HitMarker:
         return found[min(self._search.ordinal(), len(found) - 1)] if found else None
 
     def shown(self, message: int, drawn: Drawn) -> bool:
-        """Whether the drawing shows enough of the block to have the current hit in it."""
+        """Return whether the drawing shows enough of the block to include the current hit."""
         hit = self._search.current_hit()
         found = None if hit is None else self._spots(message, drawn).get(hit.block)
         return found is not None and self._search.ordinal() < len(found)

@@ -1,4 +1,4 @@
-"""The line below a transcript for typing a search, and the search itself."""
+"""The search field below a transcript, and the search itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAUSE = 0.05
 
 
 class HitsFound(Message, bubble=False):
-    """Some more hits of the search with this number, the last ones if `done`."""
+    """Further hits of the search with this number, the last ones if `done`."""
 
     def __init__(self, request: int, hits: Sequence[TranscriptHit], *, done: bool) -> None:
         super().__init__()
@@ -61,11 +61,11 @@ class Finder:
 
     @property
     def marks(self) -> Callable[[LayoutLine, Look], Sequence[StyledSpan]] | None:
-        """What marks the hits on a line, None without a search."""
+        """A function that marks the hits on a line; None without a search."""
         return None if self._marker is None else self._marker.marks
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
-        """Start another `TranscriptSearch` from where the one before started."""
+        """Start another `TranscriptSearch` from the origin of the previous one."""
         if not (query := query.strip()):
             self.clear()
             return
@@ -87,13 +87,13 @@ class Finder:
             self._say()
 
     def changed(self, same: int) -> None:
-        """Search again what has changed: the transcript from message `same` on."""
+        """Search the transcript again from message `same` on, as it has changed."""
         if self._search is not None:
             self._again = same if self._again is None else min(same, self._again)
             self._go_on()
 
     def step(self, step: int) -> None:
-        """To the next (1) or previous (-1) hit as seen from the cursor."""
+        """Move to the next (1) or previous (-1) hit from the cursor."""
         if self._search is None:
             return
         self._moves = False
@@ -104,7 +104,7 @@ class Finder:
         self._say()
 
     def take(self, message: HitsFound) -> None:
-        """Take the hits that a thread has found."""
+        """Add the hits that a thread has found."""
         if message.request != self._request or self._search is None:
             return
         self._search.add(message.hits, done=message.done)
@@ -118,7 +118,7 @@ class Finder:
         return message, -1 if block is None else block
 
     def _go_on(self) -> None:
-        """Searches what has changed meanwhile."""
+        """Search the part that has changed meanwhile."""
         if self._search is not None and self._search.done and self._again is not None:
             first, self._again = self._again, None
             self._search.cut(first)
@@ -139,7 +139,7 @@ class Finder:
     def _look_through(
         self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
     ) -> None:
-        """In the thread: reports now and then, and at the end."""
+        """Search in the thread, reporting now and then, and at the end."""
         worker, post = get_current_worker(), self._view.post_message
         hits: list[TranscriptHit] = []
         count, reported = 0, monotonic()
@@ -153,9 +153,9 @@ class Finder:
         post(HitsFound(request, hits, done=True))
 
     def _reveal(self) -> bool:
-        """Brings the current hit in sight; unfolds its block if it is not to be seen.
+        """Scroll to the current hit, unfolding its block if necessary.
 
-        False if there is none, or it was in what has changed since.
+        Returns False if there is none, or it was in a part that has changed since.
         """
         if self._search is None or (hit := self._search.current_hit()) is None:
             return False
@@ -177,7 +177,7 @@ class Finder:
 
 
 def _from(transcript: Transcript, first: int) -> Transcript:
-    """The transcript from one of its messages on."""
+    """Return the transcript from one of its messages on."""
     if not first:
         return transcript
     read = transcript.read
@@ -189,34 +189,34 @@ def _from(transcript: Transcript, first: int) -> Transcript:
 
 
 class SearchedView(ScrollView, inherit_bindings=False):
-    """What can be searched by `/`, with n and N from hit to hit; `finder` does the searching."""
+    """A view with a search by `/`, and n and N to move between hits, done by `finder`."""
 
     finder: Finder
     page: Viewport
     word: str
     found: var[SearchState] = var(NOTHING)
-    """How far the search is."""
+    """The progress of the search."""
 
     _bar: FindBar | None = None
 
     @property
     def total(self) -> int:
-        """Messages of the transcript."""
+        """The number of messages in the transcript."""
         raise NotImplementedError
 
     def refresh_page(self) -> None:
-        """Draw again what is in sight."""
+        """Redraw the visible part."""
         raise NotImplementedError
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
-        """Marks what is found and goes to the first hit below the cursor; "" ends the search.
+        """Mark the matches and go to the first one below the cursor; "" ends the search.
 
-        `wanted`: the query as a pattern, None = as its text says.
+        `wanted`: the query as a pattern, None to derive it from the text.
         """
         self.finder.find(query, wanted)
 
     async def action_find(self) -> None:
-        """Type what to find, in a line below."""
+        """Show and focus the search field below."""
         assert isinstance(self.parent, Widget)
         if self._bar is None or not self._bar.is_attached:
             self._bar = FindBar(self)
@@ -225,13 +225,13 @@ class SearchedView(ScrollView, inherit_bindings=False):
             self._bar.focus_input()
 
     def close_find(self) -> None:
-        """No search any more, and no line for it."""
+        """End the search and remove its field."""
         self.finder.clear()
         if self._bar is not None and self._bar.is_attached:
             self._bar.remove()
 
     async def handle_key(self, event: events.Key) -> bool:
-        """n and N are about matches here: without a search they do not go on to what is around."""
+        """Keep n and N here, even without a search, instead of passing them on."""
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
             self.word = f"no search to continue; {BY_ID['transcript.find'].footer()} starts one"
@@ -240,21 +240,21 @@ class SearchedView(ScrollView, inherit_bindings=False):
         return await super().handle_key(event)
 
     def watch_found(self, before: SearchState, found: SearchState) -> None:
-        """The keys for the next and the previous hit act only in a search."""
+        """Enable the keys for the next and previous hit only during a search."""
         if bool(before.query) != bool(found.query):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key does something now."""
+        """Return whether an action is available now."""
         del parameters
         return action not in ("next_match", "previous_match") or bool(self.found.query)
 
     def action_next_match(self) -> None:
-        """To the next hit."""
+        """Move to the next hit."""
         self.finder.step(1)
 
     def action_previous_match(self) -> None:
-        """To the hit before."""
+        """Move to the previous hit."""
         self.finder.step(-1)
 
     @on(HitsFound)
@@ -264,9 +264,9 @@ class SearchedView(ScrollView, inherit_bindings=False):
 
 
 class FindBar(Horizontal):
-    """Searches its transcript with every keystroke and says which hit of how many this is.
+    """Searches its transcript with every key press and shows the number of the hit.
 
-    The transcript puts it below itself; closing it keeps the search, so that n and N go on.
+    The transcript mounts it below itself; closing it keeps the search, so that n and N still work.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FIND)
@@ -284,7 +284,7 @@ class FindBar(Horizontal):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        """Sign, input, count."""
+        """Build sign, input and count."""
         yield Static(own("/"), classes="slash")
         yield Input(
             visible_line(self._view.found.query), placeholder=own("find in this transcript")
@@ -292,7 +292,7 @@ class FindBar(Horizontal):
         yield Static(classes="count")
 
     def on_mount(self) -> None:
-        """Type at once, and keep the count up to date."""
+        """Focus the input, and keep the count up to date."""
         self.query_one(Input).focus()
         self.watch(self._view, "found", self._say)
 
@@ -313,20 +313,20 @@ class FindBar(Horizontal):
         self.action_close()
 
     def focus_input(self) -> None:
-        """Type on, over what is there."""
+        """Focus the input with its text selected."""
         text = self.query_one(Input)
         text.focus()
         text.select_all()
 
     def action_next(self) -> None:
-        """To the next hit."""
+        """Move to the next hit."""
         self._view.action_next_match()
 
     def action_previous(self) -> None:
-        """To the hit before."""
+        """Move to the previous hit."""
         self._view.action_previous_match()
 
     def action_close(self) -> None:
-        """Away with the bar, on with the transcript."""
+        """Remove the bar and focus the transcript."""
         self._view.focus()
         self.remove()

@@ -1,4 +1,4 @@
-"""The transcript on the screen: drawn by lines, with a cursor on blocks."""
+"""The transcript view: drawn by lines, with a cursor on blocks."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 READING = 112
-"""Cells of a line at most: a hundred of code in a diff; a card's two ends are seen together."""
+"""Most cells of a line: a hundred of code in a diff; both ends of a card remain in view."""
 PROMPT_ROOM = 50
-"""Cells of a prompt in the list of all of them."""
+"""Cells of a prompt in the list of prompts."""
 
 
 def _jump(
     target: Target, step: int, word: str
 ) -> Callable[[TranscriptView], Coroutine[None, None, None]]:
-    """An action that jumps to the next or previous target, or says that there is none."""
+    """Return an action that jumps to a target, or reports that there is none."""
 
     async def action(self: TranscriptView) -> None:
         page, transcript = self.page, self.page.transcript
@@ -70,10 +70,10 @@ def _jump(
 
 
 class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
-    """Shows a transcript, however long: bodies are read and drawn when they come into sight.
+    """Shows a transcript of any length: bodies are read and drawn when visible.
 
-    A screen reads `cursor`, `following`, `found` and `word` whenever `TranscriptMoved`
-    comes; what the reader asks for comes as the other messages of `gemtui.ui.kit.messages`.
+    A screen reads `cursor`, `following`, `found` and `word` whenever `TranscriptMoved` comes; the
+    reader's requests come as the other messages of `gemtui.ui.kit.messages`.
     """
 
     ALLOW_SELECT = True
@@ -90,15 +90,15 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
-        """What the last key could not do, such as "no failed tool below"; "" if it could."""
+        """The failure of the last key, such as "no failed tool below"; "" if it succeeded."""
         self.laid_out = asyncio.Event()
-        """Set while the page is wrapped for the width that it is shown in."""
+        """Set while the page is wrapped for its present width."""
         self.finder = Finder(self)
         self._frame: RowFrame | None = None
         self._placing = False
         self._whole = False
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- display -------------------------------------------------------------------------------
 
     def show(
         self,
@@ -109,11 +109,11 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         loading: bool = False,
         news: bool = True,
     ) -> None:
-        """Another transcript (`fresh`), or a newer state of this one.
+        """Show another transcript (`fresh`), or a newer state of this one.
 
-        A newer state keeps cursor, place, folds, search and selection. `end`: a fresh one opens at
-        its end. `loading`: the rest is still being read, and will not count as news. `news`: what
-        is more now has come just now.
+        A newer state keeps cursor, position, folds, search and selection. `end`: open a fresh one
+        at its end. `loading`: the rest is still being read, and does not count as new. `news`:
+        additions are new.
         """
         if fresh:
             self.turn_to(self.page.another())
@@ -123,7 +123,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.refresh_page()
 
     def turn_to(self, page: Viewport) -> None:
-        """Show the page of another session, as it was left; the search ends."""
+        """Show the page of another session in its last state, ending the search."""
         self.close_find()
         self._unselect()
         self.page, self.word = page, ""
@@ -132,21 +132,21 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     @property
     def following(self) -> bool:
-        """Whether the reader is at the end and goes on with it."""
+        """Whether the reader is at the end and follows it."""
         return self.page.following
 
     @property
     def total(self) -> int:
-        """Messages of the transcript."""
+        """The number of messages in the transcript."""
         return len(self.page.sheet)
 
     @property
     def index(self) -> int:
-        """The message under the cursor, from 0."""
+        """The index of the message under the cursor."""
         return self.page.cursor.message
 
     def on_mount(self) -> None:
-        """Draw anew when the theme changes."""
+        """Redraw when the theme changes."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._fit())
 
     def on_resize(self) -> None:
@@ -154,11 +154,11 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._fit()
 
     def on_show(self) -> None:
-        """Be up to date when what was in front of it has gone."""
+        """Update after being hidden."""
         self._fit()
 
     def spread(self, *, whole: bool) -> None:
-        """Use the whole width for lines, or not more of it than is read with ease."""
+        """Use the whole width for lines, or limit it for readability."""
         self._whole = whole
         self._fit()
 
@@ -175,7 +175,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.refresh_page()
 
     def refresh_page(self) -> None:
-        """The screen follows the page: scroll bar, place, lines."""
+        """Update the screen from the page: scroll bar, position, lines."""
         if not self.is_mounted:
             return
         self._frame = None
@@ -190,9 +190,9 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.post_message(TranscriptMoved())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Wheel and scroll bar: the page goes there, and says where that really is.
+        """Scroll the page with wheel and scroll bar, and set the actual position.
 
-        A change of size moves it too, before anybody is told of the new size: that is no scrolling.
+        A resize also changes this value, before the new size is reported: that is not scrolling.
         """
         resized = self.scrollable_size.height != self.page.height
         if not self._placing and not resized and round(new_value) != self.page.top:
@@ -201,19 +201,19 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         super().watch_scroll_y(old_value, self.scroll_y)
 
     def scroll_to(self, *args: Any, **options: Any) -> None:
-        """Without animation: heights may change on the way."""
+        """Scroll without animation, as heights may change on the way."""
         super().scroll_to(*args, **options | {"animate": False})
 
     # --- drawing -------------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The rows of the window; painted before it was told of its size, it asks for it."""
+        """Return the rows of the window; when painted before a resize event, fit it later."""
         if not self.page.height:
             self.call_later(self._fit)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """One row of the window."""
+        """Return one row of the window."""
         look = self.page.look
         if look is None or not self.page.height:
             return Strip.blank(self.scrollable_size.width, self.rich_style)
@@ -234,16 +234,16 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         return self._frame
 
     def notify_style_update(self) -> None:
-        """Other colours below the text."""
+        """Reset the frame, as the colours have changed."""
         super().notify_style_update()
         self._frame = None
 
     def on_focus(self) -> None:
-        """The cursor looks different with the focus."""
+        """Redraw the cursor, which depends on focus."""
         self._redraw()
 
     def on_blur(self) -> None:
-        """The cursor looks different without the focus."""
+        """Redraw the cursor, which depends on focus."""
         self._redraw()
 
     def _redraw(self) -> None:
@@ -253,18 +253,18 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     # --- the mouse -----------------------------------------------------------------------------
 
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002
-        """The mouse selects."""
+        """Redraw the selection."""
         self._redraw()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text as it is seen, without frames and without the breaks of wrapping."""
+        """Return the selected text as seen, without frames and wrapping."""
         if not self.total or not self.page.height:
             return None
         whole = in_sight(self.page, selection)
         return text_between(whole, self.page.sheet.drawn, self.total), "\n"
 
     def text_select_all(self) -> None:
-        """A double click: the block under the cursor is selected, not all there is."""
+        """Select the block under the cursor, for a double click."""
         if self.total:
             self.screen.selections = {self: block_selection(self.page)}
 
@@ -273,7 +273,10 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.screen.clear_selection()
 
     def on_click(self, event: events.Click) -> None:
-        """The cursor goes there; the first and last line of a card fold it."""
+        """Move the cursor to the click.
+
+        Clicking the first or last line of a card folds it.
+        """
         offset = event.get_content_offset(self)
         if offset is None or self.text_selection is not None:
             return
@@ -294,40 +297,40 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     # --- moving --------------------------------------------------------------------------------
 
     def _act(self, act: Callable[[], object], word: str = "") -> None:
-        """Does something with the page; `word` is said if that is not possible (False)."""
+        """Apply an action to the page; show `word` if it is impossible (False)."""
         self.word = word if act() is False else ""
         self.refresh_page()
 
     def action_cursor_up(self) -> None:
-        """The block above, or a line of a long one."""
+        """Move to the block above, or up a line in a long one."""
         self._act(self.page.up)
 
     def action_cursor_down(self) -> None:
-        """The block below, or a line of a long one."""
+        """Move to the block below, or down a line in a long one."""
         self._act(self.page.down)
 
     def action_page_up(self) -> None:
-        """One screen up."""
+        """Move up a screen."""
         self._act(lambda: self.page.page(-1))
 
     def action_page_down(self) -> None:
-        """One screen down."""
+        """Move down a screen."""
         self._act(lambda: self.page.page(1))
 
     def action_half_up(self) -> None:
-        """Half a screen up."""
+        """Move up half a screen."""
         self._act(lambda: self.page.page(-0.5))
 
     def action_half_down(self) -> None:
-        """Half a screen down."""
+        """Move down half a screen."""
         self._act(lambda: self.page.page(0.5))
 
     def action_start(self) -> None:
-        """To the first message."""
+        """Move to the first message."""
         self._act(self.page.start)
 
     def action_follow(self) -> None:
-        """To the end, and on with it."""
+        """Move to the end, and follow it."""
         self._act(self.page.follow)
 
     action_next_prompt = _jump(PROMPT, 1, "no prompt below")
@@ -366,7 +369,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._act(self.page.fold, "nothing to fold here")
 
     def action_fold_all(self) -> None:
-        """Unfold all, fold all, or each block its own way."""
+        """Cycle through all unfolded, all folded, and default folding."""
         self._unselect()
         folded = self.page.fold_everything()
         said = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]
@@ -374,7 +377,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.refresh_page()
 
     def action_open(self) -> None:
-        """The session of a subagent; else fold or unfold."""
+        """Open a subagent's session; otherwise fold or unfold."""
         block = self.page.block
         if isinstance(block, ToolCall) and block.agent_id:
             self.post_message(SubagentRequested(block.agent_id))
@@ -382,7 +385,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.action_fold()
 
     def action_open_file(self) -> None:
-        """An attached image in a viewer; the file of a tool call in the editor."""
+        """Open an attached image in a viewer, or the file of a tool call in the editor."""
         from gemtui.ui.transcript.media import open_image
 
         if self._with_image(open_image):
@@ -394,7 +397,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._act(lambda: file is not None, "no file here")
 
     def action_history(self) -> None:
-        """All writes of the file of a tool call."""
+        """Show all writes of the file of a tool call."""
         block = self.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None
         if file is not None:
@@ -402,14 +405,14 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._act(lambda: file is not None, "no file here")
 
     def action_save_media(self) -> None:
-        """Write an attached image to a file."""
+        """Save an attached image to a file."""
         from gemtui.ui.transcript.media import save
 
         done = self._with_image(save)
         self._act(lambda: done, "no stored image here")
 
     def _with_image(self, act: Callable[[AppBase, Image], None]) -> bool:
-        """Do something with an image of the block under the cursor; False if it has none."""
+        """Apply an action to an image of the block under the cursor; return False if none."""
         from gemtui.ui.transcript.media import with_one
 
         if images := stored_images(self.page.block):
@@ -417,12 +420,12 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         return bool(images)
 
     def action_raw(self) -> None:
-        """The stored record."""
+        """Show the stored record."""
         if (spoken := self.page.spoken) is not None:
             self.post_message(RawRequested(spoken, self.page.block))
 
     def action_dropped(self) -> None:
-        """With or without what is no longer part of the conversation."""
+        """Show or hide messages that are no longer part of the conversation."""
         self.post_message(DroppedRequested())
 
     def key_label(self, action: str) -> str | None:
@@ -430,7 +433,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         return "end search" if action == "back" and self.found.query else None
 
     def action_back(self) -> None:
-        """The search ends, or the transcript."""
+        """End the search, else leave the transcript."""
         if self.found.query:
             self.finder.clear()
         else:
@@ -439,7 +442,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     # --- copying -------------------------------------------------------------------------------
 
     def action_copy_block(self) -> None:
-        """The block under the cursor; the code in it, if it has some."""
+        """Copy the block under the cursor, or code in it."""
         block = self.page.block
         if block is None:
             return
@@ -451,7 +454,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.app.push_screen(CopyScreen(copies), self._copy)
 
     def action_copy_message(self) -> None:
-        """All of the message under the cursor."""
+        """Copy the message under the cursor."""
         if (spoken := self.page.spoken) is not None:
             self._copy(copy_of_message(spoken))
 

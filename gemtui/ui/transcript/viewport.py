@@ -1,4 +1,4 @@
-"""What of a transcript stands on the screen: place, cursor, folds and following, without an app."""
+"""The visible part of a transcript, without an app."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ GUESS_WIDTH = 80
 
 
 class Viewport:
-    """A window of `height` lines on a transcript, `top` being the first line in sight.
+    """A window of `height` lines on a transcript, with `top` as its first line.
 
-    The cursor is on a block and always in sight. `following`: the reader is at the end and stays
-    there; `unseen`: messages that came while they were not, `grown`: one that was there has become
-    longer meanwhile. `open_thoughts`: unfolded at first.
+    The cursor is on a block and always visible. `following`: the reader is at the end and stays
+    there; `unseen`: number of messages that came while they were not; `grown`: an existing one
+    became longer meanwhile. `open_thoughts`: thoughts start unfolded.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -32,7 +32,7 @@ class Viewport:
         self._start()
 
     def another(self) -> Viewport:
-        """An empty page for the same window."""
+        """Return an empty page for the same window."""
         page = Viewport(open_thoughts=self.open_thoughts)
         page.look, page.height = self.look, self.height
         return page
@@ -57,10 +57,10 @@ class Viewport:
         loading: bool = False,
         news: bool = True,
     ) -> int:
-        """Another transcript (`fresh`), or a newer state of this one; returns how much is the same.
+        """Show another transcript, or a newer state.
 
-        `end`: a fresh one opens at its end. `loading`: it is still being read, so what comes next
-        is not news. `news`: what is more now has come just now.
+        Return how many messages are the same. `fresh`: another one. `end`: open it at its end.
+        `loading`: it is still being read, so the rest is not new. `news`: additions are new.
         """
         if fresh:
             self._start()
@@ -85,7 +85,7 @@ class Viewport:
         return same
 
     def _count_news(self, last: Outline, place: int) -> None:
-        """What is more now than when `last` was the last message, which is number `place` now."""
+        """Count the messages added since `last` (now at `place`), and its growth."""
         now = self.sheet.outlines[place]
         self.unseen += len(self.sheet) - 1 - place
         longer = now.id == last.id and (now.calls, now.size) > (last.calls, last.size)
@@ -96,7 +96,7 @@ class Viewport:
         return index, self.sheet.outlines[index].id if known else ""
 
     def _index(self, index: int, key: str, same: int) -> int:
-        """Where the message that was number `index` stands now, or a near one if it is gone."""
+        """Return the present index of a message, or a near one if it is gone."""
         if index < same:
             return index
         outlines = self.sheet.outlines
@@ -117,10 +117,10 @@ class Viewport:
     # --- the window ---
 
     def resize(self, look: Look, height: int) -> None:
-        """Other looks or another height.
+        """Apply another look or height.
 
-        What is on the top row stays there, unless the block under the cursor would leave the
-        window; who is on the last block of a followed transcript stays at its end.
+        The top row stays, unless the block under the cursor would leave the window; with the cursor
+        on the last block of a followed transcript, its end stays.
         """
         cursor, whole = self.cursor, self._is_whole()
         end = self.following and (self._on_last() or not self.height)
@@ -132,7 +132,7 @@ class Viewport:
             self._enter(self._real(cursor), down=True)
 
     def _is_whole(self) -> bool:
-        """Whether all of the block under the cursor is in sight."""
+        """Return whether the whole block under the cursor is visible."""
         if not self.height or not len(self.sheet):
             return False
         start, end = self._span()
@@ -151,9 +151,10 @@ class Viewport:
         self._share = (message, share, self.top)
 
     def _top_share(self) -> tuple[int, float]:
-        """The top row's message and how far into it the row is, 0 to 1.
+        """Return the top row's message and its relative position in it, 0 to 1.
 
-        The same through many changes of width in a row, so that rounding does not add up.
+        The value is kept through consecutive changes of width, so that rounding errors do not add
+        up.
         """
         message, share, top = self._share
         if top == self.top and message < len(self.sheet):
@@ -163,16 +164,16 @@ class Viewport:
 
     @property
     def end(self) -> int:
-        """The greatest sensible `top`."""
+        """The greatest useful `top`."""
         return max(0, self.sheet.heights.total - self.height)
 
     @property
     def at_end(self) -> bool:
-        """Whether the last line is in sight."""
+        """Whether the last line is visible."""
         return self.top >= self.end
 
     def _rest(self, anchor: Anchor | None) -> None:
-        """Comes to rest around the anchor, or at the end; then puts all else in order."""
+        """Settle around the anchor, or at the end, and update everything else."""
         if not len(self.sheet):
             self.top, self.cursor = 0, Cursor(0, None)
             self.following = self.following or not (self._stays or self._loading)
@@ -188,7 +189,7 @@ class Viewport:
             self.unseen, self.grown = 0, False
 
     def scroll_to(self, line: int) -> None:
-        """The reader moves the window so that `line` of the sheet is on the top row."""
+        """Scroll so that `line` of the sheet is on the top row."""
         if not len(self.sheet):
             return
         line = max(0, min(line, self.end))
@@ -200,7 +201,7 @@ class Viewport:
         self._rest(None if at_end else self.sheet.anchor(line, self.height))
 
     def page(self, pages: float) -> None:
-        """Moves by screens, one line of each kept; at either end the cursor goes there."""
+        """Move by screens, keeping one line; at either end the cursor goes there."""
         top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
         self.scroll_to(top + rows if pages > 0 else top - rows)
         if self.top == top and len(self.sheet):
@@ -208,32 +209,32 @@ class Viewport:
             self._keep_cursor_in_sight()
 
     def start(self) -> None:
-        """To the first message."""
+        """Move to the first message."""
         self._stays, self.cursor = True, Cursor(0, None)
         self._rest(Anchor(0, 0, 0))
 
     def follow(self) -> None:
-        """To the end, and on with it."""
+        """Move to the end, and follow it."""
         self._stays = False
         self.following = True
         self.cursor = Cursor(max(0, len(self.sheet) - 1), LAST)
         self._rest(None)
 
     def row(self, row: int) -> LayoutLine | None:
-        """What stands on a row of the window."""
+        """Return the contents of a row of the window."""
         return self.sheet.place(self.top + row)
 
     # --- the cursor ---
 
     def stops(self, message: int) -> tuple[DrawnBlock, ...]:
-        """The parts of a message on which the cursor can stand."""
+        """Return the parts of a message that the cursor can be on."""
         parts = self.sheet.drawn(message).parts
         seen = [part for part in parts if part.block is not None and part.start < part.end]
         return tuple(seen) or parts[:1]
 
     @property
     def spoken(self) -> Message | None:
-        """The message under the cursor, read anew."""
+        """The message under the cursor, read again."""
         return self.transcript.read(self.cursor.message) if len(self.sheet) else None
 
     @property
@@ -245,12 +246,12 @@ class Viewport:
         return spoken.blocks[number]
 
     def is_handle(self, place: LayoutLine) -> bool:
-        """Whether a line is the first or last of a block under the cursor that can be folded."""
+        """Return whether a line is the first or last of a foldable block under the cursor."""
         part = self.part()
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
 
     def part(self) -> DrawnBlock | None:
-        """The part under the cursor."""
+        """Return the part under the cursor."""
         return self._part(self.cursor) if len(self.sheet) else None
 
     def _part(self, cursor: Cursor) -> DrawnBlock:
@@ -262,9 +263,9 @@ class Viewport:
         return Cursor(cursor.message, self._part(cursor).block)
 
     def inside(self, cursor: Cursor) -> tuple[int, int]:
-        """The lines of its message that belong to the block under a cursor.
+        """Return the lines of its message that belong to the block under a cursor.
 
-        The head line counts to the first block and the empty line at the end to the last.
+        The head line belongs to the first block and the empty line at the end to the last.
         """
         stops, part = self.stops(cursor.message), self._part(cursor)
         end = self.sheet.drawn(cursor.message).height if part is stops[-1] else part.end
@@ -276,7 +277,7 @@ class Viewport:
         return top + start, top + end
 
     def at(self, place: LayoutLine, *, below: bool = False) -> Cursor:
-        """The cursor for a place; between two blocks that is the upper one, or the one `below`."""
+        """Return the cursor for a place; between two blocks the upper one, unless `below`."""
         stops = self.stops(place.message)
         if below:
             part = next((p for p in stops if p.end > place.line), stops[-1])
@@ -299,7 +300,7 @@ class Viewport:
             self.cursor = min(max(wanted, first, key=order), final, key=order)
 
     def put(self, cursor: Cursor) -> None:
-        """The cursor on a block in sight."""
+        """Move the cursor to a visible block."""
         self._stays = self._stays or not self._is_last(cursor)
         self.cursor = self._real(cursor)
         self._rest(self._anchor())
@@ -313,7 +314,7 @@ class Viewport:
         return bool(len(self.sheet)) and self._is_last(self.cursor)
 
     def down(self) -> None:
-        """To the next block; inside one that goes on below the screen, one line on."""
+        """Move to the next block, or down a line in one that continues below the screen."""
         if not len(self.sheet):
             return
         if self._span()[1] > self.top + self.height:
@@ -324,7 +325,7 @@ class Viewport:
             self._enter(following, down=True)
 
     def up(self) -> None:
-        """To the block before; inside one that begins above the screen, one line back."""
+        """Move to the previous block, or up a line in one that begins above the screen."""
         if not len(self.sheet):
             return
         if self._span()[0] < self.top:
@@ -345,13 +346,13 @@ class Viewport:
         return self._real(Cursor(message, None if step > 0 else LAST))
 
     def _measure(self, message: int) -> None:
-        """Draws a message while the screen holds still."""
+        """Draw a message while the screen stays in place."""
         anchor = self.sheet.anchor(self.top, self.height)
         self.sheet.drawn(message)
         self.top = self.sheet.settle(anchor, self.height)
 
     def _enter(self, cursor: Cursor, *, down: bool) -> None:
-        """Moves as little as possible to show the block; a tall one shows the nearer end."""
+        """Scroll as little as possible to show the block; of a tall one, the nearer end."""
         self.cursor = cursor
         start, end = self._span()
         if end - start > self.height:
@@ -364,15 +365,15 @@ class Viewport:
     # --- jumps and folds ---
 
     def jump(self, found: Cursor, key: str, *, at_top: bool) -> None:
-        """To a block of the message with this id, which was number `found.message` a moment ago."""
+        """Jump to a block of this message, which was at `found.message` before."""
         outlines = self.sheet.outlines
         if found.message < len(outlines) and outlines[found.message].id == key:
             self.go(found, at_top=at_top)
 
     def go(self, cursor: Cursor, *, at_top: bool = False, line: int | None = None) -> None:
-        """The cursor on any block; the window moves only if its (first) line is not in sight.
+        """Move the cursor to any block; scroll only if its (first) line is not visible.
 
-        `line`: the line of the message that is to be seen, the first one of the block if None.
+        `line`: the line of the message to show, None for the first one of the block.
         """
         self._stays = not self._is_last(cursor)
         self._measure(cursor.message)
@@ -388,7 +389,7 @@ class Viewport:
         self._rest(Anchor(cursor.message, wanted, row))
 
     def fold(self, folded: bool | None = None) -> bool:
-        """Folds or unfolds the block under the cursor; False if it has nothing to fold."""
+        """Fold or unfold the block under the cursor; return False if it can't be folded."""
         part = self.part()
         if part is None or part.block is None or not part.foldable or part.folded is folded:
             return False
@@ -398,7 +399,10 @@ class Viewport:
         return True
 
     def fold_everything(self) -> bool | None:
-        """Unfolds all, then folds all, then back to each one's own way (None); says which."""
+        """Cycle through all unfolded, all folded and the default rules (None).
+
+        Return the new state.
+        """
         places = map(self.row, range(self.height))
         parts = (part for place in places if place is not None for part in place.drawn.parts)
         folded = self.folds.turn(folded=any(part.folded for part in parts))
@@ -407,7 +411,7 @@ class Viewport:
         return folded
 
     def _redraw(self, change: Callable[[], None]) -> None:
-        """Changes what drawings look like while the block under the cursor keeps its row."""
+        """Change drawings while the block under the cursor keeps its row."""
         row = max(0, self._span()[0] - self.top)
         change()
         self._rest(Anchor(self.cursor.message, self.inside(self.cursor)[0], row))

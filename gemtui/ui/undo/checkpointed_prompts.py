@@ -1,4 +1,4 @@
-"""Which prompts have a checkpoint before them, read in a thread for the panes."""
+"""The prompts with a checkpoint before them, read in a thread for the panes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NONE = Checkpointed(0, None, frozenset())
 
 
 def read_checkpoints(session: Summary) -> Checkpointed:
-    """Return what checkpoints there are of a session, as far as they can be read."""
+    """Return the readable checkpoints of a session."""
     try:
         return checkpointed(session)
     except (GemtuiError, OSError):
@@ -25,9 +25,9 @@ def read_checkpoints(session: Summary) -> Checkpointed:
 
 
 def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> frozenset[int]:
-    """Return which prompts of a transcript have a checkpoint, by number, 1 = the first one shown.
+    """Return the numbers of a transcript's prompts with checkpoints, from 1.
 
-    `session`: the id of the stored session of which the transcript shows all or a part. Empty where
+    `session`: the id of the stored session, of which the transcript shows all or a part. Empty if
     nothing can be read.
     """
     try:

@@ -1,4 +1,4 @@
-"""What an undo does, as rows; and one of its files, as lines."""
+"""The effects of an undo as rows; one of its files as lines."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PROMPT = 60
-"""Characters of a prompt that name it."""
+"""Characters of a prompt that identify it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRow:
     """One line about an undo: a file (`step`), the chat, or a note.
 
-    `sign`: the name of a glyph. `why`: at the right where there is room. `about`: said of a row
-    that is no file when the cursor is on it.
+    `sign`: the name of a glyph. `why`: shown at the right if there is room. `about`: for a row
+    without a file, the text shown when the cursor is on it.
     """
 
     sign: str
@@ -53,11 +53,11 @@ _ACTIONS = {
     Action.REMOVE: _Words(Role.REMOVED, "remove", "removed"),
     Action.MERGE: _Words(Role.MODEL, "merge", "merged"),
 }
-"""In the order in which they are listed: what needs a look comes first."""
+"""In the order of listing: actions that need attention come first."""
 
 
 def rows_of(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
-    """Return what an undo does, or did (`done`), line by line.
+    """Return the effects of a planned or finished (`done`) undo, line by line.
 
     `prompts`: those of the session, empty for a redo. `chat`: a new chat is made.
     """
@@ -109,7 +109,7 @@ def _note_row(note: str) -> UndoRow:
 
 
 def totals(undone: Undone, *, done: bool) -> str:
-    """Return how many files there are of each kind, such as "2 restored, 1 left alone"."""
+    """Return the numbers of files by effect, such as "2 restored, 1 left alone"."""
     if undone.files is None:
         return "files are left as they are"
     kinds = [each.action for each in undone.files.steps]
@@ -122,7 +122,7 @@ def totals(undone: Undone, *, done: bool) -> str:
 
 
 def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
-    """Return what is undone or redone, in a line."""
+    """Return a one-line description of the undo or redo."""
     if redo:
         return clean_line(f"Redo: revert the undo to before prompt {undone.to}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
@@ -130,7 +130,7 @@ def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
 
 
 def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
-    """Sign, word and file; why it is left alone at the right."""
+    """Draw sign, word and file; the reason for leaving it alone at the right."""
     glyph = own(f"{getattr(look.glyphs, row.sign)} ")
     front = (
         Piece(glyph, look[row.role]),
@@ -145,14 +145,14 @@ def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
 
 
 def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
-    """Return what is said above the change of a row."""
+    """Return the heading above the change of a row."""
     words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
     if row.step is None:
         return [Content.styled(own(words.rstrip()), "bold")]
     return [Content.styled(clean_line(f"{words}{row.why or row.name}"), "bold")]
 
 
-# --- one file ------------------------------------------------------------------------------------
+# --- single file ---------------------------------------------------------------------------------
 
 
 class Page(NamedTuple):
@@ -163,20 +163,20 @@ class Page(NamedTuple):
 
 
 class Draw:
-    """Lines of a text, or of the change from one text to another."""
+    """Draws a text, or the change from one text to another."""
 
     def __init__(self, name: str, text: StateText, before: StateText | None = None) -> None:
         self._name, self._text, self._before = name, text, before
 
     def __call__(self, look: Look) -> Sequence[Line]:
-        """Draw it."""
+        """Draw the text or change."""
         if self._before is None:
             return _text_lines(self._name, self._text, look)
         return _change_lines(self._name, self._before, self._text, look)
 
 
 def pages_of(step: Step, texts: StepTexts) -> list[Page]:
-    """Return the views of a file, the most telling first."""
+    """Return the views of a file, the most informative first."""
     name = os.fsdecode(step.path)
     states = [
         Page("before the prompt", Draw(name, texts.target)),
@@ -190,7 +190,7 @@ def pages_of(step: Step, texts: StepTexts) -> list[Page]:
 
 
 def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
-    """Return what is shown beside the list: the change, or why a file was left alone."""
+    """Return the lines beside the list: the change, or why a file is left alone."""
     name = os.fsdecode(step.path)
     if step.action is not Action.KEEP:
         before, after = step.now, step.result

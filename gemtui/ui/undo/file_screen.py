@@ -1,4 +1,4 @@
-"""One file of an undo over the whole screen: its change, and what it was at three moments."""
+"""One file of an undo on a screen of its own: its change, and three states."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UndoFileScreen(AnsweringScreen[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """Which file and which view, its lines, keys."""
+        """Build header, lines and keys."""
         app = cast("AppBase", self.app)
         yield BarLine(id="header", mark=app.glyphs.ellipsis)
         yield LineView(what="the text")
@@ -54,11 +54,11 @@ class UndoFileScreen(AnsweringScreen[None]):
         self.query_one(LineView).show(page.draw)
 
     def action_next(self) -> None:
-        """The next view."""
+        """Show the next view."""
         self._at = (self._at + 1) % len(self._pages)
         self._show()
 
     def action_previous(self) -> None:
-        """The view before."""
+        """Show the previous view."""
         self._at = (self._at - 1) % len(self._pages)
         self._show()

@@ -1,4 +1,4 @@
-"""Marks at the prompts of a transcript before which a checkpoint was taken."""
+"""Marks on prompts with a checkpoint before them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gemtui.transcript.model import Message, Outline, Transcript
 
 
 class MarkedPrompts:
-    """Marks the prompts of a transcript before which a checkpoint was taken.
+    """Marks the prompts of a transcript that have a checkpoint before them.
 
-    A marked prompt has one outline as long as it does not change: views know messages by that.
+    An unchanged marked prompt keeps its outline, by which views recognise messages.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What keys about undo, redo and forks do in the panes."""
+"""The actions of keys for undo, redo and forks in the panes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Number = Callable[[Sequence[Prompt]], int]
 
 
 def prompt_at(transcript: Transcript, message: int) -> Number:
-    """Choose the prompt to which a message belongs; for what is above all, the first one.
+    """Return a function that chooses the prompt of a message.
 
-    The transcript may show the end or the beginning of the session alone: its prompts are looked
-    for among those of the session, at the end first.
+    The first for those above it. The transcript may show only the end or the beginning of the
+    session: its prompts are looked up among those of the session, at the end first.
     """
     shown = [each for each in enumerate(transcript.outlines) if _counts(transcript, each[0])]
     words = [outline.excerpt for _, outline in shown]
@@ -61,20 +61,20 @@ def find_stored(app: AppBase, session: str) -> Summary:
 async def show_undo(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Show what going back to before a prompt would do, and do it if the person wants."""
+    """Show the effects of returning to before a prompt, and do so if confirmed."""
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
 
 
 async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
-    """Show what taking the newest undo of a folder back would do, and do it if wanted."""
+    """Show the effects of reverting a folder's newest undo, and do so if confirmed."""
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 
 async def show_fork(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Ask which new chat is wanted, make it, and show it in the run pane."""
+    """Ask for the fork's options, make it, and show it in the run pane."""
     try:
         session, prompts, at = await asyncio.to_thread(_place, find, number)
     except (GemtuiError, OSError) as error:

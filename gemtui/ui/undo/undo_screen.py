@@ -1,4 +1,4 @@
-"""Undo or redo: first what would happen, file by file; after a key what has happened."""
+"""The undo or redo screen: first the planned effects by file, then the results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SECOND = 1.0
 
 
 class UndoScope(StrEnum):
-    """What is undone; the value is what the screen says."""
+    """The scope of an undo; the value is its name on the screen."""
 
     BOTH = "files and chat"
     FILES = "files only"
@@ -69,10 +69,10 @@ class _Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """What is to be undone in the project `folder`, None = it is not known.
+    """An undo in the project `folder`, None if unknown.
 
-    `find`: reads the session in a thread; None = the newest undo in the folder is redone. `number`:
-    chooses the prompt to go back to before; it may raise UndoError. `home`: the CLI's folder.
+    `find`: reads the session in a thread; None to redo the newest undo in the folder. `number`:
+    chooses the prompt to return to; may raise UndoError. `home`: the CLI's folder.
     """
 
     folder: Path | None
@@ -83,7 +83,7 @@ class UndoRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What would be done. `refused`: why it can't be done now, "" = it can."""
+    """A planned undo. `refused`: why it is impossible now, or ""."""
 
     undone: Undone
     session: Summary | None
@@ -92,7 +92,7 @@ class _Plan:
 
 
 class UndoScreen(FullScreen[None]):
-    """Plans in a thread, shows the plan, does it after `y`, and leads on."""
+    """Plans in a thread, shows the plan, and carries it out after `y`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
     AUTO_FOCUS = "RowList"
@@ -105,11 +105,11 @@ class UndoScreen(FullScreen[None]):
 
     @property
     def rows(self) -> RowList[UndoRow]:
-        """What is done, line by line."""
+        """The effects, line by line."""
         return self.query_one(RowList)
 
     def compose(self) -> ComposeResult:
-        """Title; files, and the change of one of them; how it goes; keys."""
+        """Build title, files, the change of one, status line and keys."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="write-panes"):
@@ -125,12 +125,12 @@ class UndoScreen(FullScreen[None]):
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
     def on_mount(self) -> None:
-        """Begin to plan."""
+        """Start planning."""
         self.set_interval(_SECOND, self._tick)
         self._begin(_Stage.PLANNING)
         self._make_plan()
 
-    # --- planning and doing --------------------------------------------------------------------
+    # --- planning and carrying out -------------------------------------------------------------
 
     @property
     def _is_redo(self) -> bool:
@@ -221,7 +221,7 @@ class UndoScreen(FullScreen[None]):
             view.show(lambda look: side_lines(step, texts, look))
 
     async def _texts(self, step: Step) -> StepTexts | None:
-        """The texts of a file; None, after a word, where they can't be read."""
+        """Return the texts of a file; if unreadable, report that and return None."""
         folder = self._folder
         if folder is None:
             return None
@@ -246,7 +246,7 @@ class UndoScreen(FullScreen[None]):
     # --- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key does something at this stage."""
+        """Return whether an action is available at this stage."""
         del parameters
         plan, stage = self._plan, self._stage
         if action == "confirm":
@@ -266,7 +266,7 @@ class UndoScreen(FullScreen[None]):
         return not self._is_redo and done is not None and done.undo is not None
 
     def action_confirm(self) -> None:
-        """Do what is shown."""
+        """Carry out the plan."""
         if self._plan is not None:
             self._begin(_Stage.DOING)
             self._do(self._plan)
@@ -281,21 +281,21 @@ class UndoScreen(FullScreen[None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def action_diff(self) -> None:
-        """The change of a file over the whole screen, and its texts."""
+        """Show the change of a file on a screen of its own, and its texts."""
         step = None if self.rows.chosen is None else self.rows.chosen.step
         texts = None if step is None else await self._texts(step)
         if step is not None and texts is not None:
             await self.app.push_screen_wait(UndoFileScreen(step, texts))
 
     def action_redo(self) -> None:
-        """Show what taking this undo back would do."""
+        """Show the effects of reverting this undo."""
         self._request = replace(self._request, folder=self._folder, find=None)
         self._scope = UndoScope.BOTH
         self._begin(_Stage.PLANNING)
         self._make_plan()
 
     def action_go_on(self) -> None:
-        """Continue the chat in the run pane, the prompt ready to be changed."""
+        """Continue the chat in the run pane, with the prompt ready to edit."""
         plan, folder = self._plan, self._folder
         if plan is None or folder is None:
             return
@@ -308,12 +308,12 @@ class UndoScreen(FullScreen[None]):
             self.app.post_message(ChatRequested(folder, chat.session_id, chat.path, prompt))
 
     def action_close(self) -> None:
-        """Go back, unless files are being written."""
+        """Close, unless files are being written."""
         if self._stage is not _Stage.DOING:
             self.dismiss()
 
 
-# --- in a thread ---------------------------------------------------------------------------------
+# --- thread --------------------------------------------------------------------------------------
 
 
 def _planned(request: UndoRequest, scope: UndoScope) -> _Plan:

@@ -92,7 +92,7 @@ async def empty(me: Person, cli: FakeCli) -> None:
 async def options(me: Person, cli: FakeCli) -> None:
     del cli
     await me.press("ctrl+o")
-    await me.sees("Only tools", "these options for this folder")
+    await me.sees("Use the network", "these options for this folder")
 
 
 async def ended(me: Person, cli: FakeCli) -> None:

@@ -1,0 +1,261 @@
+"""`gemtui worktrees`: the git worktrees in which runs work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from gemtui.checkpoints.plan import Action
+from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.errors import GemtuiError
+from gemtui.jsonout import encode
+from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.runs.worktrees import (
+    Applied,
+    ComparedFile,
+    WorktreeChange,
+    apply_worktree,
+    compare,
+    losses_of,
+    remove_worktree,
+    runs_of,
+    worktree_changes,
+)
+from gemtui.text import Clean, cells, clean_line, ellipsis, relative, short_path, visible
+from gemtui.transcript.patch import NoPatch
+from gemtui.worktree_records import (
+    Worktree,
+    find_worktree,
+    list_worktrees,
+    made_at,
+)
+
+_HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")
+_PROMPT = 60
+
+
+def list_all(*, as_json: bool) -> None:
+    """List the worktrees, the newest first."""
+    found, runs = list_worktrees(), list_runs(runs_dir())
+    if as_json:
+        rows = [_row(each, runs_of(each, runs)) for each in found]
+        to_stdout([encode({"version": 1, "worktrees": rows}), b"\n"])
+        return
+    lines_to_stdout(_table([_cells(each, runs_of(each, runs)) for each in found]))
+    if not found:
+        note("no worktrees: gemtui run --worktree makes one")
+
+
+def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
+    changes = _changes(worktree)
+    return {
+        "name": worktree.name,
+        "branch": worktree.branch,
+        "repository": str(worktree.repository),
+        "folder": str(worktree.folder),
+        "commit": worktree.commit,
+        "made": worktree.made,
+        "prompt": worktree.prompt,
+        "there": worktree.is_there,
+        "runs": [{"id": run.id, "state": run.state.value, "model": run.model} for run in runs],
+        "files": None if changes is None else len(changes),
+        "not_applied": None if changes is None else sum(not each.is_taken for each in changes),
+    }
+
+
+def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:
+    """What changed in a worktree; None = not known."""
+    try:
+        return worktree_changes(worktree)
+    except (GemtuiError, OSError):
+        return None
+
+
+def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[Clean, ...]:
+    made, changes = made_at(worktree), _changes(worktree)
+    applied = changes is not None and changes and all(each.is_taken for each in changes)
+    files = "?" if changes is None else f"{len(changes)}{' applied' if applied else ''}"
+    run = runs[0] if runs else None
+    return (
+        clean_line(worktree.name),
+        Clean("?" if made is None else relative(made, datetime.now(UTC))),
+        Clean(files if worktree.is_there else "gone"),
+        clean_line("" if run is None else run.word),
+        clean_line("" if run is None else run.model or ""),
+        short_path(worktree.repository),
+        ellipsis(clean_line(worktree.prompt), _PROMPT),
+    )
+
+
+def _table(rows: Sequence[tuple[Clean, ...]]) -> Iterator[Clean]:
+    if not rows:
+        return
+    table = [tuple(map(Clean, _HEAD)), *rows]
+    widths = [max(cells(row[at]) for row in table) for at in range(len(_HEAD))]
+    for row in table:
+        padded = (
+            text + " " * (width - cells(text)) for text, width in zip(row, widths, strict=True)
+        )
+        yield Clean("  ".join(padded).rstrip())
+
+
+# --- what changed ---------------------------------------------------------------------------------
+
+
+def diff(name: str, *, as_json: bool) -> int:
+    """Print what changed in one worktree; 1 where nothing did."""
+    worktree = find_worktree(name)
+    changes = worktree_changes(worktree)
+    if as_json:
+        files = [each.to_dict() | {"patch": _patch(each)} for each in changes]
+        _answer({**_named(worktree), "files": files})
+    else:
+        for each in changes:
+            _print_patch(each)
+        if not changes:
+            note(f"nothing changed in {worktree.name}")
+    return 0 if changes else 1
+
+
+def compare_two(name: str, other: str, *, as_json: bool) -> int:
+    """Print what changed in either of two worktrees; 1 where they don't differ."""
+    left, right = find_worktree(name), find_worktree(other)
+    found = compare(worktree_changes(left), worktree_changes(right))
+    differ = [each for each in found if not each.same]
+    if as_json:
+        told = {"version": 1, "left": left.name, "right": right.name}
+        _answer({**told, "files": [_compared(each) for each in found]})
+        return 0 if differ else 1
+    if left.commit != right.commit:
+        note("the two began at different commits")
+    lines_to_stdout(_beside(found, left.name, right.name))
+    for each in differ:
+        _print_patch(each)
+    return 0 if differ else 1
+
+
+def _named(worktree: Worktree) -> dict[str, Any]:
+    return {"version": 1, "worktree": worktree.name, "branch": worktree.branch}
+
+
+def _compared(file: ComparedFile) -> dict[str, Any]:
+    left, right = (None if e is None else e.to_dict() for e in (file.left, file.right))
+    known = file.left or file.right
+    assert known is not None
+    return {"path": known.name, "same": file.same, "left": left, "right": right}
+
+
+def _beside(files: Sequence[ComparedFile], left: str, right: str) -> Iterator[Clean]:
+    rows = [(clean_line("FILE"), clean_line(left), clean_line(right))]
+    rows += [(_name_of(each), _brief(each.left), _brief(each.right)) for each in files]
+    widths = [max(cells(row[at]) for row in rows) for at in range(2)]
+    for row in rows:
+        padded = (row[at] + " " * (widths[at] - cells(row[at])) for at in range(2))
+        yield Clean("  ".join((*padded, row[2])))
+    yield Clean("")
+
+
+def _name_of(file: ComparedFile) -> Clean:
+    known = file.left or file.right
+    assert known is not None
+    return clean_line(known.name)
+
+
+def _brief(change: WorktreeChange | None) -> Clean:
+    return Clean("-") if change is None else clean_line(change_words(change))
+
+
+def change_words(change: WorktreeChange) -> str:
+    """Return how a file changed, and by how many lines."""
+    added, removed = change.lines
+    lines = f" ({change.why})" if added is None else f" +{added} -{removed}"
+    return change.change + lines
+
+
+def _patch(change: WorktreeChange | ComparedFile) -> str | None:
+    try:
+        return change.patch()
+    except NoPatch:
+        return None
+
+
+def _print_patch(change: WorktreeChange | ComparedFile) -> None:
+    try:
+        patch = change.patch()
+    except NoPatch as error:
+        name = change.name if isinstance(change, WorktreeChange) else _name_of(change)
+        note(f"{name}: {error}")
+        return
+    lines_to_stdout(map(visible, patch.removesuffix("\n").split("\n") if patch else ()))
+
+
+# --- apply and remove -----------------------------------------------------------------------------
+
+
+def apply(
+    name: str, *, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
+) -> int:
+    """Apply a worktree's changes; 1 where a file was left alone."""
+    worktree = find_worktree(name)
+    if not dry_run and not yes:
+        _require_terminal()
+        for line in _applied(apply_worktree(worktree, paths, dry_run=True), "would be "):
+            click.echo(line, err=True)
+        where = short_path(worktree.repository)
+        click.confirm(clean_line(f"Apply {worktree.name} to {where}?"), abort=True, err=True)
+    done = apply_worktree(worktree, paths, dry_run=dry_run)
+    if as_json:
+        _answer(done.to_dict())
+    else:
+        lines_to_stdout(_applied(done, "would be " if dry_run else ""))
+    return 1 if done.kept else 0
+
+
+_DONE = {
+    Action.RESTORE: "written",
+    Action.REMOVE: "removed",
+    Action.MERGE: "merged with edits in the repository",
+}
+
+
+def _applied(done: Applied, would: str) -> Iterator[Clean]:
+    for action, word in _DONE.items():
+        for path in done.paths(action):
+            yield clean_line(f"{would}{word}: {path}")
+    for path, why in done.kept:
+        yield clean_line(f"left alone: {path}: {why}")
+    if not done.steps:
+        yield Clean("No file has to change.")
+
+
+def remove(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
+    """Remove worktrees, each after a question."""
+    found = list(dict.fromkeys(find_worktree(name).name for name in names))
+    removed = []
+    for each in map(find_worktree, found):
+        if not yes:
+            _require_terminal()
+            for line in losses_of(each).lines():
+                click.echo(clean_line(line), err=True)
+            click.confirm(f"Remove worktree {each.name}?", abort=True, err=True)
+        done = remove_worktree(each)
+        for words in done.notes:
+            note(words)
+        removed.append({"name": each.name, "branch": each.branch, "branch_left": done.branch_left})
+        if not as_json:
+            lines_to_stdout([clean_line(f"removed: {each.name}")])
+    if as_json:
+        _answer({"version": 1, "removed": removed})
+
+
+def _require_terminal() -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("no terminal to ask in: --yes does it without a question")
+
+
+def _answer(value: dict[str, Any]) -> None:
+    to_stdout([encode(value), b"\n"])

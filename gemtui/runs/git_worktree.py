@@ -1,0 +1,211 @@
+"""Git worktrees by git's own commands, of which none runs a program that a repository names.
+
+A repository's configuration can name programs for git to run: hooks, filters, a file system
+monitor, helpers that fetch objects. Commands that need the configuration, since they write to the
+repository, run with those off and without a checkout. Files are written and compared with a private
+repository that has no configuration at all and only reads the other's objects.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemtui.errors import WorktreeError
+from gemtui.files import is_there, make_folder, resolved, write_new
+from gemtui.processes import FOLDER, find_program
+from gemtui.text import counted
+
+_LIMIT = 600.0
+"""Seconds that one command of git may take."""
+_NO_PROGRAMS = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
+    "-c", "safe.bareRepository=explicit", "-c", "protocol.allow=never",
+)  # fmt: skip
+_SUBMODULE = b"160000"
+_SHA256 = 64
+"""Hexadecimal digits of an id of an object, where a repository uses SHA-256."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitRepository:
+    """A repository with a working tree. `top`: that tree; `common`: git's own folder of it."""
+
+    top: Path
+    common: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> GitRepository:
+        """Return the repository that holds a folder. Raises WorktreeError where none does."""
+        try:
+            top = _line(_git(folder, "rev-parse", "--show-toplevel"))
+            words = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+            common = _line(_git(folder, *words))
+        except WorktreeError as error:
+            raise WorktreeError(
+                f"{folder} is in no git repository that can be used: {error}"
+            ) from None
+        place = Path(os.fsdecode(top))
+        if place != _nearest(folder):  # what a run changed is written there later
+            raise WorktreeError(
+                f"the configuration of {folder}'s repository moves its working tree"
+            )
+        return cls(place, Path(os.fsdecode(common)))
+
+    def head(self) -> str:
+        """Return the id of the commit that is checked out. Raises WorktreeError."""
+        try:
+            return _line(_git(self.top, "rev-parse", "--verify", "HEAD^{commit}")).decode()
+        except WorktreeError:
+            raise WorktreeError(
+                f"{self.top} has no commit yet, and a worktree begins at one"
+            ) from None
+
+    def add(self, tree: Path, branch: str, commit: str) -> None:
+        """Make a worktree without files, on a new branch. Raises WorktreeError."""
+        words = ("--no-checkout", "--no-track", "-b", branch, str(tree), commit)
+        _git(self.top, "worktree", "add", *words)
+
+    def check_out(self, tree: Path, commit: str, private: Path) -> tuple[str, ...]:
+        """Write the files of a commit into a worktree; return what a person should know of it.
+
+        Line endings follow `.gitattributes`. `private`: where a repository of our own is made.
+        Raises WorktreeError, OSError.
+        """
+        index = _git_folder_of(tree) / "index"
+        environ = self._private(private, tree, index, commit)
+        _git(tree, "read-tree", "--reset", "-u", commit, environ=environ)
+        return tuple(self._left_out(tree, environ))
+
+    def _left_out(self, tree: Path, environ: Mapping[str, str]) -> Iterable[str]:
+        entries = _git(tree, "ls-files", "-s", "-z", environ=environ).split(b"\0")
+        names = [each.partition(b"\t") for each in entries if each]
+        if any(fields.startswith(_SUBMODULE) for fields, _, _ in names):
+            yield "its submodules are empty"
+        given = b"".join(name + b"\0" for _, _, name in names)
+        words = ("check-attr", "--cached", "-z", "--stdin", "filter")
+        told = _git(tree, *words, environ=environ, given=given).split(b"\0")
+        rows = zip(told[0::3], told[2::3], strict=False)
+        filters = [value for _, value in rows if value not in (b"unspecified", b"unset", b"set")]
+        if filters:
+            which = ", ".join(sorted({each.decode("utf-8", "replace") for each in filters}))
+            files = counted(len(filters), "file")
+            yield f"{files} with a filter ({which}) are as git stores them: filters are programs"
+
+    def uncommitted(self, commit: str, private: Path) -> int | None:
+        """Return how many files of the working tree differ from a commit; None = not known."""
+        index = _git_folder_of(self.top) / "index"
+        with suppress(WorktreeError, OSError):
+            environ = self._private(private, self.top, index, commit)
+            told = _git(self.top, "diff-index", "--name-only", "-z", commit, environ=environ)
+            new = _git(self.top, "ls-files", "-o", "-z", "--exclude-standard", environ=environ)
+            return told.count(b"\0") + new.count(b"\0")
+        return None
+
+    def commits(self, branch: str, commit: str) -> tuple[int, int] | None:
+        """Return the number of a branch's commits after `commit`, and of those only it has.
+
+        None where the branch is gone.
+        """
+        ref = f"refs/heads/{branch}"
+        try:
+            _git(self.top, "rev-parse", "--verify", "--quiet", ref)
+            mine = _git(self.top, "rev-list", "--count", ref, "--not", commit)
+            others = (f"--exclude={branch}", "--branches", "--remotes", "--tags")
+            words = ("rev-list", "--count", ref, "--not", commit, *others)
+            return int(mine), int(_git(self.top, *words))
+        except WorktreeError:
+            return None
+
+    def forget(self, tree: Path) -> None:
+        """Remove what the repository knows of a worktree whose files are gone."""
+        _git(self.top, "worktree", "remove", "--force", "--force", str(tree))
+
+    def knows(self, tree: Path) -> bool:
+        """Return whether the repository has a worktree at this place. Raises WorktreeError."""
+        told = _git(self.top, "worktree", "list", "--porcelain").split(b"\n")
+        return b"worktree " + os.fsencode(tree) in told
+
+    def delete_branch(self, branch: str) -> None:
+        """Delete a branch, whatever is on it. Raises WorktreeError."""
+        _git(self.top, "branch", "-D", "--quiet", "--", branch)
+
+    def _private(self, place: Path, tree: Path, index: Path, commit: str) -> Mapping[str, str]:
+        """The environment for a repository without configuration, which has these objects."""
+        for folder in (place / "objects", place / "refs"):
+            make_folder(folder)
+        sha256 = "repositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n"
+        more = sha256 if len(commit) == _SHA256 else ""
+        for name, text in (
+            ("HEAD", "ref: refs/heads/none\n"),
+            ("config", f"[core]\nbare = false\n{more}"),
+        ):
+            with suppress(FileExistsError):
+                write_new(place / name, text.encode())
+        return {
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "HOME": str(place),
+            "XDG_CONFIG_HOME": str(place),
+            "GIT_DIR": str(place),
+            "GIT_OBJECT_DIRECTORY": str(self.common / "objects"),
+            "GIT_WORK_TREE": str(tree),
+            "GIT_INDEX_FILE": str(index),
+        }
+
+
+def _nearest(folder: Path) -> Path | None:
+    """The folder with the repository that holds a folder, whatever git's configuration says."""
+    place = resolved(folder)
+    return next((each for each in (place, *place.parents) if is_there(each / ".git")), None)
+
+
+def _git_folder_of(tree: Path) -> Path:
+    """Git's own folder of one working tree."""
+    words = ("rev-parse", "--path-format=absolute", "--git-dir")
+    return Path(os.fsdecode(_line(_git(tree, *words))))
+
+
+def _line(told: bytes) -> bytes:
+    return told.removesuffix(b"\n")
+
+
+def _git(
+    folder: Path, *words: str, environ: Mapping[str, str] | None = None, given: bytes = b""
+) -> bytes:
+    """What a command of git prints. Raises WorktreeError with what it says where it fails."""
+    git = find_program("git")
+    if git is None:
+        raise WorktreeError("git is not installed")
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            [git, "--no-pager", *_NO_PROGRAMS, "-C", str(folder.absolute()), *words],
+            cwd=FOLDER,
+            env={
+                **own,
+                "LC_ALL": "C",
+                "GIT_NO_LAZY_FETCH": "1",
+                "GIT_OPTIONAL_LOCKS": "0",
+                "GIT_TERMINAL_PROMPT": "0",
+                **(environ or {}),
+            },
+            input=given,
+            capture_output=True,
+            timeout=_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise WorktreeError(f"git {words[0]} took longer than {_LIMIT:.0f} seconds") from None
+    except (OSError, ValueError) as error:
+        raise WorktreeError(f"git could not be started: {error}") from None
+    if done.returncode:
+        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = told[-1] if told else f"exit code {done.returncode}"
+        raise WorktreeError(f"git {words[0]}: {why}")
+    return done.stdout

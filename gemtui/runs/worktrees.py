@@ -1,0 +1,546 @@
+"""Runs in git worktrees: make one, see what changed in it, apply that to the repository, remove it.
+
+A worktree's first state is a checkpoint, so what changed since is known byte by byte, whatever its
+git repository holds by now. It is applied as an undo is done backwards: exactly where the file in
+the repository is as it was, merged where the person has edited other lines, and else not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gemtui.agent import trust
+from gemtui.agent.options import AgentOptions
+from gemtui.checkpoints.plan import Action, Delta, Step, plan
+from gemtui.checkpoints.states import ABSENT, FILE, LINK, UNKNOWN, FileState
+from gemtui.checkpoints.store import Reason, Store, open_store
+from gemtui.checkpoints.undo import APPLY, open_project
+from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
+from gemtui.files import resolved
+from gemtui.own_folders import make_own_folder
+from gemtui.paths import current_folder, worktrees_dir
+from gemtui.runs.before_run import told_before
+from gemtui.runs.checkpointing import project_of
+from gemtui.runs.ending import RunState
+from gemtui.runs.git_worktree import GitRepository
+from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.runs.undo import require_idle
+from gemtui.runs.worktree_settings import copy_settings
+from gemtui.sessions.summary import iso
+from gemtui.text import counted
+from gemtui.transcript.displays import content_diff
+from gemtui.transcript.model import excerpt
+from gemtui.transcript.patch import NoPatch, file_patch
+from gemtui.worktree_records import Worktree, worktree_of
+
+BRANCHES = "gemtui/"
+"""What the names of the branches of our worktrees begin with."""
+_WORDS = re.compile("[a-z0-9]+")
+_LONGEST_NAME = 20
+
+
+# --- make -----------------------------------------------------------------------------------------
+
+
+class EnteredWorktree(NamedTuple):
+    """The options of a run in a worktree. `made`: it is new. `notes`: what a person should know."""
+
+    worktree: Worktree
+    options: AgentOptions
+    made: bool
+    notes: tuple[str, ...] = ()
+
+
+def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None:
+    """Return the worktree in which a run is to work, a new one where its options want that.
+
+    None: the run works in no worktree of ours. May take seconds. Raises OptionError for a session
+    that belongs to another folder, WorktreeError, OSError.
+    """
+    folder = options.cwd or current_folder()
+    found = worktree_of(folder)
+    wanted = replace(options, worktree=False)
+    if found is not None:
+        return EnteredWorktree(found, wanted, made=False)
+    if not options.worktree:
+        return None
+    require_new(options)
+    made, notes = make_worktree(folder, prompt)
+    more = _take_trust(made, resolved(folder))
+    entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
+    with suppress(OSError):  # it is then said again
+        if not told_before(options).is_news:  # the settings are the same
+            told_before(entered).remember()
+    return EnteredWorktree(
+        made,
+        entered,
+        made=True,
+        notes=(f"works in the new worktree {made.name}, on branch {made.branch}", *notes, *more),
+    )
+
+
+def require_new(options: AgentOptions) -> None:
+    """Raise OptionError where a session is to continue in a worktree that does not exist yet."""
+    folder = options.cwd or current_folder()
+    if options.worktree and options.resume and worktree_of(folder) is None:
+        words = "worktree: a session continues in its own folder: choose one of the two"
+        raise OptionError(words, option="worktree")
+
+
+def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
+    """Trust a worktree whose repository is trusted: what is in it was in the repository."""
+    environ = os.environ
+    if not trust.must_ask(worktree.folder, environ):
+        return ()
+    if trust.must_ask(folder, environ) and not trust.remembered(folder, environ):
+        return ()
+    with suppress(OSError, OptionError):  # the CLI then refuses to work there, and says so
+        trust.remember(worktree.folder)
+    if not trust.remembered(worktree.folder, environ):
+        return ()
+    return (f"it is trusted until it is removed, because {folder} is",)
+
+
+def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
+    """Make a worktree of the repository that holds a folder, at its current commit.
+
+    Returns it with what a person should know of it. No program that the repository names is run.
+    Raises WorktreeError, OSError; nothing is left then.
+    """
+    repository = GitRepository.of(folder)
+    commit, name = repository.head(), _name(prompt)
+    inside = resolved(folder).relative_to(resolved(repository.top))
+    tree = resolved(worktrees_dir()) / name / (repository.top.name or "tree")
+    made = Worktree(
+        name=name, branch=BRANCHES + name, repository=repository.top, tree=tree,
+        folder=tree / inside, commit=commit, base=None, made=iso(datetime.now(UTC)) or "",
+        prompt=excerpt(prompt),
+    )  # fmt: skip
+    make_own_folder(tree.parent)
+    try:
+        made.save()
+        repository.add(tree, made.branch, commit)
+        notes = repository.check_out(tree, commit, made.private)
+        if not made.folder.is_dir():
+            raise WorktreeError(f"{inside} is not in the commit: run in a folder that is")
+        copy_settings(repository.top, tree, inside)
+        with open_project(*project_of(tree)) as project:
+            base = project.taker.take(Reason.MANUAL)
+        assert base is not None
+        made = replace(made, base=base.id)
+        made.save()
+    except CheckpointsUnreadable as error:
+        _discard(made)
+        raise WorktreeError(str(error)) from None
+    except BaseException:
+        _discard(made)
+        raise
+    uncommitted = repository.uncommitted(commit, made.private)
+    if uncommitted:
+        files = counted(uncommitted, "uncommitted file")
+        notes = (
+            *notes,
+            f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in it",
+        )
+    return made, notes
+
+
+def _name(prompt: str) -> str:
+    words = "-".join(_WORDS.findall(excerpt(prompt).lower()))[:_LONGEST_NAME].strip("-")
+    return f"{words or 'run'}-{secrets.token_hex(2)}"
+
+
+def leave_worktree(entered: EnteredWorktree) -> None:
+    """Remove a worktree that was made for a run which then did not start. Raises nothing."""
+    if entered.made:
+        _discard(entered.worktree)
+
+
+def _discard(worktree: Worktree) -> None:
+    with suppress(GemtuiError, OSError):
+        remove_worktree(worktree)
+    shutil.rmtree(worktrees_dir() / worktree.name, ignore_errors=True)
+
+
+# --- what changed in it ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeChange:
+    """What became of one file since the worktree was made.
+
+    `when`: of its last change, in seconds since 1970. `old`, `new`: its texts, None = there is no
+    file, or `why` says why there is no text.
+    """
+
+    path: bytes
+    when: float
+    before: FileState
+    after: FileState
+    old: str | None
+    new: str | None
+    why: str = ""
+    is_taken: bool = False
+
+    @property
+    def name(self) -> str:
+        """The path as text."""
+        return os.fsdecode(self.path)
+
+    @property
+    def change(self) -> str:
+        """How it changed: added, deleted or modified."""
+        if self.before.kind == ABSENT:
+            return "added"
+        return "deleted" if self.after.kind == ABSENT else "modified"
+
+    @property
+    def lines(self) -> tuple[int | None, int | None]:
+        """The number of lines that were added, and removed; None = not known."""
+        if self.why:
+            return None, None
+        diff = content_diff("", self.old or "", self.new or "")
+        return diff.added, diff.removed
+
+    def patch(self) -> str:
+        """Return the change as git writes it. Raises NoPatch."""
+        if self.why:
+            raise NoPatch(self.why)
+        return file_patch(self.name, self.old, self.new)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value that `gemtui worktrees diff --json` prints of a file."""
+        added, removed = self.lines
+        return {
+            "path": self.name,
+            "change": self.change,
+            "added": added,
+            "removed": removed,
+            "applied": self.is_taken,
+            "why": self.why or None,
+        }
+
+
+def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
+    """Return the files that differ from the worktree's first state, by path.
+
+    While a run works in it, as of its last call. Raises WorktreeError, OSError,
+    CheckpointsUnreadable.
+    """
+    _require_whole(worktree)
+    place, root, own = project_of(worktree.tree)
+    if is_worked_in(worktree) is None:
+        with open_project(place, root, own) as project:
+            project.taker.take(Reason.MANUAL, always=False)
+            return tuple(_changes(worktree, project.store))
+    with open_store(place) as store:
+        return tuple(_changes(worktree, store))
+
+
+def _require_whole(worktree: Worktree) -> None:
+    if not worktree.is_there:
+        raise WorktreeError(f"the files of worktree {worktree.name} are gone: remove it")
+    if worktree.base is None:
+        raise WorktreeError(f"worktree {worktree.name} was not made whole: remove it")
+
+
+def _changes(worktree: Worktree, store: Store) -> Iterator[WorktreeChange]:
+    assert worktree.base is not None
+    times = {each.id: each.time for each in store.checkpoints()}
+    first, last = dict[bytes, FileState](), dict[bytes, tuple[FileState, float]]()
+    for id, change in store.changes(after=worktree.base):
+        first.setdefault(change.path, change.before)
+        last[change.path] = change.after, times.get(id, 0.0)
+    for path, (after, when) in sorted(last.items()):
+        before = first[path]
+        if before == after:
+            continue
+        old, why = _text(store, before)
+        new, reason = _text(store, after)
+        taken = worktree.taken.get(path.hex()) == after.encode()
+        yield WorktreeChange(
+            path=path, when=when, before=before, after=after, old=old, new=new,
+            why=why or reason, is_taken=taken,
+        )  # fmt: skip
+
+
+def _text(store: Store, state: FileState) -> tuple[str | None, str]:
+    """A file's text, and why there is none."""
+    if state.kind == ABSENT:
+        return None, ""
+    if not state.kept:
+        return None, state.why
+    try:
+        data = store.content(state.content)
+    except KeyError:
+        return None, "no longer kept"
+    if state.kind == LINK:
+        return None, f"a link to {os.fsdecode(data)}"
+    if b"\0" in data:
+        return None, f"not a text, {counted(len(data), 'byte')}"
+    return data.decode("utf-8", "replace"), ""
+
+
+def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Return those of the runs that worked in a worktree, in their order."""
+    return tuple(run for run in runs if _is_in(worktree, run))
+
+
+def is_worked_in(worktree: Worktree) -> Run | None:
+    """Return the run that works in a worktree now, None = none does."""
+    running = (run for run in list_runs(runs_dir()) if run.state is RunState.RUNNING or run.alive)
+    return next((run for run in running if _is_in(worktree, run)), None)
+
+
+def _is_in(worktree: Worktree, run: Run) -> bool:
+    return resolved(Path(run.cwd)).is_relative_to(worktree.tree)
+
+
+class ComparedFile(NamedTuple):
+    """A file that changed in one of two worktrees, or in both. `same`: both have it alike."""
+
+    path: bytes
+    left: WorktreeChange | None
+    right: WorktreeChange | None
+
+    @property
+    def same(self) -> bool:
+        """Whether it was changed to the same in both."""
+        left, right = self.left, self.right
+        return left is not None and right is not None and left.after == right.after
+
+    def patch(self) -> str:
+        """Return what leads from the left one's file to the right one's. Raises NoPatch."""
+        known = [each for each in (self.left, self.right) if each is not None]
+        for each in known:
+            if each.why:
+                raise NoPatch(each.why)
+        left, right = self.left, self.right
+        old = known[0].old if left is None else left.new
+        new = known[0].old if right is None else right.new
+        return file_patch(os.fsdecode(self.path), old, new)
+
+
+def compare(
+    left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]
+) -> tuple[ComparedFile, ...]:
+    """Return what changed in two worktrees, file beside file, by path."""
+    one, other = ({each.path: each for each in side} for side in (left, right))
+    return tuple(
+        ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other})
+    )
+
+
+# --- apply ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What was done, or would be, to files of the repository.
+
+    `checkpoint`: the one that was taken before, None = nothing was done.
+    """
+
+    worktree: Worktree
+    steps: tuple[Step, ...]
+    checkpoint: int | None = None
+
+    def paths(self, action: Action) -> list[str]:
+        """Return the files to which this was done."""
+        return [os.fsdecode(step.path) for step in self.steps if step.action is action]
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """The files that were left alone, each with why."""
+        kept = (step for step in self.steps if step.action is Action.KEEP)
+        return [(os.fsdecode(step.path), _WHY.get(step.why, step.why)) for step in kept]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value that `gemtui worktrees apply --json` prints."""
+        return {
+            "version": 1,
+            "worktree": self.worktree.name,
+            "repository": str(self.worktree.repository),
+            "written": self.paths(Action.RESTORE),
+            "removed": self.paths(Action.REMOVE),
+            "merged": self.paths(Action.MERGE),
+            "kept": [{"path": path, "why": why} for path, why in self.kept],
+            "checkpoint": self.checkpoint,
+        }
+
+
+_WHY = {
+    "deleted since": "deleted in the repository",
+    "created again since": "created in the repository, too",
+    "edited since it was created": "edited in the repository",
+    "edited since, in the same lines": "edited in the repository, in the same lines",
+}
+"""What an undo says, as it is said of a worktree."""
+
+
+def apply_worktree(
+    worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False
+) -> Applied:
+    """Make the changes of a worktree in its repository's working tree; nothing is committed.
+
+    Files that are edited there are merged, or left alone where the same lines changed. A checkpoint
+    is taken before, so that a redo takes it back. `paths`: only these files, by name below the top;
+    None = all. `dry_run`: only return what would be done. Raises UndoError while a run works in one
+    of the two, WorktreeError, OSError, CheckpointsUnreadable.
+    """
+    _require_whole(worktree)
+    if not dry_run:
+        require_idle(worktree.repository)
+        if (run := is_worked_in(worktree)) is not None:
+            raise UndoError(f"a run works in {worktree.name}: gemtui runs stop {run.id[:8]}")
+    wanted = {
+        each.path: each
+        for each in worktree_changes(worktree)
+        if paths is None or each.name in paths
+    }
+    missing = set(paths or ()) - {each.name for each in wanted.values()}
+    if missing:
+        raise WorktreeError(f"{min(missing)} did not change in {worktree.name}")
+    source, _, _ = project_of(worktree.tree)
+    with open_store(source) as theirs, open_project(*project_of(worktree.repository)) as project:
+
+        def planned() -> list[Step]:
+            tree = project.store.tree()
+            _copy(theirs, project.store, wanted.values())
+            deltas = {
+                path: [_backwards(each, tree[path][0] if path in tree else None)]
+                for path, each in wanted.items()
+            }
+            return plan(project.store, tree, deltas)
+
+        also = dict.fromkeys(wanted, UNKNOWN)
+        done = project.change(APPLY, "", planned, also=also, dry_run=dry_run)
+    if not dry_run:
+        left = {step.path for step in done.steps if step.action is Action.KEEP}
+        taken = {p.hex(): c.after.encode() for p, c in wanted.items() if p not in left}
+        replace(worktree, taken={**worktree.taken, **taken}).save()
+    return Applied(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
+
+
+def _copy(source: Store, target: Store, changes: Iterable[WorktreeChange]) -> None:
+    """Keep both contents of each change in the repository's checkpoints, too."""
+    for each in changes:
+        for state in (each.before, each.after):
+            if state.kind in (FILE, LINK):
+                with suppress(KeyError):  # the plan then leaves the file alone
+                    target.keep(source.content(state.content))
+
+
+def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
+    """A change that reverting makes: from the worktree's state to its first one.
+
+    Modes are those of the repository's file, which another umask may have given, except for the
+    permission to execute where the worktree changed that.
+    """
+    first, last = change.before, change.after
+    if now is None or now.kind != FILE or first.kind != FILE:
+        return Delta(change.when, last, first, undo=True)
+    if _is_program(first) == _is_program(now):
+        changed = last.kind == FILE and _is_program(first) != _is_program(last)
+        first = first._replace(mode=now.mode)
+        if last.kind == FILE:
+            last = last._replace(mode=_with_program(now.mode, last) if changed else now.mode)
+    return Delta(change.when, last, first, undo=True)
+
+
+def _is_program(state: FileState) -> bool:
+    return bool(state.mode & 0o111)
+
+
+def _with_program(mode: int, like: FileState) -> int:
+    """A mode that permits to execute what it permits to read, or nothing, as another state does."""
+    return mode | (mode & 0o444) >> 2 if _is_program(like) else mode & ~0o111
+
+
+# --- remove ---------------------------------------------------------------------------------------
+
+
+class Losses(NamedTuple):
+    """What would be lost with a worktree, or is only on its branch.
+
+    `files`: changed and not applied, None = not known. `commits`: that no other branch has, which
+    stay with the branch; None = the branch is gone.
+    """
+
+    files: tuple[str, ...] | None
+    commits: int | None
+
+    def lines(self) -> Iterator[str]:
+        """Yield a sentence each; nothing where nothing is lost."""
+        if self.files is None:
+            yield "It is not known which of its changes were applied."
+        elif self.files:
+            names = ", ".join(self.files[:_MOST_NAMES])
+            rest = len(self.files) - _MOST_NAMES
+            more = f" and {counted(rest, 'more file')}" if rest > 0 else ""
+            yield f"Not applied, and lost with it: {names}{more}."
+
+
+_MOST_NAMES = 10
+
+
+def losses_of(worktree: Worktree) -> Losses:
+    """Return what would be lost with a worktree. Raises nothing."""
+    files = None
+    with suppress(GemtuiError, OSError):
+        files = tuple(each.name for each in worktree_changes(worktree) if not each.is_taken)
+    if worktree.base is None or not worktree.is_there:
+        files = ()
+    with suppress(GemtuiError, OSError):
+        found = GitRepository.of(worktree.repository).commits(worktree.branch, worktree.commit)
+        return Losses(files, None if found is None else found[1])
+    return Losses(files, None)
+
+
+class Removed(NamedTuple):
+    """What became of a worktree. `branch_left`: its branch stays. `notes`: what is left to do."""
+
+    branch_left: bool
+    notes: tuple[str, ...]
+
+
+def remove_worktree(worktree: Worktree) -> Removed:
+    """Remove a worktree with all that is in it; its branch as well, unless only it has commits.
+
+    The checkpoints of its files stay as long as others. Raises WorktreeError while a run works in
+    it, OSError.
+    """
+    if (run := is_worked_in(worktree)) is not None:
+        words = f"a run works in worktree {worktree.name}: gemtui runs stop {run.id[:8]}"
+        raise WorktreeError(words)
+    if worktree.is_there:
+        shutil.rmtree(worktree.tree)
+    notes = list[str]()
+    branch_left = False
+    try:
+        repository = GitRepository.of(worktree.repository)
+        if repository.knows(worktree.tree):
+            repository.forget(worktree.tree)
+        commits = repository.commits(worktree.branch, worktree.commit)
+        if commits is not None and commits[1]:
+            branch_left = True
+            words = counted(commits[1], "commit")
+            notes.append(f"branch {worktree.branch} is kept: no other branch has its {words}")
+        elif commits is not None:
+            repository.delete_branch(worktree.branch)
+    except WorktreeError as error:
+        branch_left = True
+        notes.append(f"{worktree.repository} may still list it: {error}")
+    with suppress(OSError):
+        trust.forget(worktree.folder)
+    worktree.forget()
+    return Removed(branch_left, tuple(notes))

@@ -1,0 +1,57 @@
+"""What the screen of worktrees wants of the run pane: show a run, or send a prompt again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gemtui.agent.options import AgentOptions
+from gemtui.text import counted
+from gemtui.ui.run import actions
+from gemtui.ui.run.worktrees_screen import Then, WorktreeWanted
+from gemtui.worktree_records import origin_of
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.registry import RunRegistry
+    from gemtui.ui.run.screen import RunScreen
+
+
+async def show_wanted(
+    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
+) -> None:
+    """Do in the run pane what is wanted of a worktree."""
+    if wanted.then is Then.EACH:
+        await _start_each(app, registry, screen, wanted)
+        return
+    run = await registry.attach(wanted.runs[0]) if wanted.runs else None
+    if run is None:
+        screen.prepare(wanted.worktree.folder)
+    else:
+        screen.show_run(run)
+    if wanted.prompt:
+        screen.prompt.put(wanted.prompt)
+
+
+async def _start_each(
+    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
+) -> None:
+    """Send the first prompt of a worktree to models, each in a new worktree; show the first run."""
+    worktree = wanted.worktree
+    begun: list[LiveRun] = []
+    first = wanted.runs[-1].folder if wanted.runs else None
+    prompt = worktree.prompt if first is None else await asyncio.to_thread(first.prompt_text)
+    folder = origin_of(worktree.folder)
+    same = screen.options.cwd in (folder, worktree.folder)
+    options = screen.options if same else AgentOptions(cwd=folder)
+    for model in wanted.models:
+        chosen = replace(options, cwd=folder, worktree=True, resume=None, model=model)
+        run = await actions.start(app, registry, prompt or worktree.prompt, chosen, None)
+        if run is None:
+            break
+        begun.append(run)
+    if begun:
+        screen.show_run(begun[0])
+        app.say(f"{counted(len(begun), 'run')} started; F7 compares them.")

@@ -1,0 +1,192 @@
+"""How the screen of worktrees draws a worktree, its changes, and those of two side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from gemtui.runs.ending import RunState
+from gemtui.runs.listing import Run
+from gemtui.runs.worktrees import ComparedFile, WorktreeChange
+from gemtui.text import Clean, clean_line, counted, relative
+from gemtui.transcript.displays import content_diff
+from gemtui.ui.draw.gutter_rows import remark
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.run.labels import END_COLOURS, sign
+from gemtui.ui.transcript.card_body import draw_diff
+from gemtui.worktree_records import Worktree, made_at
+
+SIDE_BY_SIDE = 60
+"""Cells that a comparison needs for two columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeRow:
+    """A worktree, its newest run, None = none is known, and what changed, None = `why` says why."""
+
+    worktree: Worktree
+    run: Run | None
+    changes: tuple[WorktreeChange, ...] | None
+    why: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run works in it."""
+        return self.run is not None and self.run.alive
+
+    @property
+    def model(self) -> str:
+        """The model that its newest run was given; "" = none."""
+        return (self.run.model or "") if self.run is not None else ""
+
+    @property
+    def label(self) -> str:
+        """Its name and its model."""
+        return f"{self.worktree.name}  {self.model}" if self.model else self.worktree.name
+
+    @property
+    def files(self) -> str:
+        """How many files changed, and whether they are applied."""
+        if self.changes is None:
+            return "?"
+        if self.changes and all(each.is_taken for each in self.changes):
+            return "applied"
+        return counted(len(self.changes), "file")
+
+
+def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
+    """Return the line of one worktree; `marked`: the name of the one to compare with."""
+    glyph, role = _sign(row, look)
+    made = made_at(row.worktree)
+    age = "?" if made is None else relative(made, look.now)
+    chosen = f"{look.glyphs.ok} " if row.worktree.name == marked else ""
+    left = (
+        Piece(own(f"{glyph} "), look[role]),
+        Piece(own(chosen), look[Role.ACCENT]),
+        Piece(clean_line(row.worktree.name), look[Role.TEXT]),
+        Piece(clean_line(f"  {row.model}" if row.model else ""), look[Role.MODEL]),
+    )
+    right = (Piece(own(f"  {row.files}  {age:>4}"), look[Role.MUTED]),)
+    mark = own(look.glyphs.ellipsis)
+    cut = fit(left, max(0, look.width - width_of(right)), mark)
+    return spread(cut, right, look.width, Piece(own(" "), look[Role.MUTED]))
+
+
+def _sign(row: WorktreeRow, look: Look) -> tuple[str, Role]:
+    run = row.run
+    if run is None:
+        return " ", Role.MUTED
+    if run.asks:
+        return look.glyphs.ask, Role.WARNING
+    if run.state is RunState.RUNNING:
+        return look.glyphs.running, Role.ACCENT
+    if run.end is None:
+        return look.glyphs.ask, Role.WARNING
+    return sign(run.end, look.glyphs), Role(END_COLOURS[run.end])
+
+
+def facts_of(row: WorktreeRow) -> Clean:
+    """Return what the heading says of a worktree."""
+    run = row.run
+    words = [row.worktree.branch]
+    if run is not None:
+        words += [run.word, *([row.model] if row.model else [])]
+    return clean_line("   ".join(words))
+
+
+def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
+    """Return the prompt, and the changes of a worktree, file by file."""
+    head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
+    if row.changes is None:
+        return (*head, remark(row.why, look))
+    if not row.changes:
+        return (*head, remark("Nothing changed in it.", look))
+    return (*head, *(line for each in row.changes for line in (*_file(each, look), BLANK)))
+
+
+def _words(words: str, look: Look, role: Role) -> Line:
+    return Line(fit((Piece(clean_line(words), look[role]),), look.width, own(look.glyphs.ellipsis)))
+
+
+def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:
+    added, removed = change.lines
+    numbers = "" if added is None else f"  +{added} {look.glyphs.removed}{removed}"
+    taken = "  applied" if change.is_taken else ""
+    yield _words(f"{change.change}  {change.name}{numbers}{taken}", look, Role.HEADING)
+    yield from _diff(change, look)
+
+
+def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
+    if change.why:
+        return (remark(change.why, look),)
+    if change.old == change.new:
+        modes = f"permissions {change.before.mode:o} to {change.after.mode:o}"
+        return (remark(modes, look),)
+    is_new = change.old is None
+    diff = content_diff(change.name, change.old or "", change.new or "", is_new=is_new)
+    body = draw_diff(diff, look, folded=False)
+    return body.lines or (remark(body.note, look),)
+
+
+# --- two side by side -----------------------------------------------------------------------------
+
+
+def compared_lines(
+    files: Sequence[ComparedFile], left: str, right: str, look: Look
+) -> Sequence[Line]:
+    """Return the changes of two worktrees file by file, in two columns where there is room."""
+    if not files:
+        return (remark("Nothing changed in either of the two.", look),)
+    if look.width < SIDE_BY_SIDE:
+        return tuple(_one_below_the_other(files, left, right, look))
+    half = look.narrowed(look.width - (look.width - 3) // 2)
+    return (
+        *_columns(
+            [_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look
+        ),
+        *(line for each in files for line in _beside(each, half, look)),
+    )
+
+
+def _beside(file: ComparedFile, half: Look, look: Look) -> Iterator[Line]:
+    yield BLANK
+    if file.same and file.left is not None:
+        yield _words(f"{file.left.name}  the same in both", look, Role.MUTED)
+        return
+    yield from _columns(_side(file.left, half), _side(file.right, half), half, look)
+
+
+def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
+    return (remark("not changed", look),) if change is None else tuple(_file(change, look))
+
+
+def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:
+    """Two drawings beside each other, the left one filled up to its width."""
+    between = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
+    for one, other in zip_longest(left, right, fillvalue=BLANK):
+        room = half.width - width_of(one.pieces)
+        fill = Piece(own(" " * max(0, room)), one.ground or look[Role.TEXT])
+        yield Line((*_grounded(one), fill, between, *_grounded(other)))
+
+
+def _grounded(line: Line) -> Pieces:
+    """The pieces with the ground of their line, which holds for a whole line only."""
+    ground = line.ground
+    if ground is None:
+        return line.pieces
+    return tuple(Piece(each.text, ground + each.style) for each in line.pieces)
+
+
+def _one_below_the_other(
+    files: Sequence[ComparedFile], left: str, right: str, look: Look
+) -> Iterator[Line]:
+    for file in files:
+        if file.same and file.left is not None:
+            yield _words(f"{file.left.name}  the same in both", look, Role.MUTED)
+        else:
+            for name, change in ((left, file.left), (right, file.right)):
+                yield _words(name, look, Role.ACCENT)
+                yield from _side(change, look)
+        yield BLANK

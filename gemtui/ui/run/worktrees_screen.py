@@ -1,0 +1,397 @@
+"""The worktrees of runs: what changed in each, two side by side; apply one, remove the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.content import Content
+
+from gemtui.checkpoints.plan import Action
+from gemtui.errors import GemtuiError
+from gemtui.runs.listing import Run, list_runs, runs_dir
+from gemtui.runs.review import ReviewSubject
+from gemtui.runs.worktrees import (
+    Applied,
+    apply_worktree,
+    compare,
+    losses_of,
+    remove_worktree,
+    runs_of,
+    worktree_changes,
+)
+from gemtui.text import Clean, clean_line, counted, short_path
+from gemtui.ui.draw.lines import Line, Pieces, own
+from gemtui.ui.draw.theme import Look
+from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.full_screen import DialogGuardScreen
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.review.screen import ReviewScreen
+from gemtui.ui.run.worktrees_drawing import (
+    WorktreeRow,
+    change_lines,
+    compared_lines,
+    draw_worktree,
+    facts_of,
+)
+from gemtui.worktree_records import Worktree, find_worktree, list_worktrees
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+LOOK = 2.0
+"""Seconds between two looks while a run works in one of them."""
+_MOST_LISTED = 200
+
+
+class Then(StrEnum):
+    """What the run pane is to do once the screen is closed."""
+
+    SHOW = "show"
+    """Show the worktree's newest run, or be ready for one there."""
+    EACH = "each"
+    """Send the worktree's first prompt to other models, in new worktrees."""
+
+
+class WorktreeWanted(NamedTuple):
+    """What to do with a worktree. `models`: for EACH; `prompt`: to be put into the prompt."""
+
+    then: Then
+    worktree: Worktree
+    runs: tuple[Run, ...]
+    models: tuple[str, ...] = ()
+    prompt: str = ""
+
+
+class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
+    """Closes with a `WorktreeWanted`, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)
+    AUTO_FOCUS = "RowList"
+
+    def __init__(self) -> None:
+        super().__init__(id="worktrees-screen")
+        self._marked: str | None = None
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
+        return cast("AppBase", self.app)
+
+    @property
+    def rows(self) -> RowList[WorktreeRow]:
+        """The worktrees."""
+        return self.query_one(RowList)
+
+    @property
+    def side(self) -> LineView:
+        """What changed."""
+        return self.query_one(LineView)
+
+    def compose(self) -> ComposeResult:
+        """Title; the worktrees, and what changed in one; how it goes; keys."""
+        glyphs = self.gemtui.glyphs
+        yield BarLine(id="header", mark=glyphs.ellipsis)
+        with Container(id="write-panes"):
+            with Vertical(id="write-list"):
+                yield BarLine(id="worktree-of", classes="heading", mark=glyphs.ellipsis)
+                yield RowList[WorktreeRow](
+                    self._draw, key=lambda row: row.worktree.name, empty=own("reading")
+                )
+            with Vertical(id="write-side"):
+                yield BarLine(id="write-heading", classes="heading", mark=glyphs.ellipsis)
+                yield LineView(what="the changes")
+        yield BarLine(id="status", mark=glyphs.ellipsis)
+        yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    def on_mount(self) -> None:
+        """Begin to read once the screen is seen."""
+        self.query_one("#header", BarLine).say([Content.styled(own("Worktrees"), "bold")])
+        self.set_interval(LOOK, self._look)
+        self.call_after_refresh(self.action_reload)
+
+    # --- what is shown -------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Read again while a run works in one of them."""
+        if self.is_current and any(row.running for row in self.rows.items):
+            self.action_reload()
+
+    @work(exclusive=True, group="read")
+    async def action_reload(self) -> None:
+        """Compare the files again."""
+        await self._read()
+
+    async def _read(self) -> None:
+        found = await asyncio.to_thread(_rows)
+        if self._marked not in {row.worktree.name for row in found}:
+            self._marked = None
+        self.rows.empty = own("no worktrees: F6 in the run pane makes one for the next run")
+        self.rows.show(found)
+        self._show_side(fresh=False)
+        self.refresh_bindings()
+
+    def _draw(self, row: WorktreeRow, look: Look) -> Pieces:
+        return draw_worktree(row, look, self._marked)
+
+    @on(RowList.Highlighted)
+    def _moved(self) -> None:
+        self._show_side(fresh=True)
+        self._say("")
+        self.refresh_bindings()
+
+    def _show_side(self, *, fresh: bool) -> None:
+        """What changed in the one under the cursor, beside the one that is marked."""
+        row, other = self.rows.chosen, self._other
+        self.set_class(other is not None, "-compared")
+        of, heading = (
+            self.query_one("#worktree-of", BarLine),
+            self.query_one("#write-heading", BarLine),
+        )
+        if row is None:
+            of.say([])
+            heading.say([])
+            self.side.show(lambda _look: (), fresh=fresh)
+            return
+        of.say([Content(short_path(row.worktree.repository))])
+        if other is None or other.changes is None or row.changes is None:
+            heading.say([Content(facts_of(row))])
+            self.side.show(lambda look: change_lines(row, look), fresh=fresh)
+            return
+        names = other.label, row.label
+        files = compare(other.changes, row.changes)
+        same = sum(each.same for each in files)
+        words = f"{counted(len(files), 'file')}, {same} the same"
+        heading.say([Content(own(words))])
+
+        def draw(look: Look) -> Sequence[Line]:
+            return compared_lines(files, *names, look)
+
+        self.side.show(draw, fresh=fresh)
+
+    @property
+    def _other(self) -> WorktreeRow | None:
+        """The marked one, where the cursor is on another."""
+        row = self.rows.chosen
+        found = (each for each in self.rows.items if each.worktree.name == self._marked)
+        other = next(found, None)
+        return None if row is None or other is None or other.worktree == row.worktree else other
+
+    def _say(self, words: str) -> None:
+        self.query_one("#status", BarLine).say([Content(clean_line(words))])
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def action_mark(self) -> None:
+        """Mark the one under the cursor to be compared with others, or unmark it."""
+        if (row := self.rows.chosen) is not None:
+            name = row.worktree.name
+            self._marked = None if name == self._marked else name
+            self._say("Move to another one to compare the two." if self._marked else "")
+            self.rows.refresh()
+            self._show_side(fresh=True)
+
+    def action_other_part(self) -> None:
+        """To the changes, or back."""
+        (self.rows if self.side.has_focus else self.side).focus()
+
+    def action_close(self) -> None:
+        """From the changes to the list, from there back."""
+        if self.side.has_focus:
+            self.rows.focus()
+        else:
+            self.dismiss(None)
+
+    @on(RowList.Opened)
+    def _open(self) -> None:
+        if (row := self.rows.chosen) is not None:
+            self._leave(Then.SHOW, row)
+
+    @work(exclusive=True, group="leave")
+    async def _leave(
+        self, then: Then, row: WorktreeRow, models: tuple[str, ...] = (), prompt: str = ""
+    ) -> None:
+        runs = await asyncio.to_thread(_runs, row.worktree)
+        self.dismiss(WorktreeWanted(then, row.worktree, runs, models, prompt))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_each(self) -> None:
+        """Ask for models, and send the same prompt to each in a new worktree."""
+        if (row := self.rows.chosen) is None:
+            return
+        text = await self.app.push_screen_wait(
+            AskScreen(
+                Clean("Models, separated by commas"),
+                value="",
+                problem=lambda text: "" if _names(text) else "Name at least one model.",
+            )
+        )
+        if text is not None:
+            self._leave(Then.EACH, row, models=_names(text))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_review(self) -> None:
+        """What its runs changed, hunk by hunk: what is reverted there is not applied."""
+        row = self.rows.chosen
+        if row is None or row.run is None:
+            return
+        run, prompt = row.run, row.worktree.prompt
+        subject = ReviewSubject(
+            folder=row.worktree.folder,
+            session=run.session or "",
+            run="" if run.session else run.id,
+            calls=tuple,
+            prompts=lambda: [prompt],
+        )
+        text = await self.app.push_screen_wait(ReviewScreen(subject, row.worktree.name))
+        if text:
+            self._leave(Then.SHOW, row, prompt=text)
+        else:
+            await self._read()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_apply(self) -> None:
+        """Make its changes in the repository, after a look at what would be done."""
+        row = self.rows.chosen
+        if row is None:
+            return
+        worktree = await self._current(row.worktree)
+        if worktree is None:
+            return
+        self._say("comparing with the repository")
+        planned = await self._applied(worktree, dry_run=True)
+        self._say("")
+        if planned is None:
+            return
+        if not planned.steps:
+            self.gemtui.say("No file has to change.")
+            return
+        question = ConfirmScreen(
+            Clean("Apply?"),
+            clean_line(f"to {short_path(worktree.repository)}"),
+            _planned_words(planned),
+            yes="Apply",
+            no="Don't apply",
+        )
+        if not await self.app.push_screen_wait(question):
+            return
+        done = await self._applied(worktree, dry_run=False)
+        if done is not None:
+            self._tell(done)
+        await self._read()
+
+    async def _applied(self, worktree: Worktree, *, dry_run: bool) -> Applied | None:
+        """None, after a word, where it can't be done."""
+        try:
+            return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(f"Not applied: {error}", problem=True)
+            return None
+
+    async def _current(self, worktree: Worktree) -> Worktree | None:
+        """The worktree with what was applied of it by now."""
+        try:
+            return await asyncio.to_thread(find_worktree, worktree.name)
+        except GemtuiError as error:
+            self.gemtui.say(str(error), problem=True)
+            await self._read()
+            return None
+
+    def _tell(self, done: Applied) -> None:
+        changed = len(done.steps) - len(done.kept)
+        words = f"Applied: {counted(changed, 'file')} changed; gemtui redo there undoes it"
+        if not done.kept:
+            self.gemtui.say(words)
+            return
+        left = [f"{path}: {why}" for path, why in done.kept]
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        self.gemtui.say(f"{words}. Left alone: {'; '.join(left[:3])}{more}", problem=True)
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_remove(self) -> None:
+        """Remove it, after a question that names what is lost."""
+        row = self.rows.chosen
+        worktree = None if row is None else await self._current(row.worktree)
+        if worktree is None:
+            return
+        losses = await asyncio.to_thread(losses_of, worktree)
+        words = [clean_line(line) for line in losses.lines()]
+        if losses.commits:
+            stays = f"Branch {worktree.branch} stays: no other has its commits."
+            words.append(clean_line(stays))
+        question = ConfirmScreen(
+            Clean("Remove this worktree?"),
+            clean_line(worktree.name),
+            words or [Clean("Nothing is lost with it.")],
+            yes="Remove",
+            no="Keep it",
+        )
+        if not await self.app.push_screen_wait(question):
+            return
+        try:
+            done = await asyncio.to_thread(remove_worktree, worktree)
+        except (GemtuiError, OSError) as error:
+            self.gemtui.say(f"Not removed: {error}", problem=True)
+        else:
+            self.gemtui.say("; ".join(["Removed", *done.notes]))
+        await self._read()
+
+    def can(self, action: str) -> bool:
+        """Whether a key does something now."""
+        row = self.rows.chosen
+        if action in ("close", "reload", "other_part"):
+            return True
+        if action == "review":
+            return row is not None and row.run is not None and row.worktree.is_there
+        if action == "apply":
+            return row is not None and bool(row.changes)
+        return row is not None
+
+
+def _rows() -> list[WorktreeRow]:
+    """In a thread: all worktrees, with their newest runs and their changes."""
+    runs, rows = list_runs(runs_dir()), list[WorktreeRow]()
+    for each in list_worktrees():
+        newest = next(iter(runs_of(each, runs)), None)
+        try:
+            rows.append(WorktreeRow(worktree=each, run=newest, changes=worktree_changes(each)))
+        except (GemtuiError, OSError) as error:
+            rows.append(WorktreeRow(worktree=each, run=newest, changes=None, why=str(error)))
+    return rows
+
+
+def _runs(worktree: Worktree) -> tuple[Run, ...]:
+    return runs_of(worktree, list_runs(runs_dir()))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (each.strip() for each in text.split(","))))
+
+
+_DOES = {
+    Action.RESTORE: "write",
+    Action.REMOVE: "remove",
+    Action.MERGE: "merge with your edits",
+}
+
+
+def _planned_words(planned: Applied) -> Sequence[Clean]:
+    """What would be done to each file."""
+    words = [
+        clean_line(f"{does}  {path}")
+        for action, does in _DOES.items()
+        for path in planned.paths(action)
+    ]
+    words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
+    rest = len(words) - _MOST_LISTED
+    return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]

@@ -1,0 +1,172 @@
+"""`gemtui worktrees` and `gemtui run --worktree`, with real git and the real CLI on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gemtui.agent import trust
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.worktrees import make_worktree
+from gemtui.worktree_records import list_worktrees
+from tests.checkpoints.projects import put, tree_of
+from tests.checkpoints.test_repositories import repository
+from tests.cli.conftest import Gemtui
+from tests.model_server import ModelServer, answer, call, text
+from tests.patience import PATIENCE
+from tests.real_cli import MODEL, GeminiCli
+from tests.test_documents import SHAPES, names
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A repository with a commit."""
+    return repository(tmp_path / "project", other="other\n")
+
+
+def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Gemtui) -> None:
+    empty = gemtui("worktrees")
+    assert (empty.code, empty.out) == (0, "")
+    assert "gemtui run --worktree" in empty.complaint
+    one, two = (make_worktree(top, f"{word} thing")[0] for word in ("One", "Two"))
+    put(one.tree, b"other", b"left \x1b[2J\n")
+    put(one.tree, b"binary", b"\0")
+    put(two.tree, b"other", b"right\n")
+    listed = gemtui("worktrees", "--json").json
+    assert list(listed) == names(SHAPES["worktrees list"])
+    assert [each["name"] for each in listed["worktrees"]] == [two.name, one.name]
+    assert listed["worktrees"][1]["branch"] == one.branch
+    assert (listed["worktrees"][1]["files"], listed["worktrees"][1]["not_applied"]) == (2, 2)
+    assert one.name in gemtui("worktrees", "list").out
+
+    patch = gemtui("worktrees", "diff", "one")
+    assert (patch.code, "\x1b" in patch.out) == (0, False)
+    assert "diff --git a/other b/other" in patch.out
+    assert "binary: not a text, 1 byte" in patch.complaint
+    told = gemtui("worktrees", "diff", one.branch, "--json").json
+    assert list(told) == names(SHAPES["worktrees diff"])
+    files = told["files"]
+    assert [(each["path"], each["change"]) for each in files] == [
+        ("binary", "added"),
+        ("other", "modified"),
+    ]
+    both = gemtui("worktrees", "diff", "one", "two", "--json").json
+    assert [(each["path"], each["right"] is None) for each in both["files"]] == [
+        ("binary", True),
+        ("other", False),
+    ]
+    assert "+right" in gemtui("worktrees", "diff", "one", "two").out
+    assert gemtui("worktrees", "diff", "two", "two").code == 1
+
+    before = tree_of(top)
+    asked = gemtui("worktrees", "apply", "two")
+    assert (asked.code, "--yes" in asked.err) == (2, True)
+    planned = gemtui("worktrees", "apply", "two", "--dry-run")
+    assert (planned.out, tree_of(top)) == ("would be written: other\n", before)
+    done = gemtui("worktrees", "apply", "latest", "--yes", "--json")
+    assert (done.code, done.json["written"]) == (0, ["other"])
+    assert list(done.json) == names(SHAPES["worktrees apply"])
+    refused = gemtui("worktrees", "apply", "one", "--yes")
+    assert (refused.code, "left alone: other" in refused.out) == (1, True)
+    assert (top / "other").read_text() == "right\n"
+
+    assert gemtui("worktrees", "remove", "one").code == 2
+    assert gemtui("worktrees", "remove", "nothing").code == 2
+    removed = gemtui("worktrees", "remove", "one", "two", "--yes", "--json").json
+    assert list(removed) == names(SHAPES["worktrees remove"])
+    assert [each["branch_left"] for each in removed["removed"]] == [False, False]
+    assert list_worktrees() == ()
+
+
+def test_names_complete(top: Path, gemtui: Gemtui) -> None:
+    made = make_worktree(top, "Complete me")[0]
+    del gemtui
+    done = subprocess.run(
+        [sys.executable, "-m", "gemtui"],
+        env={**os.environ, "_GEMTUI_COMPLETE": "bash_complete",
+             "COMP_WORDS": "gemtui worktrees diff com", "COMP_CWORD": "3"},
+        capture_output=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert made.name in done.stdout.decode(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--each-model", "a", "--each-policy", "b"), "exclude each other"),
+        (("--each-model", "a", "-m", "b"), "--model and --each-model exclude each other"),
+        (("--each-policy", "a", "--dry-run"), "--dry-run is for one run"),
+        (("--each-model", "a", "--wait-for-quota"), "--wait-for-quota is for one run"),
+    ],
+)
+def test_options_that_don_t_go_together(words: tuple[str, ...], why: str, gemtui: Gemtui) -> None:
+    answered = gemtui("run", "Hello", *words)
+    assert (answered.code, why in answered.err) == (2, True)
+
+
+def run(cli: GeminiCli, model: ModelServer, *words: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "gemtui", "run", "-C", str(cli.project), "--approval-mode", "yolo",
+         *words],
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False,
+        env={**os.environ, "GOOGLE_GEMINI_BASE_URL": model.url},
+    )  # fmt: skip
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
+    on_loopback: GeminiCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
+    top = repository(on_loopback.project)
+    trust.remember(top)
+    before = tree_of(top)
+    turns = [
+        answer(call("write_file", file_path="a.txt", content="hi\n")),
+        answer(call("run_shell_command", command="echo two >> tracked; pwd")),
+        answer(text("Done.")),
+    ]
+    with ModelServer(turns) as model:
+        code, out, err = run(on_loopback, model, "-m", MODEL, "--worktree", "Write a.txt")
+    assert (code, out.strip()) == (0, "Done."), err
+    (worktree,) = list_worktrees()
+    assert f"works in the new worktree {worktree.name}, on branch {worktree.branch}" in err
+    assert f"it is trusted until it is removed, because {top} is" in err
+    assert tree_of(top) == before
+    (ran,) = list_runs(runs_dir())
+    assert (ran.cwd, ran.worktree) == (str(worktree.folder), worktree.branch)
+    shown = gemtui("worktrees", "--json").json["worktrees"][0]
+    assert (shown["files"], shown["runs"][0]["id"]) == (2, ran.id)
+    assert gemtui("worktrees", "apply", "latest", "--yes").code == 0
+    assert (top / "a.txt").read_text() == "hi\n"
+    assert (top / "tracked").read_text() == "one\ntwo\n"
+    assert gemtui("worktrees", "remove", "latest", "--yes").code == 0
+    assert not worktree.tree.exists()
+    assert not list((top / ".git").glob("worktrees/*"))
+
+
+def test_a_prompt_goes_to_several_models_at_once(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
+    top = repository(on_loopback.project)
+
+    with ModelServer([answer(text("Done.")), answer(text("Done."))]) as model:
+        models = ("--each-model", MODEL, "--each-model", "gemini-2.5-pro")
+        code, out, err = run(on_loopback, model, *models, "Say it")
+    assert code == 0, err
+    two, one = list_worktrees()
+    assert out.splitlines() == [
+        f"== {MODEL}: {one.name}",
+        "Done.",
+        f"== gemini-2.5-pro: {two.name}",
+        "Done.",
+    ]
+    assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-pro"}
+    rows = gemtui("runs", "--json").json["runs"]
+    assert {each["worktree"] for each in rows} == {one.branch, two.branch}
+    assert tree_of(top) == {
+        b"tracked": ("file", 0o644, b"one\n"),
+        b"d/tracked": ("file", 0o644, b"one\n"),
+    }

@@ -1,0 +1,118 @@
+"""Worktrees at the keys: run in one, compare two, apply one, remove them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.worktrees import make_worktree
+from gemtui.ui.run.worktrees_screen import WorktreesScreen
+from gemtui.worktree_records import list_worktrees
+from tests.checkpoints.projects import put, tree_of
+from tests.checkpoints.test_repositories import repository
+from tests.fake_cli import INIT, OK, FakeCli, says
+from tests.ui.people import NARROW, WIDE, Person
+from tests.ui.run.test_screen import project, runner
+
+__all__ = ["project"]
+
+SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+
+
+async def opened(me: Person) -> WorktreesScreen:
+    await me.press("f7")
+    await me.until(lambda: isinstance(me.app.screen, WorktreesScreen))
+    screen = me.app.screen
+    assert isinstance(screen, WorktreesScreen)
+    await me.until(lambda: screen.rows.empty != "reading")
+    return screen
+
+
+@SIZES
+async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    repository(project, other="other\n")
+    before = tree_of(project)
+    fake_cli(f"print:{INIT}", "make:made.txt=made", says("Written."), f"print:{OK}")
+    async with runner(home, project, size) as me:
+        await me.press("f6")
+        await me.until(lambda: me.pane.options.worktree)
+        await me.ask("Make it")
+        await me.ended()
+        (worktree,) = list_worktrees()
+        assert me.pane.run_shown is not None
+        assert me.pane.run_shown.cwd == worktree.folder
+        assert any(f"works in the new worktree {worktree.name}" in each for each in me.said)
+        assert tree_of(project) == before
+        await me.ask("And on")  # in the same session and worktree
+        await me.until(lambda: len(list_runs(runs_dir())) == 2)
+        await me.ended()
+        assert {run.cwd for run in list_runs(runs_dir())} == {str(worktree.folder)}
+        screen = await opened(me)
+        await me.sees("added  made.txt", worktree.name)
+        await me.press("a")
+        await me.sees("Apply?", "write  made.txt")
+        await me.press("y")
+        await me.until(lambda: any("Applied: 1 file changed" in each for each in me.said))
+        assert (project / "made.txt").read_text() == "made\n"
+        await me.until(lambda: screen.rows.chosen and screen.rows.chosen.files == "applied")
+        put(worktree.tree, b"other", b"later\n")
+        await me.press("d")
+        await me.sees("Remove this worktree?", "Not applied, and lost with it: other.")
+        await me.press("y")
+        await me.sees("no worktrees")
+        assert not worktree.tree.exists()
+        await me.press("escape", "ctrl+n")
+        assert me.pane.options.cwd == project
+
+
+@SIZES
+async def test_two_worktrees_are_shown_side_by_side(
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
+) -> None:
+    del fake_cli
+    repository(project, other="other\n")
+    for word in ("left", "right"):
+        tree = make_worktree(project, f"The {word} one")[0].tree
+        put(tree, b"other", f"{word} \x1b[2J\n".encode())
+        put(tree, b"tracked", b"alike\n")
+    async with runner(home, project, size) as me:
+        screen = await opened(me)
+        await me.press("space", "down")
+        await me.sees("2 files, 1 the same", "tracked  the same in both")
+        await me.until(lambda: "│" in screen.side.text)
+        lines = screen.side.text.splitlines()
+        beside = [line for line in lines if "+ left" in line and "+ right" in line]
+        assert len(beside) == 1, screen.side.text
+        await me.press("tab")
+        assert screen.side.has_focus
+        await me.press("escape", "escape")
+        await me.until(lambda: me.app.screen is me.pane)
+
+
+async def test_the_same_prompt_goes_to_other_models(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    repository(project)
+    fake_cli(f"print:{INIT}", says("Done."), f"print:{OK}")
+    async with runner(home, project) as me:
+        await me.press("f6")
+        await me.ask("Make it")
+        await me.ended()
+        await opened(me)
+        await me.press("m")
+        await me.sees("Models, separated by commas")
+        await me.type("pro, flash")
+        await me.press("enter")
+        await me.until(lambda: any("2 runs started" in each for each in me.said))
+        await me.ended()
+        runs = list_runs(runs_dir())
+        assert {(run.prompt, run.model) for run in runs} == {
+            ("Make it", None),
+            ("Make it", "pro"),
+            ("Make it", "flash"),
+        }
+        assert len({run.cwd for run in runs}) == len(list_worktrees()) == 3
