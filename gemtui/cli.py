@@ -3,7 +3,7 @@
 Click is imported here and in `gemtui.commands` only. A command imports what else it needs when it
 runs, and the app only if there is a terminal. Exit codes: 0 done; 1 something is wrong or nothing
 was found; 2 wrong usage, or an id that is unknown or ambiguous; 130 interrupted. `run` also has 53
-for the turn limit and 124 for a time limit.
+for the turn limit, 79 for a budget, and 124 for a time limit.
 """
 
 from __future__ import annotations
@@ -634,8 +634,8 @@ def run(**words: Any) -> int:
     Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT - only
     stdin is used. The answer goes to stdout as it arrives, progress to stderr. ctrl+c stops the run
     with all its processes, a second ctrl+c kills them at once. Exit codes: 0 done, even if calls
-    were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 124 time limit; 130
-    interrupted.
+    were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 79 budget; 124 time
+    limit; 130 interrupted.
     """
     arguments = RunArguments.of(words)
     if arguments.each_model or arguments.each_policy:

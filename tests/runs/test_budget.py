@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,10 +10,18 @@ from typing import Any
 
 import pytest
 
+from gemtui.agent.events import Done, ErrorSaid, ResultStatus, ToolResult
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.paths import config_file
+from gemtui.runs.budget import RunBudget
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.cli.conftest import Gemtui, gemtui
 from tests.fake_cli import HELP, OK, FakeCli, ends, says, uses
+from tests.gated import asking
+from tests.model_server import Gate, ModelServer, answer, call, text, usage
+from tests.patience import PATIENCE
+from tests.real_cli import GeminiCli
 from tests.sessions import logs
 
 __all__ = ["gemtui"]
@@ -55,30 +64,47 @@ def ended() -> str | None:
     return run.exit.limit
 
 
+async def test_a_run_of_the_real_cli_is_stopped_before_its_next_call(gemini: GeminiCli) -> None:
+    write = call("write_file", file_path="a.txt", content="x")
+    turns = [answer(write, tokens=usage(answer=1_000_000)), answer(text("never"), after=Gate())]
+    limits = AgentOptions(
+        cwd=gemini.project, model="gemini-2.5-flash", approval_mode="yolo", budget=0.5
+    )
+    with ModelServer(turns) as model:
+        async with asyncio.timeout(PATIENCE):
+            said = [each.payload async for each in asking(gemini, model).run("go", limits)]
+    results = [each.status for each in said if isinstance(each, ToolResult)]
+    assert results == [ResultStatus.SUCCESS]
+    errors = [each.message for each in said if isinstance(each, ErrorSaid)]
+    assert errors == ["This run cost $2.50 of $0.50"]
+    assert isinstance(said[-1], Done)
+    assert said[-1].result == errors[-1]
+
+
 def test_a_run_is_stopped_before_the_call_that_its_budget_does_not_cover(
     fake_cli: FakeCli, gemtui: Gemtui, home: Path
 ) -> None:
     fake_cli(INIT, TURN[0], stored(home, answered(0.6)), TURN[1], "wait", help=OLD)
-    answer = gemtui("run", "Go", "--budget", "$0.50", "--json")
-    events = [json.loads(line) for line in answer.out.splitlines()]
+    found = gemtui("run", "Go", "--budget", "$0.50", "--json")
+    events = [json.loads(line) for line in found.out.splitlines()]
     (error,) = (event["payload"] for event in events if event["type"] == "error")
-    assert (answer.code, ended()) == (79, "budget")
+    assert (found.code, ended()) == (79, "budget")
     assert (error["code"], error["message"]) == ("GEMINI_BUDGET", "This run cost $0.60 of $0.50")
     assert [event["type"] for event in events].count("tool_result") == 1
     assert "budget used up" in gemtui("runs").out
 
 
 @pytest.mark.parametrize(
-    ("answer", "why"),
+    ("last", "why"),
     [
         (answered(0.6, model="gemini-new"), "no price for gemini-new"),
         (answered(None), "its session has no tokens of an answer"),
     ],
 )
 def test_a_run_whose_cost_is_unknown_is_stopped(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path, answer: logs.Record, why: str
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path, last: logs.Record, why: str
 ) -> None:
-    fake_cli(INIT, stored(home, answer), *TURN, "wait", help=OLD)
+    fake_cli(INIT, stored(home, last), *TURN, "wait", help=OLD)
     found = gemtui("run", "Go", "--budget", "5")
     assert (found.code, ended()) == (79, "budget")
     assert f"What this run costs is unknown: {why}" in found.err
@@ -92,12 +118,32 @@ def test_a_last_answer_beyond_the_budget_is_not_cut_off(
     assert gemtui("run", "Go", "--budget", "0.5").code == 0
 
 
-def test_what_a_resumed_session_cost_before_does_not_count(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
-) -> None:
-    path, _, text = stored(home, answered(9)).removeprefix("make:").partition("=")
+def test_no_prompt_is_sent_that_the_budget_does_not_cover(home: Path, tmp_path: Path) -> None:
+    path, _, lines = stored(home, answered(0.6, toolCalls=[])).removeprefix("make:").partition("=")
+    folder = RunFolder.create(tmp_path / "runs", "run")
+    request = Request(
+        id="run",
+        argv=("gemini",),
+        cwd=str(tmp_path),
+        environ={},
+        about={"session_id": ID, "budget": 0.5},
+    )
+    budget = RunBudget(folder, request)
+    assert (budget.may_prompt(), budget.exceeded()) == (True, None)
     Path(path).parent.mkdir(parents=True)
-    Path(path).write_text(f"{text}\n")
+    Path(path).write_text(f"{lines}\n")
+    while budget.may_prompt():
+        pass
+    assert budget.exceeded() == "This run cost $0.60 of $0.50"
+    budget.close()
+
+
+def test_what_a_resumed_session_cost_before_does_not_count(
+    fake_cli: FakeCli, gemtui: Gemtui, home: Path
+) -> None:
+    path, _, lines = stored(home, answered(9)).removeprefix("make:").partition("=")
+    Path(path).parent.mkdir(parents=True)
+    Path(path).write_text(f"{lines}\n")
     (Path(path).parents[1] / ".project_root").write_text(str(Path.cwd()))
     more = answered(0.1, id="a2")
     fake_cli(INIT, *TURN, stored(home, answered(9), more), *GO_ON)
