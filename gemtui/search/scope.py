@@ -15,7 +15,7 @@ from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.repositories import ProjectFolders
 from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
@@ -253,6 +253,6 @@ class StoreScope:
         if project is not None:
             inside = {file.name for file in self._index.files(project)}
             inside.difference_update(several)
-            names = folder_names(project)
-            inside.update(name for name in several if self.file(name).project in names)
+            folders = ProjectFolders(project)
+            inside.update(name for name in several if self.file(name).project in folders)
             self._wanted &= inside

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from gemtui.moments import period
 from gemtui.sessions.days import Days
+from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, short_path
@@ -188,9 +189,9 @@ class ListEntry:
     """One session with its texts prepared: cleaned, labelled, searchable.
 
     `key`: unique in a listing, and stable for the session in later ones. `project`: a short label,
-    unique among projects; `group`: the same for all sessions of a project. `title`: the user's name
-    for it, else its own; `unseen`: text that is searched but not shown in a row. `plain`: the
-    searched text, `lower`: the same in lower case.
+    unique among projects, with `@` and the name of a worktree behind it; `group`: the same for all
+    sessions of a project. `title`: the user's name for it, else its own; `unseen`: text that is
+    searched but not shown in a row. `plain`: the searched text, `lower`: the same in lower case.
     """
 
     __slots__ = (
@@ -295,6 +296,7 @@ class Listing:
 
     def __init__(self, project: Path | None = None) -> None:
         self.project = None if project is None else str(project)
+        self._folders = None if project is None else ProjectFolders(project)
         self._labels: dict[str, Clean] = {}
         self._marks: Mapping[str, Mark] = MappingProxyType({})
         self._entries: dict[str, ListEntry] = {}
@@ -323,7 +325,10 @@ class Listing:
         self._ordered = None
 
     def _entry(self, summary: Summary, key: str) -> ListEntry:
-        label = self._labels[group_of(summary)]
+        group, folder = group_of(summary), summary.project
+        label = self._labels[group]
+        if folder not in (None, group):
+            label = clean_line(f"{label}@{PurePath(folder or '').name}")
         return ListEntry(summary, label, key, self._marks.get(summary.id))
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:
@@ -359,7 +364,7 @@ class Listing:
         return self._ordered[1]
 
     def _in_scope(self, entry: ListEntry, view: View) -> bool:
-        return view.everywhere or self.project is None or entry.summary.project == self.project
+        return view.everywhere or self._folders is None or entry.summary.project in self._folders
 
 
 def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
@@ -488,8 +493,8 @@ def _by_day(
 
 
 def _heading(entry: ListEntry) -> Clean:
-    project = entry.summary.project
-    return entry.project if project is None else short_path(Path(project))
+    unknown = entry.summary.project is None
+    return entry.project if unknown else short_path(Path(entry.group))
 
 
 # --- order -----------------------------------------------------------------------------------
@@ -523,8 +528,11 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
 
 
 def group_of(summary: Summary) -> str:
-    """Return a key shared by all sessions of one project."""
-    return summary.project or summary.project_key
+    """Return a key shared by all sessions of one project.
+
+    A repository and its worktrees are one project.
+    """
+    return summary.project_key if summary.project is None else repository_of(summary.project)
 
 
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
@@ -532,7 +540,10 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
 
     It is the folder's name, preceded by its parent's if names are equal.
     """
-    folders = {group_of(summary): summary.project for summary in sessions}
+    folders = {
+        (group := group_of(summary)): None if summary.project is None else group
+        for summary in sessions
+    }
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
         by_name[_name(group, folder)].append(group)

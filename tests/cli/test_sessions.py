@@ -95,6 +95,29 @@ def test_project_narrows_down(store: Path, tmp_path: Path, gemtui: Gemtui) -> No
     ]
 
 
+@pytest.mark.parametrize("limit", [(), ("--limit", "9")])
+def test_worktrees_belong_to_their_repository(
+    store: Path,
+    tmp_path: Path,
+    gemtui: Gemtui,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: tuple[str, ...],
+) -> None:
+    mine = tmp_path / "mine"
+    tree = mine / ".gemini/worktrees/fix"
+    tree.mkdir(parents=True)
+    add_session(store, "mine", "11111111-aaaa", "Say hi", project=str(mine))
+    add_session(store, "fix", "22222222-aaaa", "Say him", str(tree), 1)
+    for project in (mine, tree):
+        found = gemtui("sessions", "--project", project, *limit, "--json").json
+        assert ids(found) == ["22222222-aaaa", "11111111-aaaa"]
+        hits = gemtui("search", "say", "--project", project, "--json").json["hits"]
+        assert {each["session"] for each in hits} == {"22222222-aaaa", "11111111-aaaa"}
+    monkeypatch.chdir(mine)
+    latest = gemtui("show", "latest", "--format", "json").json["session"]
+    assert latest["id"] == "11111111-aaaa", "what can be continued here"
+
+
 def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()

@@ -152,6 +152,18 @@ def test_the_narrow_scope_is_one_project() -> None:
     assert (rows.shown, rows.total, rows.elsewhere) == (2, 3, 0)
 
 
+def test_worktrees_belong_to_their_repository() -> None:
+    tree = summary("tree", project=f"{GEMTUI}/.gemini/worktrees/fix", hours=1)
+    sessions = (tree, summary("main", hours=2), summary("other", project=API, hours=3))
+    for project in (GEMTUI, f"{GEMTUI}/.gemini/worktrees/fix"):
+        rows = arrange(sessions, View(), project)
+        assert names(rows.rows) == ["tree", "main"]
+    rows = arrange(sessions, replace(EVERYWHERE, grouped=True))
+    assert names(rows.rows) == [GEMTUI, "tree", "main", API, "other"]
+    labels = [row.entry.project for row in rows.rows if isinstance(row, SessionRow)]
+    assert labels == ["gemtui@fix", "gemtui", "api"]
+
+
 def test_matches_elsewhere_are_counted_if_there_are_none_here() -> None:
     rows = arrange(SORTED, View(query="beta"), GEMTUI)
     assert (rows.shown, rows.elsewhere) == (0, 1)
