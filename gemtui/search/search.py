@@ -23,9 +23,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from gemtui.marks import Mark
 from gemtui.search.file_list import IndexedFile, NoIndex
@@ -35,7 +38,7 @@ from gemtui.search.integrity import IndexDamaged
 from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
 from gemtui.search.query import Query, Term
 from gemtui.search.ranking import Matches, SearchedIndex, SearchRequest, recounted, results_of
-from gemtui.search.results import Hit, Results
+from gemtui.search.results import Hit, Page, Results
 from gemtui.search.scope import OF_SESSIONS, File, SearchScope, SnapshotScope, StoreScope
 from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
@@ -93,17 +96,20 @@ class Search:
         dropped: bool = False,
         marks: Mapping[str, Mark] = NO_MARKS,
         cancelled: Callable[[], bool] = lambda: False,
+        page: Page | None = None,
     ) -> Iterator[Results]:
         """Yield growing results; the last is complete unless cancelled or cut by `limit`.
 
         `sessions`: where to search, as in a snapshot with subagents; copies, ghosts and checkpoints
         are left out. `limit`: the most hits. `dropped`: search rewound, replaced and failed
         messages instead of current ones. `marks`: those of sessions, by id, for `tag:`, `is:pinned`
-        and `is:archived`. Never raises.
+        and `is:archived`. `page`: which hits; None for the best. Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
-        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled)
+        yield from self.find_in(
+            query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page
+        )
 
     def find_in(
         self,
@@ -113,6 +119,7 @@ class Search:
         limit: int = 200,
         dropped: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
+        page: Page | None = None,
     ) -> Iterator[Results]:
         """Yield results from the files of a scope, otherwise as `find`.
 
@@ -121,27 +128,30 @@ class Search:
         if not query:
             yield Results(query=query)
             return
+        if page is not None and page.before is not None:
+            before = datetime.fromtimestamp(page.before, UTC)
+            query = replace(query, before=min(before, query.before or before))
+        ask = SearchRequest(query, dropped, limit, page)
         try:
-            yield from self._find(query, scope, limit, dropped, cancelled, indexed=True)
+            yield from self._find(ask, scope, cancelled, indexed=True)
         except IndexDamaged as error:
             with self._lock:
                 self._leave_index(error)
-            yield from self._find(query, scope, limit, dropped, cancelled, indexed=False)
+            yield from self._find(ask, scope, cancelled, indexed=False)
 
     def _find(
         self,
-        query: Query,
+        ask: SearchRequest,
         scope: SearchScope,
-        limit: int,
-        dropped: bool,
         cancelled: Callable[[], bool],
         *,
         indexed: bool,
     ) -> Iterator[Results]:
+        query, limit = ask.query, ask.limit
+        begun = ask.page is not None and ask.page.after is not None
         with self._lock:
             sources, unread = self._sources(scope) if indexed else ([], scope.divided({})[1])
-        ask = SearchRequest(query, dropped, limit)
-        results = partial(results_of, scope=scope, query=query, limit=limit, unindexed=len(unread))
+        results = partial(results_of, ask=ask, scope=scope, unindexed=len(unread))
         if unread and sum(file.size for file in unread) <= AT_ONCE:
             if sources and not self._has_fresh(unread):
                 yield results(_matches(sources, ask), complete=False)
@@ -154,7 +164,7 @@ class Search:
             found.count_all()
             yield recounted(best, found, scope=scope, complete=not unread and not cancelled())
         for chunk in chunks(unread):
-            if cancelled() or len(found.matches) >= limit:
+            if cancelled() or (len(found.matches) >= limit and not begun):
                 return
             source = words_of(chunk, cancelled, only=may_match(query))
             found.add(source, ask)
@@ -268,7 +278,7 @@ def _matches(
     likeness: Likeness = Likeness.SAME,
     missing: Sequence[Term] = (),
 ) -> Matches:
-    found = Matches(likeness, missing)
+    found = Matches(likeness, missing, None if ask.page is None else ask.page.now)
     for source in sources:
         found.add(source, ask)
     return found
