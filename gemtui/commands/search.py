@@ -21,13 +21,12 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.search.file_list import index_folder
-from gemtui.search.query import Field, Query, parse
 from gemtui.search.results import Hit, Page, Results, SessionHits
-from gemtui.search.scope import OF_SESSIONS
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
+from gemtui.sessions.query import Field, Query, is_of_sessions, parse
 from gemtui.sessions.resolve import newest_first
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import iso
@@ -131,7 +130,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
 
     Raises Unsure if that is impossible.
     """
-    if any(each.field in OF_SESSIONS for each in asked.query.fields):
+    if any(map(is_of_sessions, asked.query.fields)):
         raise Unsure
     where = None if asked.everywhere else asked.project or _project_here(index)
     scope = search.scope(index, where)

@@ -16,10 +16,10 @@ from tantivy import Query as Engine
 
 from gemtui.search.documents import DocumentKind
 from gemtui.search.matching import Likeness, engine_query
-from gemtui.search.query import Query, Term
 from gemtui.search.results import Hit, Page, Rank, Results, SessionHits
 from gemtui.search.scope import SearchScope
 from gemtui.search.text_index import FoundDocument, TextReader, TooMuch
+from gemtui.sessions.query import Query, Term
 from gemtui.text import clean_line, listed
 
 _RANKED = 2000

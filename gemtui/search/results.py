@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from gemtui.search.documents import DocumentKind
-from gemtui.search.query import Query
+from gemtui.sessions.query import Query
 from gemtui.sessions.summary import Summary
 
 

@@ -1,7 +1,7 @@
 """Search in the text of all sessions: the interface for screens and commands.
 
     search = Search(index_folder(cache_dir(), home))       # once; Search(None) has no index
-    query = parse(text, now=datetime.now().astimezone())   # gemtui.search.query; see `query.note`
+    query = parse(text, now=datetime.now().astimezone())   # gemtui.sessions.query; see `query.note`
     for results in search.find(query, snapshot.sessions, limit=200, cancelled=...):
         ...                                                # each replaces the previous one
     line = search.snippet(hit, query, width=80)            # reads the file: for visible hits only
@@ -15,7 +15,7 @@ summary of the file to open, which may be a subagent's. Dropped messages (`dropp
 not indexed yet is read from the files.
 
 The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
-progress and must be notified of changes. `gemtui.search.query.completions` completes fields.
+progress and must be notified of changes. `gemtui.sessions.query.completions` completes fields.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.integrity import IndexDamaged
 from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
-from gemtui.search.query import Query, Term
 from gemtui.search.ranking import Matches, SearchedIndex, SearchRequest, recounted, results_of
 from gemtui.search.results import Hit, Page, Results
-from gemtui.search.scope import OF_SESSIONS, File, SearchScope, SnapshotScope, StoreScope
+from gemtui.search.scope import File, SearchScope, SnapshotScope, StoreScope
 from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.unindexed import AT_ONCE, chunks, may_match, words_of
 from gemtui.search.words import words
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
+from gemtui.sessions.query import Query, Term, is_of_sessions
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean
 
@@ -188,7 +188,7 @@ class Search:
 
         The last scope is cached, as every key press asks for it.
         """
-        key = sessions, marks, tuple(each for each in query.fields if each.field in OF_SESSIONS)
+        key = sessions, marks, tuple(each for each in query.fields if is_of_sessions(each))
         if self._scope is None or not self._scope.is_of(*key):
             self._scope = SnapshotScope(*key)
         return self._scope

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from gemtui.moments import period
 from gemtui.sessions.days import Days
+from gemtui.sessions.query import Field, Narrowed, can_tell, fits, parse
 from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -88,37 +89,40 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class ListQuery:
-    """A search for sessions: words that must all occur, while `!word` must not.
+    """A search for sessions: words that must all occur, while `-word` or `!word` must not.
 
-    A word with a capital is case-sensitive. It searches name, title, project, models, tags, note
-    and id, not the text of the sessions. `#tag` also matches the beginning of a tag; `is:pinned`
-    and `is:archived` match by these marks; `after:7d` and `before:2026-11-20` by last use. `today`
-    and `yesterday` match by day, or as words. `now`: an aware time, None for the current one.
+    It is parsed as a full-text search is (`gemtui.sessions.query.parse`), fields included. A word
+    with a capital is case-sensitive. It searches name, title, project, models, tags, note and id,
+    not the text of the sessions. `#tag` also matches the beginning of a tag; `after:7d` and
+    `before:2026-11-20` match by last use. `today` and `yesterday` match by day, or as words. `now`:
+    an aware time, None for the current one.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
-        words = text.split()
-        wanted = [word for word in words if not word.startswith("!")]
-        self._states = tuple(word for word in wanted if word in _STATES)
         now = now or datetime.now().astimezone()
-        self._times = {each: time for each in wanted if (time := _time(each, now)) is not None}
-        self._days = {each: day for each in wanted if (day := _day(each, now)) is not None}
-        others = (*self._states, *self._times)
-        self.wanted = tuple(word for word in wanted if word not in others)
-        self.unwanted = tuple(word[1:] for word in words if word.startswith("!") and word[1:])
+        asked = parse(_NOT.sub(_minus, text), now=now)
+        self._fields = tuple(filter(can_tell, asked.fields))
+        self._before, self._after = asked.before, asked.after
+        words = [(term.text, not term.excluded) for term in asked.terms]
+        others = (each for each in asked.fields if not can_tell(each))
+        words += [(f"{each.field}:{each.value}", not each.excluded) for each in others]
+        self.wanted = tuple(word for word, wanted in words if wanted)
+        self.unwanted = tuple(word for word, wanted in words if word and not wanted)
+        self._days = {each: day for each in self.wanted if (day := _day(each, now)) is not None}
 
     def __bool__(self) -> bool:
-        return bool(self.wanted or self.unwanted or self._states or self._times)
+        times = self._before or self._after
+        return bool(self.wanted or self.unwanted or self._fields or times)
 
     @property
     def for_archived(self) -> bool:
         """Whether it searches archived sessions, which lists hide."""
-        return "is:archived" in self._states
+        return Narrowed(field=Field.IS, value="archived") in self._fields
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
         """Return the entries that match, in their order."""
-        found = [each for each in entries if self._is_in_time(each.summary.when)]
-        for word in (*self.wanted, *self._states):
+        found = [each for each in entries if self._fits(each)]
+        for word in self.wanted:
             if word in self._days:
                 start, end = self._days[word]
                 has = {id(each) for each in _having(word, found, True)}
@@ -131,11 +135,10 @@ class ListQuery:
             found = _having(word, found, False)
         return found
 
-    def _is_in_time(self, when: datetime) -> bool:
-        return all(
-            when >= time if word.startswith(_AFTER) else when < time
-            for word, time in self._times.items()
-        )
+    def _fits(self, entry: ListEntry) -> bool:
+        when, before, after = entry.summary.when, self._before, self._after
+        in_time = (before is None or when < before) and (after is None or when >= after)
+        return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of wanted words in a text, in order, not overlapping."""
@@ -147,28 +150,22 @@ class ListQuery:
         return re.compile("|".join(map(_any_case, longest_first)))
 
 
-_AFTER, _BEFORE = "after:", "before:"
 _DAYS = ("today", "yesterday")
+_NOT = re.compile(r'"[^"]*"|(?<!\S)!')
+"""A phrase, or the `!` that is another `-`; one that no word follows yet means nothing."""
 
 
-def _time(word: str, now: datetime) -> datetime | None:
-    """Return the time in `after:…` or `before:…`; None for another word."""
-    if not word.startswith((_AFTER, _BEFORE)):
-        return None
-    found = period(word.partition(":")[2], now)
-    return None if found is None else found[0]
+def _minus(match: re.Match[str]) -> str:
+    if match[0] != "!":
+        return match[0]
+    return "-" if match.string[match.end() :][:1].strip() else ""
 
 
 def _day(word: str, now: datetime) -> tuple[datetime, datetime] | None:
     return period(word, now) if word in _DAYS else None
 
 
-_STATES = {"is:pinned": "pinned", "is:archived": "archived"}
-
-
 def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
-    if (state := _STATES.get(word)) is not None:
-        return [entry for entry in entries if getattr(entry, state) is wanted]
     if _minds_case(word):
         return [entry for entry in entries if (word in entry.plain) is wanted]
     return [entry for entry in entries if (word.lower() in entry.lower) is wanted]
@@ -195,8 +192,8 @@ class ListEntry:
     """
 
     __slots__ = (
-        "archived", "group", "hidden", "key", "lower", "models", "pinned", "plain", "project",
-        "summary", "tags", "title", "unseen",
+        "archived", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
+        "project", "summary", "tags", "title", "unseen",
     )  # fmt: skip
 
     def __init__(
@@ -204,6 +201,7 @@ class ListEntry:
     ) -> None:
         self.summary = summary
         self.key = key
+        self.mark = mark
         self.group = group_of(summary)
         self.pinned = mark is not None and mark.pinned
         self.archived = mark is not None and mark.archived
