@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -488,6 +488,30 @@ def _by_day(
         below += rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
         place = after
     return below
+
+
+class DayCount(Struct, frozen=True):
+    """A day of a list: how many sessions it has, and the key of the first one's row."""
+
+    day: date
+    count: int
+    first: str
+
+
+def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
+    """Return the days of a list that goes by day, in its order, pinned sessions left out.
+
+    `tz`: as `Days` takes it.
+    """
+    found: dict[date, DayCount] = {}
+    for row in rows:
+        if isinstance(row, SessionRow) and not row.depth and not row.entry.pinned:
+            when = _PROPERTY[sort](row.entry)
+            if when is not None:
+                day = when.astimezone(tz).date()
+                known = found.get(day) or DayCount(day, 0, row.key)
+                found[day] = DayCount(day, known.count + 1, known.first)
+    return list(found.values())
 
 
 def _heading(entry: ListEntry) -> Clean:
