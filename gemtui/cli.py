@@ -3,7 +3,7 @@
 Click is imported here and in `gemtui.commands` only. A command imports what else it needs when it
 runs, and the app only if there is a terminal. Exit codes: 0 done; 1 something is wrong or nothing
 was found; 2 wrong usage, or an id that is unknown or ambiguous; 130 interrupted. `run` also has 53
-for the turn limit and 124 for a time limit.
+for the turn limit, 79 for a budget, and 124 for a time limit.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from click.shell_completion import CompletionItem
 from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
 from gemtui.commands.shared_options import (
     Moment,
+    cursor_option,
     everywhere_option,
     json_option,
     project_option,
@@ -303,6 +304,7 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     help="Include archived and empty sessions, ghosts, subagents, checkpoints, and copies.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
+@cursor_option
 @click.option(
     "--since",
     metavar="DATE",
@@ -322,6 +324,7 @@ def sessions(
     everywhere: bool,
     hidden: bool,
     limit: int | None,
+    cursor: str | None,
     since: datetime | None,
     until: datetime | None,
     live: bool,
@@ -341,6 +344,7 @@ def sessions(
     if live:
         require_one("--live", live, "--hidden", hidden)
         require_one("--live", live, "--limit", limit is not None)
+        require_one("--live", live, "--cursor", cursor is not None)
         require_one("--live", live, "--since and --until", since or until)
         from gemtui.commands import live as live_command
 
@@ -352,6 +356,7 @@ def sessions(
         everywhere=everywhere,
         hidden=hidden,
         limit=limit,
+        cursor=cursor,
         since=since,
         until=until,
         as_json=as_json,
@@ -375,6 +380,7 @@ def sessions(
     show_default=True,
     help="Show only the best N matches.",
 )
+@cursor_option
 @click.option(
     "--index",
     is_flag=True,
@@ -387,6 +393,7 @@ def search(
     everywhere: bool,
     dropped: bool,
     limit: int,
+    cursor: str | None,
     index: bool,
     as_json: bool,
 ) -> int:
@@ -408,6 +415,7 @@ def search(
         everywhere=everywhere,
         dropped=dropped,
         limit=limit,
+        cursor=cursor,
         update_index=index,
         as_json=as_json,
     )
@@ -634,8 +642,8 @@ def run(**words: Any) -> int:
     Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT - only
     stdin is used. The answer goes to stdout as it arrives, progress to stderr. ctrl+c stops the run
     with all its processes, a second ctrl+c kills them at once. Exit codes: 0 done, even if calls
-    were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 124 time limit; 130
-    interrupted.
+    were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 79 budget; 124 time
+    limit; 130 interrupted.
     """
     arguments = RunArguments.of(words)
     if arguments.each_model or arguments.each_policy:

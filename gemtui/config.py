@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from types import GenericAlias
 from typing import Annotated, Any, get_args, get_type_hints
@@ -44,7 +45,7 @@ class Checkpoints(StrEnum):
     OFF = "off"
 
 
-Value = bool | int | str | tuple[str, ...]
+Value = bool | int | float | str | tuple[str, ...]
 """The type of a setting; a tuple holds the arguments of a command, never a shell line."""
 
 
@@ -87,6 +88,11 @@ class Config(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         "Program and arguments, started when a run has ended; it gets the run as JSON on stdin.",
     ] = ()
+    day_budget: Annotated[
+        float,
+        "US dollars that all sessions of a day may cost: no run starts or continues beyond that;"
+        " 0: no limit.",
+    ] = 0.0
     checkpoints: Annotated[
         Checkpoints,
         "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts,"
@@ -213,6 +219,9 @@ def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any
     elif isinstance(wanted, type) and issubclass(wanted, StrEnum):
         if value in tuple(wanted):
             return wanted(value)
+    elif wanted is float:
+        if type(value) in (int, float) and 0 <= value < inf:
+            return float(value)
     elif type(value) is wanted and not (type(value) is int and value <= 0):
         return value
     given = _toml(value) if isinstance(value, bool | str) else repr(value)
@@ -233,6 +242,8 @@ def _values(wanted: type | GenericAlias) -> str:
         return "true or false"
     if wanted is int:
         return "a whole number above 0"
+    if wanted is float:
+        return "a number, 0 or more"
     if wanted is str:
         return 'text in quotes ("…")'
     return 'a list of words (["program", "argument", …])'
@@ -241,8 +252,8 @@ def _values(wanted: type | GenericAlias) -> str:
 def _toml(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int):
-        return str(value)
+    if isinstance(value, int | float):
+        return f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -235,6 +235,7 @@ class GeminiRun:
             aborted=ended.aborted,
             limit=Limit.of(ended.limit),
             limit_seconds=self._limit_seconds(ended.limit),
+            limit_words=ended.limit_words,
             stderr=last_words(self.folder.stderr),
             problem=ended.problem,
         )
@@ -350,8 +351,9 @@ class UnguardedAdapter:
         of the run. May block for seconds. Raises CliNotFound, OptionError, and OSError if the run's
         folder can't be written.
         """
-        if options.asks and self._guard is None:
-            raise OptionError("ask: this adapter can't ask; use the one that gemtui exports")
+        if self._guard is None and (options.asks or options.budget is not None):
+            name = "ask" if options.asks else "budget"
+            raise OptionError(f"{name}: use the adapter that gemtui exports")
         if options.worktree:
             raise OptionError("worktree: this adapter makes none; use the one that gemtui exports")
         id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
@@ -489,6 +491,7 @@ def _about(
         "ask": command.ask,
         "away": options.away,
         "wait_for_quota": options.wait_for_quota,
+        "budget": options.budget,
         "capabilities": capabilities.to_dict(),
     }
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -320,6 +321,20 @@ class AgentOptions:
             brief="silence {}",
         ),
     ] = None
+    budget: Annotated[
+        float | None,
+        RunOption(
+            help="Stop before the next call of the model once the run has cost USD dollars.",
+            flags=("--budget",),
+            metavar="USD",
+            kind=OptionKind.DOLLARS,
+            group=_ENDS,
+            label="Budget",
+            hint="US dollars by list prices; then the model is not called again",
+            empty="no limit",
+            brief="budget {}",
+        ),
+    ] = None
     wait_for_quota: Annotated[
         bool,
         RunOption(
@@ -380,6 +395,7 @@ class AgentOptions:
             resume: str | None = None,
             timeout: float | None = None,
             idle_timeout: float | None = None,
+            budget: float | None = None,
             wait_for_quota: bool = False,
             environment: Mapping[str, str] = ...,
             trust: bool = False,
@@ -446,6 +462,8 @@ class AgentOptions:
             value = getattr(self, name)
             if kind is OptionKind.SECONDS and value is not None and not value > 0:
                 raise _wrong(name, f"must be more than 0 seconds, not {value}")
+            if kind is OptionKind.DOLLARS and value is not None and not 0 < value < inf:
+                raise _wrong(name, f"must be more than 0 dollars, not {value}")
             if kind is OptionKind.NUMBER and value is not None and value < 0:
                 raise _wrong(name, f"must be 0 or more, not {value}")
         if self.cwd is not None and not is_folder(self.cwd):
@@ -471,7 +489,7 @@ def _declared() -> Iterator[RunOption]:
     defaults = AgentOptions()
     for name, (wanted, about) in _annotated():
         if isinstance(about, RunOption):
-            kind, values = kind_of(wanted)
+            kind, values = kind_of(wanted, about)
             default = getattr(defaults, name)
             yield replace(about, name=name, kind=kind, default=default, values=values)
         else:
@@ -489,7 +507,7 @@ def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 @cache
 def _kinds() -> tuple[tuple[str, OptionKind], ...]:
-    return tuple((name, kind_of(wanted)[0]) for name, (wanted, _) in _annotated())
+    return tuple((name, kind_of(*declared)[0]) for name, declared in _annotated())
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
@@ -539,12 +557,26 @@ def seconds(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
+def dollars_text(amount: float) -> str:
+    """Return an amount of US dollars: `$2.00`, and `$0.005` where cents do not show it."""
+    return f"${amount:,.2f}" if round(amount, 2) == round(amount, 6) else f"${amount:,.6g}"
+
+
+def dollars(text: str) -> float:
+    """Return US dollars as people write them: `2`, `0.50`, `$2`. Raises OptionError."""
+    found = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
+    if found is None:
+        raise OptionError(f"{text.strip()!r} is no amount: write US dollars, such as 2 or 0.50")
+    return float(found[1])
+
+
 AnyPath = str | os.PathLike[str]
 _PATH = (str, os.PathLike)
 _TAKEN: Mapping[OptionKind, tuple[type, ...]] = {
     OptionKind.TEXT: (str,),
     OptionKind.NUMBER: (int,),
     OptionKind.SECONDS: (int, float),
+    OptionKind.DOLLARS: (int, float),
     OptionKind.SWITCH: (bool,),
     OptionKind.CHOICE: (str,),
     OptionKind.PATH: _PATH,

@@ -73,6 +73,10 @@ class About(TypedDict, total=False):
     ask: bool
     away: str
     wait_for_quota: bool
+    budget: float | None
+    """US dollars that the run may cost."""
+    day_budget: float
+    """US dollars that all sessions of a day may cost; missing = no limit."""
     capabilities: Mapping[str, Any]
     worktree: Mapping[str, str]
     """The name, branch and repository of the git worktree in which it works."""
@@ -143,7 +147,8 @@ class Exit:
 
     * `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
       end, and `problem` says why.
-    * `limit`: "timeout", "idle" or "turns" if a limit ended it.
+    * `limit`: "timeout", "idle", "turns" or "budget" if a limit ended it. `limit_words`: for a
+      budget, what was used up, for a person.
     * `ended_others`: number of left-over processes that were ended.
     * `left`: processes that could not be ended.
     """
@@ -154,6 +159,7 @@ class Exit:
     aborted: bool = False
     killed: bool = False
     limit: str | None = None
+    limit_words: str = ""
     problem: str | None = None
     ended_others: int = 0
     left: tuple[ProcessId, ...] = ()

@@ -22,6 +22,8 @@ class OptionKind(Enum):
     """An integer, 0 or more."""
     SECONDS = auto()
     """A time limit of more than 0 seconds; people may write `90s`, `10m`, `2h`."""
+    DOLLARS = auto()
+    """An amount of more than 0 US dollars; people may write `$2` or `0.50`."""
     SWITCH = auto()
     CHOICE = auto()
     """One of `RunOption.values`."""
@@ -64,7 +66,8 @@ class RunOption:
       is counted there.
     * `dangerous`: whether a value lets commands run unasked, or trusts a folder that nobody has
       trusted. `danger`: a description of such a value.
-    * `name`, `kind`, `default`, `values`: derived from the field.
+    * `name`, `default`, `values`: derived from the field, and `kind`, unless it is given, from its
+      type.
     """
 
     help: str
@@ -88,8 +91,13 @@ class RunOption:
     values: tuple[str, ...] = ()
 
 
-def kind_of(wanted: Any) -> tuple[OptionKind, tuple[str, ...]]:
-    """Return the option kind for a field's type, and the values of a choice."""
+def kind_of(wanted: Any, about: object = None) -> tuple[OptionKind, tuple[str, ...]]:
+    """Return the kind of a field, and the values of a choice.
+
+    `wanted`: the field's type. `about`: its declaration, which may name the kind itself.
+    """
+    if isinstance(about, RunOption) and about.kind is not OptionKind.OBJECT:
+        return about.kind, ()
     kinds = get_args(wanted) if isinstance(wanted, UnionType) else (wanted,)
     for kind in kinds:
         if kind in _KINDS:

@@ -55,11 +55,18 @@ class Limit(StrEnum):
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
     """Counted by gemtui, since the CLI does not read the run's settings."""
+    BUDGET = "GEMINI_BUDGET"
+    """The budget of the run or of the day is used up."""
 
     @classmethod
     def of(cls, word: str | None) -> Limit | None:
         """Return the limit that an exit record names; None for any other text."""
-        words = {"timeout": cls.TIMEOUT, "idle": cls.IDLE, "turns": cls.TURNS}
+        words = {
+            "timeout": cls.TIMEOUT,
+            "idle": cls.IDLE,
+            "turns": cls.TURNS,
+            "budget": cls.BUDGET,
+        }
         return words.get(word or "")
 
 
@@ -69,13 +76,15 @@ class Ending:
 
     `code`: as `Popen.returncode`, negative = signal; None = it could not be started, and `problem`
     says why. `aborted`: gemtui was asked to end it. `limit`: the limit that ended it, if any;
-    `limit_seconds` if it was a time limit. `stderr`: its last lines.
+    `limit_seconds` if it was a time limit, `limit_words` if it was a budget. `stderr`: its last
+    lines.
     """
 
     code: int | None
     aborted: bool = False
     limit: Limit | None = None
     limit_seconds: float = 0
+    limit_words: str = ""
     stderr: str = ""
     problem: str | None = None
 
@@ -325,7 +334,7 @@ class Stream:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
         elif ending.aborted or self._cut_at_turn(ending):
             return
-        elif ending.limit in (Limit.TIMEOUT, Limit.IDLE):
+        elif ending.limit in (Limit.TIMEOUT, Limit.IDLE, Limit.BUDGET):
             yield ErrorSaid(message=_limit_words(ending), code=ending.limit, recoverable=False)
         elif self._result is not None:
             yield from self._result_error(self._result, ending)
@@ -353,7 +362,7 @@ class Stream:
             return DoneStatus.INTERRUPTED
         if self._cut_at_turn(ending):
             return DoneStatus.MAX_TURNS
-        if ending.limit in (Limit.TIMEOUT, Limit.IDLE):
+        if ending.limit in (Limit.TIMEOUT, Limit.IDLE, Limit.BUDGET):
             return DoneStatus.ERROR
         if self._result is not None:
             limited = ending.code == TURN_LIMIT_EXIT
@@ -420,6 +429,8 @@ class Stream:
 
 
 def _limit_words(ending: Ending) -> str:
+    if ending.limit is Limit.BUDGET:
+        return ending.limit_words
     seconds = f"{ending.limit_seconds:g}s"
     if ending.limit is Limit.IDLE:
         return f"Gemini CLI timed out: nothing came for {seconds}"

@@ -88,6 +88,19 @@ class RunGate(Protocol):
         """Deny all open questions."""
 
 
+class SpendingLimit(Protocol):
+    """Knows what a run may cost."""
+
+    def exceeded(self) -> str | None:
+        """Return why the model must not be called again, for a person; None = it may.
+
+        None, too, as long as calls of tools that are paid for have no results.
+        """
+
+    def close(self) -> None:
+        """Look no more."""
+
+
 KeeperOf = Callable[[RunFolder, Request], RunKeeper | None]
 """Returns the keeper of a run; None = it needs none."""
 
@@ -96,12 +109,16 @@ GateOf = Callable[[RunFolder, Request], RunGate | None]
 """Returns the gate of a run; None = it asks nobody."""
 
 
+BudgetOf = Callable[[RunFolder, Request], SpendingLimit | None]
+"""Returns the budget of a run; None = it may cost anything."""
+
+
 AfterRun = Callable[[RunFolder], object]
 """Called with a run's folder once its exit is recorded."""
 
 
 def _nobody(_folder: RunFolder, _request: Request) -> None:
-    """Return no keeper and no gate."""
+    """Return no keeper, no gate and no budget."""
 
 
 def _nothing(_folder: RunFolder) -> None:
@@ -118,17 +135,20 @@ class Supervisor:
         keeper_of: KeeperOf = _nobody,
         gate_of: GateOf = _nobody,
         after: AfterRun = _nothing,
+        budget_of: BudgetOf = _nobody,
     ) -> None:
         self.folder = folder
         self.request = request
         self._keeper_of, self._after = keeper_of, after
         self._gate = gate_of(folder, request)
+        self._budget = budget_of(folder, request)
         self._problem: str | None = None
         self._stood = 0.0
         self._keeper: RunKeeper | None = None
         self._trouble: str | None = None
         self._asked: Abort | None = None
         self._limit: str | None = None
+        self._limit_words = ""
         self._killed = False
         self._ended_others = 0
         self._guardian = os.getpid()
@@ -225,6 +245,8 @@ class Supervisor:
                 grace=self.request.grace,
                 at_once=lambda: self._how() is Abort.KILL,
             )
+        if self._how() is None:
+            self._look_at_budget()
         self._look_at_gate()
         return child.wait()
 
@@ -296,7 +318,21 @@ class Supervisor:
             self._limit = "idle"
         elif self._turns.last_is_over():
             self._limit = "turns"
+        else:
+            self._look_at_budget()
         return self._limit is not None
+
+    def _look_at_budget(self) -> None:
+        """See whether the budget is used up; where that can't be found out, the run ends, too."""
+        if self._budget is None or self._limit is not None:
+            return
+        try:
+            words = self._budget.exceeded()
+        except Exception as error:  # whatever it is: nobody knows what the run costs
+            self._write_down(error)
+            words = f"What this run costs can't be found out: {error}"
+        if words is not None:
+            self._limit, self._limit_words = "budget", words
 
     def _how(self) -> Abort | None:
         """Return the strongest request to end so far: by signal, by file or by an answer."""
@@ -377,6 +413,8 @@ class Supervisor:
 
     def _finish(self, code: int | None, started: datetime) -> None:
         self._close_gate()
+        if self._budget is not None:
+            self._budget.close()
         self._look_at_gate()
         self.folder.remove_secrets(self.request.secrets)
         self.folder.tell_full()
@@ -392,6 +430,7 @@ class Supervisor:
                 aborted=self._how() is not None,
                 killed=self._killed,
                 limit=self._limit,
+                limit_words=self._limit_words,
                 problem=self._problem,
                 ended_others=self._ended_others,
                 left=tuple(filter(None, map(process_tree.identify, left))),
@@ -418,6 +457,7 @@ def main(
     keeper_of: KeeperOf = _nobody,
     gate_of: GateOf = _nobody,
     after: AfterRun = _nothing,
+    budget_of: BudgetOf = _nobody,
 ) -> int:
     """Supervise the run whose folder is the first argument; return the exit code.
 
@@ -428,7 +468,7 @@ def main(
     if request is None:
         print(f"gemtui: {folder.path} holds no run to start", file=sys.stderr)  # noqa: T201
         return 2
-    Supervisor(folder, request, keeper_of, gate_of, after).run()
+    Supervisor(folder, request, keeper_of, gate_of, after, budget_of).run()
     return 0
 
 

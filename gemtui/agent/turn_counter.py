@@ -9,7 +9,7 @@ import orjson
 
 from gemtui.agent.tail import NewLines
 
-_CALL, _RESULT = b'"tool_use"', b'"tool_result"'
+_CALL, _RESULT, _TEXT = b'"tool_use"', b'"tool_result"', b'"assistant"'
 
 
 class TurnLimit:
@@ -24,6 +24,7 @@ class TurnLimit:
         self.exceeded = False
         """Whether the CLI, being faster than gemtui, began an answer after the last turn."""
         self._left = inf if limit is None else limit
+        self._had_results = False
         self._waiting: set[str] = set()
 
     @property
@@ -31,8 +32,14 @@ class TurnLimit:
         """Whether the last turn is over."""
         return self._left <= 0
 
+    @property
+    def between_turns(self) -> bool:
+        """Whether all tools that the model called have results, and it has said nothing since."""
+        return self._had_results and not self._waiting
+
     def says(self) -> None:
         """Count a text of the model."""
+        self._had_results = False
         if self._left <= 0:
             self.exceeded = True
 
@@ -43,6 +50,7 @@ class TurnLimit:
 
     def has_result(self, id: str) -> None:
         """Count the result of a tool call."""
+        self._had_results = True
         if id in self._waiting:
             self._waiting.remove(id)
             self._left -= not self._waiting
@@ -51,24 +59,33 @@ class TurnLimit:
 class TurnWatch:
     """Counts the turns in a CLI's growing output file, for the supervisor.
 
-    Only lines that can be a call or a result are parsed, so that a fast answer costs next to
-    nothing.
+    Without a limit it only knows whether the model is between two turns.
     """
 
     def __init__(self, output: Path, limit: int | None) -> None:
         self._lines = NewLines(output)
         self._turns = TurnLimit(limit)
         self._counts = limit is not None
+        self._read = (_CALL, _RESULT) if self._counts else (_CALL, _RESULT, _TEXT)
+        """What a line has that is parsed: where turns are counted, text costs nothing."""
 
     def last_is_over(self) -> bool:
         """Read new output; return whether the last turn is over."""
         if self._counts:
-            for line in self._lines.look():
-                self._count(line)
+            self._look()
         return self._turns.last_is_over
 
+    def between_turns(self) -> bool:
+        """Read what is new; return whether the model is called next. Only without a limit."""
+        self._look()
+        return self._turns.between_turns
+
+    def _look(self) -> None:
+        for line in self._lines.look():
+            self._count(line)
+
     def _count(self, line: bytes) -> None:
-        if _CALL not in line and _RESULT not in line:
+        if not any(word in line for word in self._read):
             return
         try:
             event = orjson.loads(line)
@@ -78,5 +95,7 @@ class TurnWatch:
             return
         if event.get("type") == "tool_use":
             self._turns.calls(str(event.get("tool_id")))
+        elif event.get("type") == "message" and event.get("role") == "assistant":
+            self._turns.says()
         elif event.get("type") == "tool_result":
             self._turns.has_result(str(event.get("tool_id")))

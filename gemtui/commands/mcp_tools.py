@@ -23,9 +23,9 @@ from gemtui.jsonout import encode
 from gemtui.mcp_server import ServedTool, ToolError
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
-from gemtui.search.query import parse
 from gemtui.search.search import Search
 from gemtui.sessions.load import transcript_of
+from gemtui.sessions.query import parse
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import find_session, listed, read_store, sessions_with_calls
 from gemtui.sessions.summary import Summary, iso

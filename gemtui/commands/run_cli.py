@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gemtui.agent.run_option import RunOption
 
 MODES = ("default", "auto_edit", "plan", "yolo")
-_OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "wait_for_quota")
+_OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
 """Options of a single run, which are not part of its setup."""
 
 
@@ -74,6 +74,8 @@ class SetupCommand(click.Command):
                 more["type"] = int
             case OptionKind.SECONDS:
                 more["type"] = _Seconds()
+            case OptionKind.DOLLARS:
+                more["type"] = _Dollars()
             case OptionKind.PATH:
                 more["type"] = click.Path()
             case OptionKind.PATHS:
@@ -157,5 +159,23 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no
 
         try:
             return seconds(str(value))
+        except OptionError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+class _Dollars(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
+    """An amount as `dollars` of the options reads it."""
+
+    name = "dollars"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The dollars; fails as a usage error."""
+        from gemtui.agent.options import dollars
+        from gemtui.errors import OptionError
+
+        try:
+            return dollars(str(value))
         except OptionError as error:
             self.fail(f"{error}.", param, ctx)

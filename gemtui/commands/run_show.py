@@ -41,6 +41,7 @@ _CODES = {
     Status.FAILED: 1,
     Status.TURN_LIMIT: 53,
     Status.TIMEOUT: 124,
+    Status.BUDGET: 79,
     Status.INTERRUPTED: 130,
 }
 """Exit codes of `gemtui run`."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+from msgspec import ValidationError, convert
+
+from gemtui.commands.cursor import not_a_cursor, read_cursor, write_cursor
 from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import marks_of_user, scope, short_ids
@@ -16,13 +21,12 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.search.file_list import index_folder
-from gemtui.search.query import Field, Query, parse
-from gemtui.search.results import Hit, Results, SessionHits
-from gemtui.search.scope import OF_SESSIONS
+from gemtui.search.results import Hit, Page, Results, SessionHits
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
+from gemtui.sessions.query import Field, Query, is_of_sessions, parse
 from gemtui.sessions.resolve import newest_first
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import iso
@@ -40,6 +44,7 @@ def run(
     everywhere: bool,
     dropped: bool,
     limit: int,
+    cursor: str | None,
     update_index: bool,
     as_json: bool,
 ) -> int:
@@ -47,18 +52,20 @@ def run(
 
     `project`: search its sessions; by default those of the current folder's project, or all.
     `dropped`: search rewound, replaced and failed messages instead of current ones. `limit`: the
-    most hits. `update_index`: update the index first. Raises StoreUnreadable, MarksUnreadable.
+    most hits. `cursor`: the `next_cursor` of the page before. `update_index`: update the index
+    first. Raises StoreUnreadable, MarksUnreadable, click.UsageError.
     """
-    query = parse(text, now=datetime.now().astimezone())
+    page = _page(cursor, text)
+    query = parse(text, now=datetime.fromtimestamp(page.now).astimezone())
     folder = index_folder(cache_dir(), gemini_home())
     if update_index:
         _update(folder)
     with index_of_user() as index, closing(Search(folder)) as search:
-        asked = SearchOptions(query, project, everywhere, dropped, limit)
+        asked = SearchOptions(query, project, everywhere, dropped, limit, page)
         answer = find(asked, index, search)
         results = answer.results
         if as_json:
-            _print_json(search, results)
+            _print_json(search, results, _cursor(results.next, text))
         else:
             lines_to_stdout(_lines(search, results, answer.ids))
         if search.damage is not None:
@@ -99,6 +106,7 @@ class SearchOptions(NamedTuple):
     everywhere: bool
     dropped: bool
     limit: int
+    page: Page | None = None
 
 
 class SearchAnswer(NamedTuple):
@@ -122,11 +130,13 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
 
     Raises Unsure if that is impossible.
     """
-    if any(each.field in OF_SESSIONS for each in asked.query.fields):
+    if any(map(is_of_sessions, asked.query.fields)):
         raise Unsure
     where = None if asked.everywhere else asked.project or _project_here(index)
     scope = search.scope(index, where)
-    found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped)
+    found = search.find_in(
+        asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page
+    )
     *_, results = found
     return SearchAnswer(results, where, scope.ids)
 
@@ -149,6 +159,7 @@ def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswe
         tuple(listed(snapshot, project=where, hidden=True)),
         limit=asked.limit,
         dropped=asked.dropped,
+        page=asked.page,
         marks=Marks().all() if asks_for_marks else {},
     )
     return SearchAnswer(results, where, {each.id for each in snapshot.sessions})
@@ -165,7 +176,31 @@ def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _print_json(search: Search, results: Results) -> None:
+_CURSOR = "hits"
+
+
+def _cursor(page: Page | None, text: str) -> str | None:
+    if page is None:
+        return None
+    after = None if page.after is None else list(page.after)
+    return write_cursor(_CURSOR, text, page.now, page.before, page.since, after)
+
+
+def _page(cursor: str | None, text: str) -> Page:
+    """The page where a cursor of the same query begins. Raises click.UsageError."""
+    if cursor is None:
+        return Page(now=time.time())
+    maybe = int | None
+    query, *values = read_cursor(_CURSOR, cursor, str, float, maybe, int, list | None)
+    if query != text:
+        raise click.UsageError(f"--cursor: it belongs to another query: {clean_line(query)}")
+    try:
+        return convert(dict(zip(Page.__struct_fields__, values, strict=True)), Page)
+    except ValidationError:
+        raise not_a_cursor() from None
+
+
+def _print_json(search: Search, results: Results, cursor: str | None) -> None:
     total = str(results.total_sessions).encode()
     query = encode(results.query.text)
     complete = encode(results.complete)
@@ -175,7 +210,7 @@ def _print_json(search: Search, results: Results) -> None:
         total,
     )
     hits = (hit_entry(each, search.snippet(each, results.query)) for each in results.hits)
-    to_stdout(encode_array(hits, head=head, tail=b"}\n"))
+    to_stdout(encode_array(hits, head=head, tail=b',"next_cursor":' + encode(cursor) + b"}\n"))
 
 
 def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.commands.cursor import read_cursor, write_cursor
 from gemtui.commands.output import lines_to_stdout, note, to_stdout
 from gemtui.commands.pick_session import index_of_user
 from gemtui.errors import MarksUnreadable
@@ -36,17 +37,20 @@ def run(
     everywhere: bool,
     hidden: bool,
     limit: int | None,
+    cursor: str | None,
     since: datetime | None,
     until: datetime | None,
     as_json: bool,
 ) -> int:
     """List the sessions of `project`; by default of the current folder's, or all.
 
-    `since`, `until`: only those last used in this period, `until` excluded. Returns 1 if `project`
-    does not exist and has no sessions.
+    `since`, `until`: only those last used in this period, `until` excluded. `cursor`: the
+    `next_cursor` of the page before. Returns 1 if `project` does not exist and has no sessions.
+    Raises click.UsageError.
     """
+    after = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
-    asked = _Asked(project, everywhere, hidden, since, until, limit)
+    asked = _Asked(project, everywhere, hidden, since, until, limit, after)
     with index_of_user() as index:
         home = index.home
         try:
@@ -57,7 +61,8 @@ def run(
     if as_json:
         head = b'{"version":1,"home":' + encode(str(home)) + b',"sessions":'
         marked = [marks[each.id].to_dict() for each in sessions if each.id in marks]
-        tail = b',"marks":' + encode(marked) + b"}\n"
+        following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
+        tail = b',"marks":%b,"next_cursor":%b}\n' % (encode(marked), encode(following))
         to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=tail))
     else:
         lines_to_stdout(_table(sessions, marks, short_ids(answer.ids), datetime.now(UTC)))
@@ -73,8 +78,22 @@ def run(
     return 0
 
 
+_CURSOR = "sessions"
+
+
+class _Place(NamedTuple):
+    """The place of a session in lists, whatever other sessions there are.
+
+    `when`: microseconds. `copy`: 0, or the number of the copy of that session which follows it.
+    """
+
+    when: int
+    id: str
+    copy: int
+
+
 class _Asked(NamedTuple):
-    """The request; fields as in `run`."""
+    """The request; fields as in `run`. `after`: only what follows this place."""
 
     project: Path | None
     everywhere: bool
@@ -82,15 +101,18 @@ class _Asked(NamedTuple):
     since: datetime | None
     until: datetime | None
     limit: int | None
+    after: _Place | None
 
 
 class _Answer(NamedTuple):
     """The sessions of the project `where` (None for all).
 
-    `ids`: those of all sessions. `unreadable`: the number of unreadable files and folders.
+    `last`: the place of the last one, if others follow. `ids`: those of all sessions.
+    `unreadable`: the number of unreadable files and folders.
     """
 
     sessions: list[Summary]
+    last: _Place | None
     where: Path | None
     ids: Collection[str]
     unreadable: int
@@ -104,35 +126,60 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
     if asked.limit is None:
         raise Unsure
     store = NewestSessions(index)
-    where, sessions = _chosen(asked, store.listed, marks)
+    where, sessions, last = _chosen(asked, store.listed, marks)
     if not sessions:
         raise Unsure
-    return _Answer(sessions, where, store.ids, store.unreadable)
+    return _Answer(sessions, last, where, store.ids, store.unreadable)
 
 
 def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
     snapshot = read_store(index, project=asked.project)
-    where, sessions = _chosen(asked, partial(listed, snapshot), marks)
+    where, sessions, last = _chosen(asked, partial(listed, snapshot), marks)
     ids = {each.id for each in snapshot.sessions}
-    return _Answer(sessions, where, ids, len(snapshot.unreadable))
+    return _Answer(sessions, last, where, ids, len(snapshot.unreadable))
 
 
 def _chosen(
     asked: _Asked, listed: Callable[..., Iterator[Summary]], marks: Mapping[str, Mark]
-) -> tuple[Path | None, list[Summary]]:
-    """Return the chosen project and its newest sessions that are not archived."""
+) -> tuple[Path | None, list[Summary], _Place | None]:
+    """Return the chosen project and its newest sessions that are not archived.
+
+    And the place of the last of these, if others follow.
+    """
     where = None
     if not asked.everywhere:
         where = asked.project or _here(partial(listed, hidden=asked.hidden))
-    wanted = listed(project=where, hidden=asked.hidden)
-    if not asked.hidden:
-        wanted = (each for each in wanted if each.id not in marks or not marks[each.id].archived)
+    placed = _placed(listed(project=where, hidden=asked.hidden))
+    wanted = (pair for pair in placed if _is_wanted(asked, *pair, marks))
+    found = list(islice(wanted, None if asked.limit is None else asked.limit + 1))
+    shown = found[: asked.limit]
+    last = shown[-1][1] if len(found) > len(shown) else None
+    return where, [session for session, _ in shown], last
+
+
+def _placed(sessions: Iterable[Summary]) -> Iterator[tuple[Summary, _Place]]:
+    """Sessions, each followed by its copies, with their places."""
+    place = _Place(0, "", 0)
+    for each in sessions:
+        if Flag.DUPLICATE in each.flags and each.id == place.id:
+            place = place._replace(copy=place.copy + 1)
+        else:
+            place = _Place(int(each.when.timestamp() * 1_000_000), each.id, 0)
+        yield each, place
+
+
+def _is_wanted(asked: _Asked, session: Summary, place: _Place, marks: Mapping[str, Mark]) -> bool:
+    if asked.after is not None and not _follows(place, asked.after):
+        return False
+    if not asked.hidden and session.id in marks and marks[session.id].archived:
+        return False
     since, until = asked.since, asked.until
-    if since is not None:
-        wanted = (each for each in wanted if each.when >= since)
-    if until is not None:
-        wanted = (each for each in wanted if each.when < until)
-    return where, list(islice(wanted, asked.limit))
+    return (since is None or session.when >= since) and (until is None or session.when < until)
+
+
+def _follows(place: _Place, other: _Place) -> bool:
+    """Whether a place is further down: older, or a later copy."""
+    return (place.when, place.id, -place.copy) < (other.when, other.id, -other.copy)
 
 
 def marks_of_user() -> Mapping[str, Mark]:

@@ -10,6 +10,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+cursor_option = click.option(
+    "--cursor", metavar="CURSOR", help="Show what follows: next_cursor of the answer before."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 everywhere_option = click.option(

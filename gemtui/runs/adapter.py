@@ -9,10 +9,11 @@ from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import About, Request, RunFolder
-from gemtui.errors import ConfigError, GemtuiError
+from gemtui.errors import ConfigError, GemtuiError, OptionError
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import config_file, gemini_home
+from gemtui.runs.budget import check_budget, day_budget
 from gemtui.runs.gate_checks import check_gate
 from gemtui.runs.run_policy import RunPolicy
 from gemtui.runs.user_commands import (
@@ -49,7 +50,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
         Besides the errors of the base class, raises GateError if the run is to ask but can't,
         WorktreeError, and OptionError for a session to resume that only the vault has or that
-        can't continue in a new worktree.
+        can't continue in a new worktree, and for a run that a budget does not cover.
         """
         entered = enter_worktree(prompt, options)
         if entered is None:
@@ -73,6 +74,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
             check_gate(
                 options, self._environ, version=found.version, capabilities=found.capabilities
             )
+        check_budget(options, _day_budget(), self._environ)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
         """Store the user's notification commands for this run, then prepare as usual."""
@@ -80,11 +82,25 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         super()._prepare(folder, request)
 
     def _with_hidden(self, request: Request) -> Request:
-        """Return the request with the tools that the run hides, if its policy is readable."""
+        """Return the request with the tools that the run hides, if its policy is readable.
+
+        And with what the day may cost.
+        """
+        if (day := _day_budget()) is not None:
+            request = replace(request, about={**(request.about or {}), "day_budget": day})
         with suppress(GemtuiError, OSError):
             hidden = RunPolicy.of(request, self._environ).hidden()
             return replace(request, about={**(request.about or {}), "hidden": hidden})
         return request
+
+
+def _day_budget() -> float | None:
+    """What the settings let a day cost. Raises OptionError if they can't be read."""
+    try:
+        return day_budget()
+    except ConfigError as error:
+        what = f"whether there is one for the day is unknown: {error}"
+        raise OptionError(f"budget: {what}", option="budget", what=what) from None
 
 
 def keep_commands(folder: RunFolder) -> None:

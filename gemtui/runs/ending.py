@@ -34,6 +34,8 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     TURN_LIMIT = "turn_limit"
     TIMEOUT = "timeout"
+    BUDGET = "budget"
+    """It was stopped before a call that the budget of the run, or of the day, does not cover."""
 
     @property
     def words(self) -> str:
@@ -55,6 +57,7 @@ _WORDS: Mapping[Status, str] = {
     Status.INTERRUPTED: "interrupted",
     Status.TURN_LIMIT: "turn limit",
     Status.TIMEOUT: "timed out",
+    Status.BUDGET: "budget used up",
 }
 _OF_DONE: Mapping[DoneStatus, Status] = {
     DoneStatus.SUCCESS: Status.OK,
@@ -64,13 +67,20 @@ _OF_DONE: Mapping[DoneStatus, Status] = {
 }
 
 
-def status_of(done: DoneStatus, *, complete: bool, timed_out: bool) -> Status:
+_OF_LIMIT: Mapping[str | None, Status] = {
+    "timeout": Status.TIMEOUT,
+    "idle": Status.TIMEOUT,
+    "budget": Status.BUDGET,
+}
+
+
+def status_of(done: DoneStatus, *, complete: bool, limit: str | None) -> Status:
     """Return the status of a run from its last event alone.
 
-    `complete`: it had a result. `timed_out`: a time limit ended it.
+    `complete`: it had a result. `limit`: as in the record of its end.
     """
-    if timed_out:
-        return Status.TIMEOUT
+    if limit in _OF_LIMIT:
+        return _OF_LIMIT[limit]
     if done is DoneStatus.SUCCESS and not complete:
         return Status.INCOMPLETE
     return _OF_DONE[done]

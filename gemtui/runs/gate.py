@@ -91,15 +91,20 @@ _GO_ON: Answer = {}
 class Gate:
     """Decides on the calls of one run, from `open` to `close`.
 
-    `clock`: returns seconds since 1970.
+    `clock`: returns seconds since 1970. `may_prompt`: returns whether a queued prompt may be sent.
     """
 
     def __init__(
-        self, folder: RunFolder, request: Request, *, clock: Callable[[], float] = time.time
+        self,
+        folder: RunFolder,
+        request: Request,
+        *,
+        clock: Callable[[], float] = time.time,
+        may_prompt: Callable[[], bool] = lambda: True,
     ) -> None:
         self._folder, self._request = folder, request
         self._files = GateFolder.of(folder)
-        self._clock = clock
+        self._clock, self._may_prompt = clock, may_prompt
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
         self._let: Counter[CallKey] = Counter()
@@ -364,7 +369,9 @@ class Gate:
             return _GO_ON
         if kind == "AfterTool":
             return self._words(string(event.get("tool_name")))
-        sent = self._steering.send() if kind == "AfterAgent" else None
+        if kind != "AfterAgent" or not (self._steering.undelivered() and self._may_prompt()):
+            return _GO_ON
+        sent = self._steering.send()
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> Answer:

@@ -101,8 +101,8 @@ class Run:
         """The status of an ended run, judging by its exit until its outcome is read."""
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
-        late = self.exit is not None and self.exit.limit in ("timeout", "idle")
-        return status_of(self.status, complete=bool(self.complete), timed_out=late)
+        limit = None if self.exit is None else self.exit.limit
+        return status_of(self.status, complete=bool(self.complete), limit=limit)
 
     @property
     def word(self) -> str:

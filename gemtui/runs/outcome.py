@@ -354,6 +354,8 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     last = fatal[-1] if fatal else None
     if last is not None and last.code in (Limit.TIMEOUT, Limit.IDLE):
         return _timed_out(last, stderr)
+    if last is not None and last.code == Limit.BUDGET:
+        return _over_budget(last)
     said = last.message if last else ""
     cause = cause_of(said, told(stderr), progress.exit_code)
     detail = [
@@ -388,6 +390,15 @@ def _timed_out(error: ErrorSaid, stderr: str) -> RunOutcome:
     )
 
 
+def _over_budget(error: ErrorSaid) -> RunOutcome:
+    return RunOutcome(
+        status=Status.BUDGET,
+        headline="The budget is used up",
+        detail=error.message,
+        ways_out=("continue the session with a new budget",),
+    )
+
+
 def _last_retry(stderr: str) -> Iterator[str]:
     """Yield why a request was retried, by the last HTTP status that was reported."""
     found = list(_ATTEMPT.finditer(stderr))
@@ -396,6 +407,13 @@ def _last_retry(stderr: str) -> Iterator[str]:
         yield f"its attempt {last[1]} had failed{f': {why}' if why else ''}"
 
 
+_NOT_DONE = (
+    Status.INTERRUPTED,
+    Status.TURN_LIMIT,
+    Status.TIMEOUT,
+    Status.BUDGET,
+    Status.FAILED,
+)
 _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", re.MULTILINE)
 
 
@@ -406,7 +424,7 @@ def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
         return outcome
     headline = "A policy file is broken: its rules did not hold in this run"
     said = "\n".join(found)[:_DETAIL]
-    if outcome.status in (Status.INTERRUPTED, Status.TURN_LIMIT, Status.TIMEOUT, Status.FAILED):
+    if outcome.status in _NOT_DONE:
         return replace(outcome, detail=f"{outcome.detail}\n{headline}\n{said}".strip())
     return RunOutcome(
         status=Status.FAILED,

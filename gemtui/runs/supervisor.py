@@ -9,10 +9,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import AfterRun, RunGate, RunKeeper, main
+
+if TYPE_CHECKING:
+    from gemtui.runs.budget import RunBudget
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
@@ -65,7 +70,29 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
         return None
     from gemtui.runs.gate import Gate
 
-    return Gate(folder, request)
+    budget = budget_of(folder, request)
+    return (
+        Gate(folder, request)
+        if budget is None
+        else Gate(folder, request, may_prompt=budget.may_prompt)
+    )
+
+
+def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:
+    """Return the budget of a run, always the same one; None if it may cost anything."""
+    about = request.about or {}
+    limits = about.get("budget"), about.get("day_budget")
+    return None if limits == (None, None) else _budget(folder.path)
+
+
+@cache
+def _budget(folder: Path) -> RunBudget:
+    from gemtui.runs.budget import RunBudget
+
+    run = RunFolder(folder)
+    request = run.request()
+    assert request is not None
+    return RunBudget(run, request)
 
 
 def after_of(folder: RunFolder) -> AfterRun:
@@ -82,4 +109,4 @@ def after_of(folder: RunFolder) -> AfterRun:
 if __name__ == "__main__":
     words = sys.argv[1:]
     after = after_of(RunFolder(Path(words[0])))
-    sys.exit(main(words, keeper_of=keeper_of, gate_of=gate_of, after=after))
+    sys.exit(main(words, keeper_of=keeper_of, gate_of=gate_of, after=after, budget_of=budget_of))

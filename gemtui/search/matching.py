@@ -9,10 +9,10 @@ from tantivy import FieldType, Occur
 from tantivy import Query as Engine
 
 from gemtui.search.documents import DocumentKind
-from gemtui.search.query import MARKED, Field, Narrowed, Query, Term
 from gemtui.search.similar import typos
 from gemtui.search.text_index import LATEST, schema, seconds
 from gemtui.search.words import words
+from gemtui.sessions.query import Field, Narrowed, Query, Term, is_of_sessions
 
 
 class Likeness(IntEnum):
@@ -62,7 +62,7 @@ def engine_query(
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
     clauses += [
-        _clause(each.excluded, _field(each)) for each in query.fields if _narrows_documents(each)
+        _clause(each.excluded, _field(each)) for each in query.fields if not is_of_sessions(each)
     ]
     clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
@@ -83,15 +83,6 @@ def _clause(excluded: bool, query: Engine) -> _Clause:
 
 
 # --- fields --------------------------------------------------------------------------------------
-
-
-_OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG)
-
-
-def _narrows_documents(narrowed: Narrowed) -> bool:
-    """Return whether a field narrows documents rather than sessions."""
-    marked = narrowed.field is Field.IS and narrowed.value in MARKED
-    return narrowed.field not in _OF_SESSIONS and not marked
 
 
 def _field(narrowed: Narrowed) -> Engine:

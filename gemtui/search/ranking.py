@@ -16,10 +16,10 @@ from tantivy import Query as Engine
 
 from gemtui.search.documents import DocumentKind
 from gemtui.search.matching import Likeness, engine_query
-from gemtui.search.query import Query, Term
-from gemtui.search.results import Hit, Results, SessionHits
+from gemtui.search.results import Hit, Page, Rank, Results, SessionHits
 from gemtui.search.scope import SearchScope
 from gemtui.search.text_index import FoundDocument, TextReader, TooMuch
+from gemtui.sessions.query import Query, Term
 from gemtui.text import clean_line, listed
 
 _RANKED = 2000
@@ -47,17 +47,19 @@ class SearchedIndex(NamedTuple):
 class SearchRequest(NamedTuple):
     """A search request; `dropped`: search dropped messages.
 
-    `limit`: most hits to show.
+    `limit`: most hits to show. `page`: which hits; None for the best.
     """
 
     query: Query
     dropped: bool
     limit: int
+    page: Page | None = None
 
     @property
     def most(self) -> int:
         """The number of matches to fetch."""
-        return max(2 * self.limit, _RANKED)
+        most = max(2 * self.limit, _RANKED)
+        return most if self.page is None or self.page.after is None else 2 * most
 
 
 class _Match(NamedTuple):
@@ -73,13 +75,21 @@ _NEARLY = 0.9
 class Matches:
     """The matches of several sources, and their number in each file, by path.
 
-    `missing`: the terms that occur nowhere, which are searched with `likeness`. Matches beyond
-    those fetched are counted separately, which takes as long again.
+    `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
+    by which ages count, None for the present. Matches beyond those fetched are counted separately,
+    which takes as long again.
     """
 
-    def __init__(self, likeness: Likeness = Likeness.SAME, missing: Collection[Term] = ()) -> None:
+    def __init__(
+        self,
+        likeness: Likeness = Likeness.SAME,
+        missing: Collection[Term] = (),
+        now: float | None = None,
+    ) -> None:
         self.likeness, self.missing = likeness, missing
-        self._now = time.time()
+        self._now = time.time() if now is None else now
+        self.since = 0
+        """Seconds; of what is older some was not fetched."""
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
@@ -119,11 +129,13 @@ class Matches:
         counts = Counter([each.file for each in found])
         self._add_counts(known, counts)
         if cut:
+            self.since = max(self.since, min(each.time for each in matches))
             self._uncounted.append((source, wanted, counts))
         self.matches += [_Match(_score(each, self._now), each, source) for each in found]
         if len(self.matches) > ask.most:
             self.matches.sort(key=lambda match: -match.found.time)
             oldest = self.matches[ask.most - 1].found.time
+            self.since = max(self.since, oldest)
             self.matches = [match for match in self.matches if match.found.time >= oldest]
         return True
 
@@ -157,27 +169,27 @@ def _score(found: FoundDocument, now: float) -> float:
     return (0.05 + found.score) * _WEIGHTS[found.kind] * brief * (0.5 + 0.5 / (1.0 + age))
 
 
-def _rank(match: _Match) -> tuple[float, int, str, int]:
+def _rank(match: _Match) -> Rank:
     """Return a match's sort key, the same in every index."""
     found = match.found
     return -match.score, -found.time, match.source.files[found.file], found.order
 
 
 def results_of(
-    found: Matches, *, scope: SearchScope, query: Query, limit: int, complete: bool, unindexed: int
+    found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int
 ) -> Results:
     """Return the best matches by session; hits in subagents count for their callers.
 
     `complete`, `unindexed`: as in `Results`.
     """
-    best = nsmallest(limit, found.matches, key=_rank)
+    best, following = _page(found, ask)
     hits: dict[str, list[Hit]] = {}
     for rank, match in enumerate(best):
         hit = _hit(match, scope, rank)
         hits.setdefault(hit.session.name, []).append(hit)
     counts = _by_session(found, scope)
     return Results(
-        query=query,
+        query=ask.query,
         groups=tuple(
             SessionHits(session=group[0].session, hits=tuple(group), count=counts[name])
             for name, group in hits.items()
@@ -186,8 +198,24 @@ def results_of(
         total_hits=found.count,
         complete=complete,
         unindexed=unindexed,
-        note=_note(found, query),
+        next=following,
+        note=_note(found, ask.query),
     )
+
+
+def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None]:
+    """The matches of a page, the best first, and the page that follows it."""
+    page = ask.page
+    if page is None:
+        return nsmallest(ask.limit, found.matches, key=_rank), None
+    since = found.since if page.after is None else page.since
+    section = [each for each in found.matches if each.found.time >= since]
+    if page.after is not None:
+        section = [each for each in section if _rank(each) > page.after]
+    best = nsmallest(ask.limit, section, key=_rank)
+    if len(section) > len(best):
+        return best, replace(page, since=since, after=_rank(best[-1]))
+    return best, Page(now=page.now, before=since) if since else None
 
 
 def recounted(results: Results, found: Matches, *, scope: SearchScope, complete: bool) -> Results:

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from gemtui.search.documents import DocumentKind
-from gemtui.search.query import Query
+from gemtui.sessions.query import Query
 from gemtui.sessions.summary import Summary
 
 
@@ -40,13 +40,31 @@ class SessionHits(Struct, frozen=True, kw_only=True):
     count: int
 
 
+Rank = tuple[float, int, str, int]
+"""Orders matches, the best first; the same in every index, for scores of one time."""
+
+
+class Page(Struct, frozen=True, kw_only=True):
+    """Which hits are wanted, so that all pages of a search together have each hit once.
+
+    `now`: the time by which ages count, in seconds. The hits come in sections, the newest first, in
+    each the best first. `before`: the section is older, in seconds; None = it is the first one.
+    `since`: it is not older. `after`: the last hit of the page before; None = the section begins.
+    """
+
+    now: float
+    before: int | None = None
+    since: int = 0
+    after: Rank | None = None
+
+
 class Results(Struct, frozen=True, kw_only=True):
     """The results of a search.
 
     `total_sessions`, `total_hits`: including those that `limit` leaves out. `complete`: False while
     files remain to be read or hits to be counted; until then all numbers are lower bounds.
-    `unindexed`: number of files that are not in the index yet. `note`: a remark for the reader, or
-    None.
+    `unindexed`: number of files that are not in the index yet. `next`: the next page, or None.
+    `note`: a remark for the reader, or None.
     """
 
     query: Query
@@ -55,6 +73,7 @@ class Results(Struct, frozen=True, kw_only=True):
     total_hits: int = 0
     complete: bool = True
     unindexed: int = 0
+    next: Page | None = None
     note: str | None = None
 
     @property

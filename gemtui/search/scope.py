@@ -11,16 +11,14 @@ from typing import Protocol
 
 from gemtui.marks import Mark
 from gemtui.search.file_list import IndexedFile, session_of
-from gemtui.search.query import MARKED, Field, Narrowed
 from gemtui.sessions.catalog import newest_first
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.query import Narrowed, fits, is_of_sessions
+from gemtui.sessions.repositories import ProjectFolders
 from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
-OF_SESSIONS = (Field.PROJECT, Field.MODEL, Field.TAG, Field.IS)
-"""Fields that may narrow sessions; of the values of `is:`, only some do."""
 _MOST_UNREAD = 24 * 1024 * 1024
 """Bytes of unindexed files; with more, all of them must be read anyway."""
 _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
@@ -80,9 +78,10 @@ class SnapshotScope:
         mains = _by_id(kept)
         self._files: dict[str, Summary] = {}
         self._sessions: dict[str, Summary] = {}
+        wanted = tuple(filter(is_of_sessions, fields))
         for each in kept:
             session = _asker(each.project_key, each.parent, mains) or each
-            if all(_fits(session, field, marks) for field in fields):
+            if all(fits(field, session, marks.get(session.id)) for field in wanted):
                 self._files[each.name] = each
                 self._sessions[each.name] = session
 
@@ -136,23 +135,6 @@ def _asker(
     if not parent:
         return None
     return mains.get((project_key, parent)) or mains.get(("", parent))
-
-
-def _fits(session: Summary, narrowed: Narrowed, marks: Mapping[str, Mark]) -> bool:
-    """Return whether a session satisfies a field; fields about messages always match."""
-    value = narrowed.value.lower()
-    match narrowed.field:
-        case Field.PROJECT:
-            fits = value in (session.project or session.project_key).lower()
-        case Field.MODEL:
-            fits = any(value in model.lower() for model in session.models)
-        case Field.TAG:
-            fits = session.id in marks and value.removeprefix("#") in marks[session.id].tags
-        case Field.IS if value in MARKED:
-            fits = session.id in marks and getattr(marks[session.id], value)
-        case _:
-            return True
-    return fits is not narrowed.excluded
 
 
 # --- files of a store ----------------------------------------------------------------------------
@@ -253,6 +235,6 @@ class StoreScope:
         if project is not None:
             inside = {file.name for file in self._index.files(project)}
             inside.difference_update(several)
-            names = folder_names(project)
-            inside.update(name for name in several if self.file(name).project in names)
+            folders = ProjectFolders(project)
+            inside.update(name for name in several if self.file(name).project in folders)
             self._wanted &= inside

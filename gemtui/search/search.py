@@ -1,7 +1,7 @@
 """Search in the text of all sessions: the interface for screens and commands.
 
     search = Search(index_folder(cache_dir(), home))       # once; Search(None) has no index
-    query = parse(text, now=datetime.now().astimezone())   # gemtui.search.query; see `query.note`
+    query = parse(text, now=datetime.now().astimezone())   # gemtui.sessions.query; see `query.note`
     for results in search.find(query, snapshot.sessions, limit=200, cancelled=...):
         ...                                                # each replaces the previous one
     line = search.snippet(hit, query, width=80)            # reads the file: for visible hits only
@@ -15,7 +15,7 @@ summary of the file to open, which may be a subagent's. Dropped messages (`dropp
 not indexed yet is read from the files.
 
 The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
-progress and must be notified of changes. `gemtui.search.query.completions` completes fields.
+progress and must be notified of changes. `gemtui.sessions.query.completions` completes fields.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from gemtui.marks import Mark
 from gemtui.search.file_list import IndexedFile, NoIndex
@@ -33,16 +36,16 @@ from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.integrity import IndexDamaged
 from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
-from gemtui.search.query import Query, Term
 from gemtui.search.ranking import Matches, SearchedIndex, SearchRequest, recounted, results_of
-from gemtui.search.results import Hit, Results
-from gemtui.search.scope import OF_SESSIONS, File, SearchScope, SnapshotScope, StoreScope
+from gemtui.search.results import Hit, Page, Results
+from gemtui.search.scope import File, SearchScope, SnapshotScope, StoreScope
 from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.unindexed import AT_ONCE, chunks, may_match, words_of
 from gemtui.search.words import words
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
+from gemtui.sessions.query import Query, Term, is_of_sessions
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean
 
@@ -93,17 +96,20 @@ class Search:
         dropped: bool = False,
         marks: Mapping[str, Mark] = NO_MARKS,
         cancelled: Callable[[], bool] = lambda: False,
+        page: Page | None = None,
     ) -> Iterator[Results]:
         """Yield growing results; the last is complete unless cancelled or cut by `limit`.
 
         `sessions`: where to search, as in a snapshot with subagents; copies, ghosts and checkpoints
         are left out. `limit`: the most hits. `dropped`: search rewound, replaced and failed
         messages instead of current ones. `marks`: those of sessions, by id, for `tag:`, `is:pinned`
-        and `is:archived`. Never raises.
+        and `is:archived`. `page`: which hits; None for the best. Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
-        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled)
+        yield from self.find_in(
+            query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page
+        )
 
     def find_in(
         self,
@@ -113,6 +119,7 @@ class Search:
         limit: int = 200,
         dropped: bool = False,
         cancelled: Callable[[], bool] = lambda: False,
+        page: Page | None = None,
     ) -> Iterator[Results]:
         """Yield results from the files of a scope, otherwise as `find`.
 
@@ -121,27 +128,30 @@ class Search:
         if not query:
             yield Results(query=query)
             return
+        if page is not None and page.before is not None:
+            before = datetime.fromtimestamp(page.before, UTC)
+            query = replace(query, before=min(before, query.before or before))
+        ask = SearchRequest(query, dropped, limit, page)
         try:
-            yield from self._find(query, scope, limit, dropped, cancelled, indexed=True)
+            yield from self._find(ask, scope, cancelled, indexed=True)
         except IndexDamaged as error:
             with self._lock:
                 self._leave_index(error)
-            yield from self._find(query, scope, limit, dropped, cancelled, indexed=False)
+            yield from self._find(ask, scope, cancelled, indexed=False)
 
     def _find(
         self,
-        query: Query,
+        ask: SearchRequest,
         scope: SearchScope,
-        limit: int,
-        dropped: bool,
         cancelled: Callable[[], bool],
         *,
         indexed: bool,
     ) -> Iterator[Results]:
+        query, limit = ask.query, ask.limit
+        begun = ask.page is not None and ask.page.after is not None
         with self._lock:
             sources, unread = self._sources(scope) if indexed else ([], scope.divided({})[1])
-        ask = SearchRequest(query, dropped, limit)
-        results = partial(results_of, scope=scope, query=query, limit=limit, unindexed=len(unread))
+        results = partial(results_of, ask=ask, scope=scope, unindexed=len(unread))
         if unread and sum(file.size for file in unread) <= AT_ONCE:
             if sources and not self._has_fresh(unread):
                 yield results(_matches(sources, ask), complete=False)
@@ -154,7 +164,7 @@ class Search:
             found.count_all()
             yield recounted(best, found, scope=scope, complete=not unread and not cancelled())
         for chunk in chunks(unread):
-            if cancelled() or len(found.matches) >= limit:
+            if cancelled() or (len(found.matches) >= limit and not begun):
                 return
             source = words_of(chunk, cancelled, only=may_match(query))
             found.add(source, ask)
@@ -178,7 +188,7 @@ class Search:
 
         The last scope is cached, as every key press asks for it.
         """
-        key = sessions, marks, tuple(each for each in query.fields if each.field in OF_SESSIONS)
+        key = sessions, marks, tuple(each for each in query.fields if is_of_sessions(each))
         if self._scope is None or not self._scope.is_of(*key):
             self._scope = SnapshotScope(*key)
         return self._scope
@@ -268,7 +278,7 @@ def _matches(
     likeness: Likeness = Likeness.SAME,
     missing: Sequence[Term] = (),
 ) -> Matches:
-    found = Matches(likeness, missing)
+    found = Matches(likeness, missing, None if ask.page is None else ask.page.now)
     for source in sources:
         found.add(source, ask)
     return found

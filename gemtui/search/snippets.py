@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from gemtui.search.query import Query, Term
 from gemtui.search.similar import similar_in
 from gemtui.search.words import words
+from gemtui.sessions.query import Query, Term
 from gemtui.text import Clean, clean_line
 
 WIDTH = 200

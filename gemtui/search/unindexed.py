@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gemtui.files import open_regular
 from gemtui.search.documents import UNREADABLE, documents_of
-from gemtui.search.query import Query
 from gemtui.search.ranking import SearchedIndex
 from gemtui.search.scope import File
 from gemtui.search.text_index import TextIndex
 from gemtui.search.words import words
+from gemtui.sessions.query import Query
 
 AT_ONCE = 24 * 1024 * 1024
 """Bytes of session files that are read and held as words at once."""

@@ -28,7 +28,7 @@ from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
-VERSION = 10
+VERSION = 11
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
@@ -313,6 +313,7 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
         project_key=place.project_key,
         project_hash=shared.setdefault(known.project_hash, known.project_hash),
         models=shared.setdefault(known.models, known.models),
+        tools=shared.setdefault(known.tools, known.tools),
         files_written=tuple([shared.setdefault(path, path) for path in known.files_written]),
     )
 

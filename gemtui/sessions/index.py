@@ -10,7 +10,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from gemtui.sessions import resolve
 from gemtui.sessions.cache import SUMMARIES, Cache, Head, head_of, worth_keeping
 from gemtui.sessions.catalog import Catalog, Snapshot, Stamp
 from gemtui.sessions.projects import Projects, folder_names
+from gemtui.sessions.repositories import ProjectFolders
 from gemtui.sessions.store import (
     ChatFile,
     Problem,
@@ -121,7 +122,7 @@ class Index:
         part (`Summary.partial`) are lower bounds.
         """
         store = self._scan()
-        scope = self._scope(store, project, read=False)
+        scope = self._scope(store, project, read=False, worktrees=True)
         mains = [place for place in scope if place.kind is SessionKind.MAIN]
         newest = resolve.newest_first(mains)
         shown = looked = 0
@@ -189,11 +190,11 @@ class Index:
     def files(self, project: Path | None = None) -> Sequence[ChatFile]:
         """Return all files of the store as of the first scan, or those of a project.
 
-        Raises StoreUnreadable.
+        The sessions of a repository's worktrees belong to it. Raises StoreUnreadable.
         """
         store = self._store or self._scan()
         resolve.require_readable(store)
-        return self._scope(store, project, read=True)
+        return self._scope(store, project, read=True, worktrees=True)
 
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
         """Return the sessions in these files, newest first, with copies among them.
@@ -271,8 +272,10 @@ class Index:
                 del self._unread[path]
         return store
 
-    def _scope(self, store: Store, project: Path | None, *, read: bool) -> Sequence[ChatFile]:
-        """Return the files of a project.
+    def _scope(
+        self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False
+    ) -> Sequence[ChatFile]:
+        """Return the files of a project's own folder, or of its `worktrees` as well.
 
         If only the sessions themselves name their project, use the known ones, or with `read` read
         all.
@@ -281,7 +284,9 @@ class Index:
             return store.files()
         self.expect(project)
         names = folder_names(project)
-        keys, unplaced = self._projects.keys_of(project), self._projects.unplaced()
+        self._projects.learn(names)
+        folders: Container[str | None] = ProjectFolders(project) if worktrees else names
+        keys, unplaced = self._projects.keys_in(folders), self._projects.unplaced()
         missing = self._not_cached(
             [place for place in store.files() if place.project_key in unplaced], whole=False
         )
@@ -291,7 +296,7 @@ class Index:
             place
             for place in store.files()
             if place.project_key in keys
-            or (place.project_key in unplaced and self._root_of(place) in names)
+            or (place.project_key in unplaced and self._root_of(place) in folders)
         ]
 
     def _when(self, place: ChatFile) -> float:

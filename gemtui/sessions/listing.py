@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime, tzinfo
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -21,6 +21,8 @@ from msgspec import Struct
 
 from gemtui.moments import period
 from gemtui.sessions.days import Days
+from gemtui.sessions.query import Field, Narrowed, can_tell, fits, parse
+from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, short_path
@@ -87,37 +89,40 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class ListQuery:
-    """A search for sessions: words that must all occur, while `!word` must not.
+    """A search for sessions: words that must all occur, while `-word` or `!word` must not.
 
-    A word with a capital is case-sensitive. It searches name, title, project, models, tags, note
-    and id, not the text of the sessions. `#tag` also matches the beginning of a tag; `is:pinned`
-    and `is:archived` match by these marks; `after:7d` and `before:2026-11-20` by last use. `today`
-    and `yesterday` match by day, or as words. `now`: an aware time, None for the current one.
+    It is parsed as a full-text search is (`gemtui.sessions.query.parse`), fields included. A word
+    with a capital is case-sensitive. It searches name, title, project, models, tags, note and id,
+    not the text of the sessions. `#tag` also matches the beginning of a tag; `after:7d` and
+    `before:2026-11-20` match by last use. `today` and `yesterday` match by day, or as words. `now`:
+    an aware time, None for the current one.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
-        words = text.split()
-        wanted = [word for word in words if not word.startswith("!")]
-        self._states = tuple(word for word in wanted if word in _STATES)
         now = now or datetime.now().astimezone()
-        self._times = {each: time for each in wanted if (time := _time(each, now)) is not None}
-        self._days = {each: day for each in wanted if (day := _day(each, now)) is not None}
-        others = (*self._states, *self._times)
-        self.wanted = tuple(word for word in wanted if word not in others)
-        self.unwanted = tuple(word[1:] for word in words if word.startswith("!") and word[1:])
+        asked = parse(_NOT.sub(_minus, text), now=now)
+        self._fields = tuple(filter(can_tell, asked.fields))
+        self._before, self._after = asked.before, asked.after
+        words = [(term.text, not term.excluded) for term in asked.terms]
+        others = (each for each in asked.fields if not can_tell(each))
+        words += [(f"{each.field}:{each.value}", not each.excluded) for each in others]
+        self.wanted = tuple(word for word, wanted in words if wanted)
+        self.unwanted = tuple(word for word, wanted in words if word and not wanted)
+        self._days = {each: day for each in self.wanted if (day := _day(each, now)) is not None}
 
     def __bool__(self) -> bool:
-        return bool(self.wanted or self.unwanted or self._states or self._times)
+        times = self._before or self._after
+        return bool(self.wanted or self.unwanted or self._fields or times)
 
     @property
     def for_archived(self) -> bool:
         """Whether it searches archived sessions, which lists hide."""
-        return "is:archived" in self._states
+        return Narrowed(field=Field.IS, value="archived") in self._fields
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
         """Return the entries that match, in their order."""
-        found = [each for each in entries if self._is_in_time(each.summary.when)]
-        for word in (*self.wanted, *self._states):
+        found = [each for each in entries if self._fits(each)]
+        for word in self.wanted:
             if word in self._days:
                 start, end = self._days[word]
                 has = {id(each) for each in _having(word, found, True)}
@@ -130,11 +135,10 @@ class ListQuery:
             found = _having(word, found, False)
         return found
 
-    def _is_in_time(self, when: datetime) -> bool:
-        return all(
-            when >= time if word.startswith(_AFTER) else when < time
-            for word, time in self._times.items()
-        )
+    def _fits(self, entry: ListEntry) -> bool:
+        when, before, after = entry.summary.when, self._before, self._after
+        in_time = (before is None or when < before) and (after is None or when >= after)
+        return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of wanted words in a text, in order, not overlapping."""
@@ -146,28 +150,22 @@ class ListQuery:
         return re.compile("|".join(map(_any_case, longest_first)))
 
 
-_AFTER, _BEFORE = "after:", "before:"
 _DAYS = ("today", "yesterday")
+_NOT = re.compile(r'"[^"]*"|(?<!\S)!')
+"""A phrase, or the `!` that is another `-`; one that no word follows yet means nothing."""
 
 
-def _time(word: str, now: datetime) -> datetime | None:
-    """Return the time in `after:…` or `before:…`; None for another word."""
-    if not word.startswith((_AFTER, _BEFORE)):
-        return None
-    found = period(word.partition(":")[2], now)
-    return None if found is None else found[0]
+def _minus(match: re.Match[str]) -> str:
+    if match[0] != "!":
+        return match[0]
+    return "-" if match.string[match.end() :][:1].strip() else ""
 
 
 def _day(word: str, now: datetime) -> tuple[datetime, datetime] | None:
     return period(word, now) if word in _DAYS else None
 
 
-_STATES = {"is:pinned": "pinned", "is:archived": "archived"}
-
-
 def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
-    if (state := _STATES.get(word)) is not None:
-        return [entry for entry in entries if getattr(entry, state) is wanted]
     if _minds_case(word):
         return [entry for entry in entries if (word in entry.plain) is wanted]
     return [entry for entry in entries if (word.lower() in entry.lower) is wanted]
@@ -188,14 +186,14 @@ class ListEntry:
     """One session with its texts prepared: cleaned, labelled, searchable.
 
     `key`: unique in a listing, and stable for the session in later ones. `project`: a short label,
-    unique among projects; `group`: the same for all sessions of a project. `title`: the user's name
-    for it, else its own; `unseen`: text that is searched but not shown in a row. `plain`: the
-    searched text, `lower`: the same in lower case.
+    unique among projects, with `@` and the name of a worktree behind it; `group`: the same for all
+    sessions of a project. `title`: the user's name for it, else its own; `unseen`: text that is
+    searched but not shown in a row. `plain`: the searched text, `lower`: the same in lower case.
     """
 
     __slots__ = (
-        "archived", "group", "hidden", "key", "lower", "models", "pinned", "plain", "project",
-        "summary", "tags", "title", "unseen",
+        "archived", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
+        "project", "summary", "tags", "title", "unseen",
     )  # fmt: skip
 
     def __init__(
@@ -203,6 +201,7 @@ class ListEntry:
     ) -> None:
         self.summary = summary
         self.key = key
+        self.mark = mark
         self.group = group_of(summary)
         self.pinned = mark is not None and mark.pinned
         self.archived = mark is not None and mark.archived
@@ -295,6 +294,7 @@ class Listing:
 
     def __init__(self, project: Path | None = None) -> None:
         self.project = None if project is None else str(project)
+        self._folders = None if project is None else ProjectFolders(project)
         self._labels: dict[str, Clean] = {}
         self._marks: Mapping[str, Mark] = MappingProxyType({})
         self._entries: dict[str, ListEntry] = {}
@@ -323,7 +323,10 @@ class Listing:
         self._ordered = None
 
     def _entry(self, summary: Summary, key: str) -> ListEntry:
-        label = self._labels[group_of(summary)]
+        group, folder = group_of(summary), summary.project
+        label = self._labels[group]
+        if folder not in (None, group):
+            label = clean_line(f"{label}@{PurePath(folder or '').name}")
         return ListEntry(summary, label, key, self._marks.get(summary.id))
 
     def arrange(self, view: View, days: Days | None = None) -> Rows:
@@ -359,7 +362,7 @@ class Listing:
         return self._ordered[1]
 
     def _in_scope(self, entry: ListEntry, view: View) -> bool:
-        return view.everywhere or self.project is None or entry.summary.project == self.project
+        return view.everywhere or self._folders is None or entry.summary.project in self._folders
 
 
 def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
@@ -487,9 +490,33 @@ def _by_day(
     return below
 
 
+class DayCount(Struct, frozen=True):
+    """A day of a list: how many sessions it has, and the key of the first one's row."""
+
+    day: date
+    count: int
+    first: str
+
+
+def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
+    """Return the days of a list that goes by day, in its order, pinned sessions left out.
+
+    `tz`: as `Days` takes it.
+    """
+    found: dict[date, DayCount] = {}
+    for row in rows:
+        if isinstance(row, SessionRow) and not row.depth and not row.entry.pinned:
+            when = _PROPERTY[sort](row.entry)
+            if when is not None:
+                day = when.astimezone(tz).date()
+                known = found.get(day) or DayCount(day, 0, row.key)
+                found[day] = DayCount(day, known.count + 1, known.first)
+    return list(found.values())
+
+
 def _heading(entry: ListEntry) -> Clean:
-    project = entry.summary.project
-    return entry.project if project is None else short_path(Path(project))
+    unknown = entry.summary.project is None
+    return entry.project if unknown else short_path(Path(entry.group))
 
 
 # --- order -----------------------------------------------------------------------------------
@@ -523,8 +550,11 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
 
 
 def group_of(summary: Summary) -> str:
-    """Return a key shared by all sessions of one project."""
-    return summary.project or summary.project_key
+    """Return a key shared by all sessions of one project.
+
+    A repository and its worktrees are one project.
+    """
+    return summary.project_key if summary.project is None else repository_of(summary.project)
 
 
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
@@ -532,7 +562,10 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
 
     It is the folder's name, preceded by its parent's if names are equal.
     """
-    folders = {group_of(summary): summary.project for summary in sessions}
+    folders = {
+        (group := group_of(summary)): None if summary.project is None else group
+        for summary in sessions
+    }
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
         by_name[_name(group, folder)].append(group)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.sessions.messages import message_of
-from gemtui.sessions.record_facts import CallFact, RecordKind
+from gemtui.sessions.record_facts import CallFact, RecordKind, tools_of
 from gemtui.sessions.records import SessionLog, read_record
 from gemtui.sessions.replay import Replay, ReplayedMessage, Slot
 from gemtui.sessions.source import RecordSource
@@ -322,6 +322,7 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
         failures=sum(call.failed for call in calls),
         errors=sum(call.error for call in calls),
         writes=tuple(call.written for call in calls if call.written),
+        tools=tools_of(calls),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from gemtui.sessions.cache import Head
 from gemtui.sessions.index import Index
 from gemtui.sessions.merge import LIVE_FOR
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.repositories import ProjectFolders
 from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Summary
 
@@ -45,7 +45,7 @@ class NewestSessions:
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
         """Yield as `gemtui.sessions.scope.listed` does. Raises Unsure."""
-        names = None if project is None else folder_names(project)
+        folders = None if project is None else ProjectFolders(project)
         inside = None if project is None else {each.name for each in self._index.files(project)}
         wanted = [
             (max((head.when, head.id) for _, head in group), [file for file, _ in group])
@@ -55,7 +55,7 @@ class NewestSessions:
         ]
         wanted.sort(key=lambda each: each[0], reverse=True)
         for session in self._in_order(wanted):
-            if names is not None and session.project not in names:
+            if folders is not None and session.project not in folders:
                 continue
             if hidden or not session.hidden:
                 yield session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,11 +60,9 @@ class Projects:
             or self._by_hash.get(project_hash or "")
         )
 
-    def keys_of(self, folder: Path) -> frozenset[str]:
-        """Return the folders below `tmp` that belong to one of the user's folders."""
-        names = folder_names(folder)
-        self.learn(names)
-        return frozenset(key for key in self._markers if self.root_of(key) in names)
+    def keys_in(self, folders: Container[str | None]) -> frozenset[str]:
+        """Return the folders below `tmp` whose projects are among these of the user's folders."""
+        return frozenset(key for key in self._markers if self.root_of(key) in folders)
 
     def unplaced(self) -> frozenset[str]:
         """Return the folders below `tmp` whose project only their sessions can identify."""

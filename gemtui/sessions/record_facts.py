@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import Enum
+from sys import intern
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,10 @@ RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
 _MADE = ("inlineData", "fileData", "executableCode", "codeExecutionResult")
 
 
+_LONGEST_NAME = 200
+"""Characters of a tool's name that are kept."""
+
+
 class RecordKind(Enum):
     """The role of a record for a reader."""
 
@@ -37,7 +42,7 @@ class RecordKind(Enum):
 
 
 class CallFact(Struct, frozen=True, gc=False):
-    """One tool call: its id, the file that it wrote, its end.
+    """One tool call: its id, the file that it wrote, its end, its tool.
 
     `failed`, `error`: counted in `Outline.failures` and `Outline.errors`.
     """
@@ -47,6 +52,7 @@ class CallFact(Struct, frozen=True, gc=False):
     error: bool
     written: str | None = None
     time: datetime | None = None
+    tool: str = ""
 
 
 class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
@@ -112,7 +118,7 @@ def _reply(reply: Mapping[str, Any]) -> CallFact:
     error = isinstance(response, dict) and bool(response.get("error"))
     shell = kind_of(string(reply.get("name"))) is ToolKind.SHELL
     if error or not shell:
-        return CallFact(_id(reply), error, error)
+        return CallFact(_id(reply), error, error, tool=_tool(reply))
     return replace(_call(raw_from_parts({}, reply)), error=False)
 
 
@@ -136,6 +142,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
             usage=usage_of(value("tokens")),
             model=model if isinstance(model, str) else None,
             writes=tuple([call.written for call in calls if call.written]),
+            tools=tools_of(calls),
         ),
         has=tuple([name for name in RICH_FIELDS if value(name)]),
         content=bool(text or made),
@@ -167,7 +174,17 @@ def _call(raw: Mapping[str, Any]) -> CallFact:
     time = instant(raw.get("timestamp"))
     failed = status.failed or bool(exit_code_of(raw))
     error = status.failed and status is not ToolStatus.REFUSED
-    return CallFact(_id(raw), failed, error, written_path(raw, status), time)
+    return CallFact(_id(raw), failed, error, written_path(raw, status), time, _tool(raw))
+
+
+def _tool(raw: Mapping[str, Any]) -> str:
+    """The tool's name; one object for all calls of it."""
+    return intern(string(raw.get("name"))[:_LONGEST_NAME])
+
+
+def tools_of(calls: Iterable[CallFact]) -> tuple[str, ...]:
+    """Return the tools that were called, each once."""
+    return tuple(dict.fromkeys([call.tool for call in calls if call.tool]))
 
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:

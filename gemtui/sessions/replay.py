@@ -15,7 +15,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gemtui.sessions.record_facts import RICH_FIELDS, CallFact, RecordFacts, RecordKind, facts_of
+from gemtui.sessions.record_facts import (
+    RICH_FIELDS,
+    CallFact,
+    RecordFacts,
+    RecordKind,
+    facts_of,
+    tools_of,
+)
 from gemtui.transcript.model import Author, Dropped, Outline
 from gemtui.transcript.parts import instant, objects
 
@@ -242,6 +249,7 @@ class Replay:
             failures=outline.failures + sum(fact.failed for fact in facts),
             errors=outline.errors + sum(fact.error for fact in facts),
             writes=outline.writes + tuple(fact.written for fact in facts if fact.written),
+            tools=outline.tools + tools_of(facts),
         )
 
 
@@ -297,6 +305,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
         failures=theirs.outline.failures if calls else mine.outline.failures,
         errors=theirs.outline.errors if calls else mine.outline.errors,
         writes=theirs.outline.writes if calls else mine.outline.writes,
+        tools=theirs.outline.tools if calls else mine.outline.tools,
     )
     ids = {call.id for call in theirs.calls}
     facts = replace(

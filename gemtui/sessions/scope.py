@@ -9,7 +9,7 @@ from pathlib import Path
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.repositories import ProjectFolders
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
@@ -40,13 +40,14 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
 
 
 def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-    """Yield the sessions of the folder `project` (None for all), newest first.
+    """Yield the sessions of the folder `project` and its worktrees (None for all), newest first.
 
     `hidden`: include those that lists hide; a session's copies follow it.
     """
-    names = frozenset[str]() if project is None else folder_names(project)
+    folders = None if project is None else ProjectFolders(project)
     for summary in snapshot.sessions:
-        if (project is None or summary.project in names) and (hidden or not summary.hidden):
+        inside = folders is None or summary.project in folders
+        if inside and (hidden or not summary.hidden):
             yield summary
             yield from summary.copies if hidden else ()
 
@@ -68,9 +69,9 @@ def sessions_with_calls(
     for each in listed(snapshot, project=project, hidden=False):
         if each.tool_calls or each.partial:
             found += (each, *subagents.pop(each.id, ()))
-    names = None if project is None else folder_names(project)
+    folders = None if project is None else ProjectFolders(project)
     rest = (each for left in subagents.values() for each in left)
-    return (*found, *(each for each in rest if names is None or each.project in names))
+    return (*found, *(each for each in rest if folders is None or each.project in folders))
 
 
 def _is_subagent(session: Summary) -> bool:

@@ -83,6 +83,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
         failed_calls=sum(line.failures for line in outlines),
         tokens=usage_sum(line.usage for line in outlines),
         files_written=_distinct(path for line in outlines for path in line.writes),
+        tools=_distinct(tool for line in outlines for tool in line.tools),
         flags=_flags(log, place, outlines, dropped),
         partial=not log.complete,
         problems=log.problem_count,

@@ -66,7 +66,8 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     the header, for finding the project. `waits`: a tool call was in flight at the last write, as
     far as the log shows. `resumable`: the CLI can resume it. `has_header`: a record names session
     and project; the CLI removes files without either (assets/gemini-cli.md#clean-up).
-    `ended_badly`: calls of its last message failed, with nothing after them.
+    `ended_badly`: calls of its last message failed, with nothing after them. `tools`: the names of
+    the called tools.
     """
 
     id: str
@@ -101,6 +102,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     resumable: bool = False
     has_header: bool = True
     ended_badly: bool = False
+    tools: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
-from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
 from msgspec.structs import asdict
 
-from gemtui.files import is_file, read_small
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.activity import EXIT_CODE, SLOT, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
-from gemtui.worktree_records import origin_of
 
 UNKNOWN_MODEL = "(unknown)"
 """The name for answers without a model."""
@@ -181,8 +177,9 @@ def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[
 
     `project`: only those of this folder and of its git worktrees; None for all.
     """
-    names = None if project is None else {repository_of(name) for name in folder_names(project)}
-    return [each for each in sessions if _counts(each) and (not names or project_of(each) in names)]
+    folders = None if project is None else ProjectFolders(project)
+    counted = filter(_counts, sessions)
+    return [each for each in counted if folders is None or each.project in folders]
 
 
 def _counts(session: Summary) -> bool:
@@ -198,35 +195,3 @@ def project_of(session: Summary) -> str:
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
     return [{name: key, **groups[key].to_dict()} for key in sorted(groups)]
-
-
-_MOST = 4096
-"""Most bytes of a worktree's `.git` file."""
-
-
-@lru_cache(maxsize=4096)
-def repository_of(folder: str) -> str:
-    """Return the repository of a worktree's folder, else `folder` itself.
-
-    A deleted worktree is recognised if gemtui made it, or Gemini CLI, in `.gemini/worktrees` of the
-    repository (assets/gemini-cli.md#places).
-    """
-    place = Path(folder)
-    if is_file(place / ".git"):
-        with suppress(OSError, UnicodeDecodeError):
-            return _named(place, read_small(place / ".git", _MOST).decode()) or folder
-    above = place.parent
-    if above.name == "worktrees" and above.parent.name == ".gemini":
-        return str(above.parent.parent)
-    return str(origin_of(place))
-
-
-def _named(worktree: Path, text: str) -> str | None:
-    """Return the repository in a worktree's `.git`, or None.
-
-    The file contains `gitdir: /repository/.git/worktrees/name`.
-    """
-    git = worktree / Path(text.removeprefix("gitdir:").strip())
-    if git.parent.name != "worktrees" or git.parents[1].name != ".git":
-        return None
-    return str(git.parents[2].resolve())

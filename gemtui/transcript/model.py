@@ -270,7 +270,7 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     did not change. `failures`: failed calls, as in `ToolCall.failed`; `errors`: those with a failed
     recorded status. `size`: bytes of its JSON, for estimates of its height. `excerpt`: the first
     line of a prompt, clipped. `writes`: files that its successful calls wrote, as named by the
-    calls.
+    calls. `tools`: the names of the called tools.
     """
 
     id: str
@@ -285,6 +285,7 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     usage: Usage | None = None
     model: str | None = None
     writes: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     dropped: Dropped | None = None
 
 

@@ -21,11 +21,11 @@ from gemtui.search.file_list import index_folder
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
 from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.matching import engine_query
-from gemtui.search.query import parse
 from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
+from gemtui.sessions.query import parse
 from gemtui.sessions.records import SessionLog
 from gemtui.text import counted
 from tests.bench import minimal

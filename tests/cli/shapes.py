@@ -97,7 +97,13 @@ LIVE = {
     "by": frozenset({"hook", "file", "run"}),
 }
 LIVE_SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "live": [LIVE]}
-SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "marks": [MARK]}
+SESSIONS = {
+    "version": 1,
+    "home": str,
+    "sessions": [SESSION],
+    "marks": [MARK],
+    "next_cursor": (str, None),
+}
 PROBLEM = {"file": str, "line": COUNT, "what": str}
 SHOWN = {
     "version": 1,

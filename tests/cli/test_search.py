@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.paths import cache_dir
+from gemtui.search import ranking
 from tests.cli.conftest import Answer, Gemtui
 from tests.cli.shapes import TIME, fits
 from tests.sessions import logs, stores
@@ -39,6 +40,7 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
             "complete": bool,
             "total_sessions": int,
             "hits": [(HIT, OF_TOOL)],
+            "next_cursor": (str, None),
         },
     )
     assert answer.json["query"] == "the greeting"
@@ -61,6 +63,33 @@ def test_every_session_that_matches_is_found_with_a_large_limit(
     assert few["total_sessions"] == all_hits["total_sessions"]
     sessions = {(hit["session"], hit["project"]) for hit in all_hits["hits"]}
     assert len(sessions) == all_hits["total_sessions"] > 2
+
+
+@pytest.mark.parametrize("fetched", [2000, 5])
+def test_pages_have_each_hit_once_while_sessions_come(
+    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, fetched: int
+) -> None:
+    monkeypatch.setattr(ranking, "_RANKED", fetched)
+
+    def names(answer: Answer) -> list[str]:
+        return [f"{hit['message']} {hit['snippet']}" for hit in answer.json["hits"]]
+
+    whole = names(gemtui("search", "greeting", "--everywhere", "--limit", "9999", "--json"))
+    paged: list[str] = []
+    cursor: tuple[str, ...] = ()
+    for number in range(100):
+        page = gemtui("search", "greeting", "--everywhere", "--limit", "2", *cursor, "--json")
+        paged += names(page)
+        if (following := page.json["next_cursor"]) is None:
+            break
+        cursor = ("--cursor", following)
+        if not number:
+            records = [logs.header("99999999-new"), logs.user("new", "greeting " * 9)]
+            logs.write(store / "tmp/new/chats/session-2026-11-29T10-00-99999999.jsonl", records)
+    assert sorted(each for each in paged if not each.startswith("new ")) == sorted(whole)
+    assert paged.index(whole[0]) == 0
+    wrong = gemtui("search", "hello", "--everywhere", *cursor, "--json")
+    assert (wrong.code, "belongs to another query" in wrong.err) == (2, True)
 
 
 def test_what_a_subagent_said_counts_as_its_session_s(store: Path, gemtui: Gemtui) -> None:
@@ -96,6 +125,7 @@ def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
         "complete": True,
         "total_sessions": 0,
         "hits": [],
+        "next_cursor": None,
     }
 
 

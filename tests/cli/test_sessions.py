@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,56 @@ def test_project_narrows_down(store: Path, tmp_path: Path, gemtui: Gemtui) -> No
     assert ids(gemtui("sessions", "--project", tmp_path / "link", "--json").json) == [
         "11111111-aaaa"
     ]
+
+
+@pytest.mark.parametrize("limit", [(), ("--limit", "9")])
+def test_worktrees_belong_to_their_repository(
+    store: Path,
+    tmp_path: Path,
+    gemtui: Gemtui,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: tuple[str, ...],
+) -> None:
+    mine = tmp_path / "mine"
+    tree = mine / ".gemini/worktrees/fix"
+    tree.mkdir(parents=True)
+    add_session(store, "mine", "11111111-aaaa", "Say hi", project=str(mine))
+    add_session(store, "fix", "22222222-aaaa", "Say him", str(tree), 1)
+    for project in (mine, tree):
+        found = gemtui("sessions", "--project", project, *limit, "--json").json
+        assert ids(found) == ["22222222-aaaa", "11111111-aaaa"]
+        hits = gemtui("search", "say", "--project", project, "--json").json["hits"]
+        assert {each["session"] for each in hits} == {"22222222-aaaa", "11111111-aaaa"}
+    monkeypatch.chdir(mine)
+    latest = gemtui("show", "latest", "--format", "json").json["session"]
+    assert latest["id"] == "11111111-aaaa", "what can be continued here"
+
+
+@pytest.mark.parametrize("every", [("--everywhere",), ("--everywhere", "--hidden")])
+def test_pages_have_each_session_once_while_others_come(
+    store: Path, gemtui: Gemtui, every: tuple[str, ...]
+) -> None:
+    whole = [tuple(each["files"]) for each in gemtui("sessions", *every, "--json").json["sessions"]]
+    paged: list[tuple[str, ...]] = []
+    cursor: tuple[str, ...] = ()
+    for number in count():
+        page = gemtui("sessions", *every, "--limit", "3", *cursor, "--json").json
+        fits(page, SESSIONS)
+        paged += [tuple(each["files"]) for each in page["sessions"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = ("--cursor", page["next_cursor"])
+        time = f"2026-11-29T10:{number:02}:00.000Z"
+        add_session(store, "new", f"{number:08}-new", "Say hi", project="/new", time=time)
+    assert paged == whole
+
+
+@pytest.mark.parametrize("cursor", ["x", "", "e30", "WyJoaXRzIl0"])
+def test_what_is_no_cursor_is_refused(store: Path, gemtui: Gemtui, cursor: str) -> None:
+    for words in (("sessions",), ("search", "hello")):
+        answer = gemtui(*words, "--cursor", cursor, "--json")
+        assert (answer.code, answer.out) == (2, "")
+        assert "this is no next_cursor" in answer.err
 
 
 def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:

@@ -74,7 +74,10 @@ class Asker:
         if commands is not None:
             commands.keep(self.folder)
         self.files = GateFolder.of(self.folder)
-        self.gate = Gate(self.folder, request, clock=lambda: self.now)
+        self.may_prompt = True
+        self.gate = Gate(
+            self.folder, request, clock=lambda: self.now, may_prompt=lambda: self.may_prompt
+        )
         self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])
         self.pool = ThreadPoolExecutor(200)
 
@@ -841,6 +844,15 @@ def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
     assert [each.text for each in steering.sent()] == ["and then?"]
     assert asker.hook("AfterAgent") == {}
+
+
+def test_a_prompt_that_the_budget_does_not_cover_waits(asker: Asker) -> None:
+    steering = Steering.of(asker.folder)
+    asker.hook("SessionStart")
+    steering.queue("and then?")
+    asker.may_prompt = False
+    assert asker.hook("AfterAgent") == {}
+    assert [each.text for each in steering.prompts()] == ["and then?"]
 
 
 def test_a_word_that_no_result_took_along_is_the_next_prompt(asker: Asker) -> None:

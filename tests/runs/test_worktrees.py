@@ -27,7 +27,7 @@ from gemtui.runs.worktrees import (
     remove_worktree,
     worktree_changes,
 )
-from gemtui.stats.report import repository_of
+from gemtui.sessions.repositories import repository_of
 from gemtui.worktree_records import (
     Worktree,
     find_worktree,

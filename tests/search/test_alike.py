@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemtui.search.query import Term, parse
 from gemtui.search.search import Search
+from gemtui.sessions.query import Term, parse
 from tests.search.oracle import Said, everything, parts_of, words_of
 from tests.search.test_oracle import NOW, indexed, written
 from tests.sessions import logs, stores

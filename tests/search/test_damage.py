@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from gemtui.search.query import parse
 from gemtui.search.search import Search
+from gemtui.sessions.query import parse
 from tests.search.test_oracle import NOW, indexed
 from tests.sessions import logs, stores
 

@@ -25,9 +25,9 @@ from gemtui.search import search as search_module
 from gemtui.search.file_list import FileList
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
 from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
-from gemtui.search.query import parse
 from gemtui.search.search import Search
 from gemtui.sessions import records
+from gemtui.sessions.query import parse
 from tests.patience import PATIENCE
 from tests.sessions import logs, stores
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
-from gemtui.search.query import parse
 from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.index import Index
+from gemtui.sessions.query import parse
 from gemtui.sessions.summary import Summary
 from tests.search.oracle import everything, has
 from tests.sessions import logs, stores

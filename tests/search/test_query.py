@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.search.query import Field, Narrowed, Query, Term, completions, parse
+from gemtui.sessions.query import Field, Narrowed, Query, Term, completions, parse
 
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
 

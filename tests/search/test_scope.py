@@ -12,11 +12,11 @@ import pytest
 
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
-from gemtui.search.query import parse
 from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
+from gemtui.sessions.query import parse
 from gemtui.sessions.scope import listed
 from tests.sessions import logs, stores
 

@@ -13,10 +13,10 @@ import pytest
 from gemtui.marks import Mark
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
-from gemtui.search.query import parse
 from gemtui.search.results import Results
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.load import transcript_of
+from gemtui.sessions.query import parse
 from gemtui.sessions.records import SessionLog
 from gemtui.transcript.search import block_text
 from tests.sessions import logs, stores

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.search.query import parse
 from gemtui.search.snippets import Snippet, snippet
+from gemtui.sessions.query import parse
 from gemtui.text import clean
 
 

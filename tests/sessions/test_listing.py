@@ -82,6 +82,39 @@ def test_words_are_anded_over_title_project_model_and_id(query: str, found: list
 @pytest.mark.parametrize(
     ("query", "found"),
     [
+        ("project:api", "b"),
+        ("-project:api", "c a"),
+        ("model:flash", "c"),
+        ("tool:shell", "a"),
+        ("file:main.py", "b"),
+        ("is:failed", "b"),
+        ("-is:failed build", "a"),
+        ("is:pinned", "c"),
+        ("tag:slow", "a"),
+        ('"slow build"', "a"),
+        ("build -fast", "a"),
+        ("build !file:main", "a"),
+        ("in:prompt", ""),
+        ("project:", ""),
+    ],
+)
+def test_fields_are_those_of_the_full_text_search(query: str, found: str) -> None:
+    sessions = (
+        replace(summary("a", "The slow build"), tools=("run_shell_command",)),
+        replace(
+            summary("b", "A fast build, slow", project=API, failures=1),
+            files_written=("src/main.py",),
+        ),
+        summary("c", "Else", models=("gemini-3-flash",)),
+    )
+    marks = [Mark(session="c", pinned=True), Mark(session="a", tags=("slow",))]
+    rows = arrange(sessions, replace(EVERYWHERE, query=query), marks=marks).rows
+    assert " ".join(row.entry.summary.id for row in rows if isinstance(row, SessionRow)) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
         ("after:3h", ["4ba95511-271c", "c0ffee00-1f7e"]),
         ("after:3h build", ["c0ffee00-1f7e"]),
         ("before:1h", ["c0ffee00-1f7e", "7024884b-dece"]),
@@ -150,6 +183,18 @@ def test_the_narrow_scope_is_one_project() -> None:
     rows = arrange(SORTED, View(), GEMTUI)
     assert names(rows.rows) == ["mid", "old"]
     assert (rows.shown, rows.total, rows.elsewhere) == (2, 3, 0)
+
+
+def test_worktrees_belong_to_their_repository() -> None:
+    tree = summary("tree", project=f"{GEMTUI}/.gemini/worktrees/fix", hours=1)
+    sessions = (tree, summary("main", hours=2), summary("other", project=API, hours=3))
+    for project in (GEMTUI, f"{GEMTUI}/.gemini/worktrees/fix"):
+        rows = arrange(sessions, View(), project)
+        assert names(rows.rows) == ["tree", "main"]
+    rows = arrange(sessions, replace(EVERYWHERE, grouped=True))
+    assert names(rows.rows) == [GEMTUI, "tree", "main", API, "other"]
+    labels = [row.entry.project for row in rows.rows if isinstance(row, SessionRow)]
+    assert labels == ["gemtui@fix", "gemtui", "api"]
 
 
 def test_matches_elsewhere_are_counted_if_there_are_none_here() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.projects import Projects
+from gemtui.sessions.projects import Projects, folder_names
 from gemtui.sessions.store import SessionKind, Store, StoreState
 from tests.sessions import logs
 from tests.sessions.stores import hashed, marker, read, session, talk, uuid
@@ -221,4 +221,6 @@ def test_folders_of_a_project_by_its_real_path(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(real)
     marker(tmp_path, "slug", str(real))
     projects = Projects(tmp_path, ["slug", hashed(str(real)), "other"])
-    assert projects.keys_of(tmp_path / "link") == {"slug", hashed(str(real))}
+    names = folder_names(tmp_path / "link")
+    projects.learn(names)
+    assert projects.keys_in(names) == {"slug", hashed(str(real))}

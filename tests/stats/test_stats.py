@@ -13,10 +13,11 @@ import pytest
 from gemtui.errors import ConfigError
 from gemtui.sessions import read_cached
 from gemtui.sessions.records import SessionLog
+from gemtui.sessions.repositories import repository_of
 from gemtui.sessions.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices
-from gemtui.stats.report import Stats, repository_of
+from gemtui.stats.report import Stats
 from gemtui.transcript.model import Usage
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid

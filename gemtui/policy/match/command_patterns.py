@@ -9,6 +9,7 @@ a chain as a whole and each of its parts, so the pattern matches all of these. A
 
 from __future__ import annotations
 
+import json
 import re
 
 from gemtui.policy.match.pattern_forms import WITHIN, anywhere
@@ -50,6 +51,20 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
     folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
     return f'(?:cd (?:{folders})(?: && |(?="))|){_VARIABLE}(?:{command}|){_SHORTENED}"'
+
+
+def covers(words: tuple[str, ...], command: str) -> bool:
+    """Whether `allowed` of these words, without a project's folder, matches a command."""
+    return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
+
+
+_CORE = re.compile(rf"(?:cd {_FOLDER} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:tail|head)\b.*)?")
+
+
+def core_of(command: str) -> str:
+    """Return the command without what agents add to it (`FORMS`); "" for several lines."""
+    found = _CORE.fullmatch(command)
+    return found[1] if found else ""
 
 
 def _arguments(words: tuple[str, ...]) -> str:

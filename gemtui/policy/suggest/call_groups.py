@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gemtui.calls.shell.parser import CommandPart, parse_command
 from gemtui.policy.engine.decide import Engine
+from gemtui.policy.match.command_patterns import FORMS, allowed, command_words, core_of, covers
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.match.path_patterns import (
     LENGTH,
@@ -152,18 +153,61 @@ def _allow(tools: Sequence[str]) -> Rule:
 def _commands(
     dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
 ) -> list[RulePlan]:
-    """Return one plan per program, with a prefix for each of its subcommands."""
+    """Return a plan for each program, with a prefix for each of its subcommands.
+
+    And one for each command that agents ran in forms that no prefix covers.
+    """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
-    for done in dones:
-        found = _prefixes(done, engine, mode)
+    every = [(done, _prefixes(done, engine, mode)) for done in dones]
+    forms = [form for done, found in every if (form := _form(done, found)) is not None]
+    formed: dict[str, list[CallGroup]] = {each.text: [] for each in forms}
+    for done, found in every:
+        command = done.call.args.get("command", "")
+        words = next((each for each in formed if covers(tuple(each.split()), command)), None)
+        if words is not None:
+            formed[words].append(done)
+            continue
         if isinstance(found, RefusedGroup):
             left.append((done, found))
             continue
         uses[id(done)] = found
         for program in dict.fromkeys(prefix.program for prefix in found):
             programs.setdefault(program, []).append(done)
-    return [_command_plan(program, some, uses) for program, some in programs.items()]
+    by_text = {each.text: each for each in forms}
+    return [
+        *(_form_plan(by_text[text], some) for text, some in formed.items()),
+        *(_command_plan(program, some, uses) for program, some in programs.items()),
+    ]
+
+
+def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
+    """What a command begins with that no prefix covers, though a pattern for its form does."""
+    command = done.call.args.get("command", "")
+    if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
+        return None
+    prefix = prefix_of(core_of(command))
+    if isinstance(prefix, NoPrefix):
+        return None
+    try:
+        words = command_words(prefix.text)
+    except ValueError:
+        return None
+    return prefix if covers(words, command) else None
+
+
+def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
+    """The plan for a command in the forms in which agents run it."""
+    words = tuple(prefix.text.split())
+    rule = replace(_allow((SHELL,)), command_regex=allowed(words), allow_redirection=True)
+    beware = prefix.opens.partition("; ")[2]
+    return RulePlan(
+        rule=rule,
+        about=f"{SHELL} {prefix.text}, also with {FORMS}",
+        evidence=tuple(dones),
+        opens=f"{prefix.text} with plain options" + (f"; {beware}" if beware else ""),
+        again=lambda kept: _form_plan(prefix, kept),
+    )
 
 
 def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:

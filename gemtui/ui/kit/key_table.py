@@ -115,7 +115,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "slash",
             SEARCH,
             "Search",
-            "Filter by name, project, model, #tag, note, id",
+            "Filter by words, #tag, project: tool: file: after:7d is:failed",
         ),
         ("clear", "escape", SEARCH, "Clear", "Clear the selection, then the filter"),
         (
@@ -129,6 +129,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("scope", "a", VIEW, "Scope", "This project or all projects"),
         ("sort", "s", VIEW, "Sort", "Choose the order"),
         ("reverse", "S", VIEW, "Reverse", "Reverse the order"),
+        ("days", "D", MOVE, "Days", "Go to a day"),
         ("group", "g", VIEW, "Group", "Toggle grouping by project"),
         ("fold", "left,h", VIEW, "Fold", "Fold or unfold this project"),
         (

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
-from gemtui.agent.options import AgentOptions, option_value, run_options, seconds_text
+from gemtui.agent.options import (
+    AgentOptions,
+    dollars_text,
+    option_value,
+    run_options,
+    seconds_text,
+)
 from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.notify import Notification
 from gemtui.paths import current_folder
@@ -63,6 +69,7 @@ END_COLOURS = {
     Status.INTERRUPTED: "warning",
     Status.TURN_LIMIT: "warning",
     Status.TIMEOUT: "error",
+    Status.BUDGET: "warning",
 }
 
 
@@ -88,7 +95,7 @@ def sign(status: Status, glyphs: Glyphs) -> str:
             return glyphs.interrupted
         case Status.FAILED | Status.TIMEOUT:
             return glyphs.failed
-        case Status.WARNING | Status.INCOMPLETE | Status.TURN_LIMIT:
+        case Status.WARNING | Status.INCOMPLETE | Status.TURN_LIMIT | Status.BUDGET:
             return glyphs.warning
     assert_never(status)
 
@@ -262,12 +269,18 @@ def _stopped(run: LiveRun) -> str:
 
 
 def spent_words(
-    shown: Transcript | None, today: Sums | None, prices: Prices | None, now: datetime
+    shown: Transcript | None,
+    today: Sums | None,
+    prices: Prices | None,
+    now: datetime,
+    *,
+    day_budget: float = 0,
 ) -> Iterator[str]:
     """Yield the context's usage, and the costs of conversation and day.
 
     `shown`: the conversation that the next prompt continues; None for a new one. `today`, `prices`:
-    None if not known yet. Subagents are not included in a conversation's costs.
+    None if not known yet. `day_budget`: US dollars, 0 for none. Subagents are not included in a
+    conversation's costs.
     """
     if prices is None:
         return
@@ -276,8 +289,9 @@ def spent_words(
         percent = None if use is None else use.percent
         yield "context ?" if percent is None else f"context {percent}%"
         yield f"cost {sums_of(shown.outlines, prices, now).dollars or '?'}"
-    if today is not None and today.dollars:
-        yield f"today {today.dollars}"
+    of_day = f" of {dollars_text(day_budget)}" if day_budget else ""
+    if today is not None and (today.dollars or of_day):
+        yield f"today {today.dollars or dollars_text(0)}{of_day}"
 
 
 def option_words(options: AgentOptions) -> Content:
@@ -347,6 +361,8 @@ def _brief(option: RunOption, value: Any) -> str:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
         words = seconds_text(value)
+    elif option.kind is OptionKind.DOLLARS:
+        words = dollars_text(value)
     elif option.kind is OptionKind.PATHS:
         words = ", ".join(path.stem for path in value)
     else:

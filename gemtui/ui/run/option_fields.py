@@ -9,6 +9,7 @@ from typing import Any
 
 from gemtui.agent.options import (
     AgentOptions,
+    dollars,
     option_value,
     run_options,
     seconds,
@@ -48,6 +49,8 @@ def _text(option: RunOption, value: Any) -> str:
             return ", ".join(map(short_path, value))
         case OptionKind.SECONDS:
             return seconds_text(value)
+        case OptionKind.DOLLARS:
+            return f"{value:g}"
     return str(value)
 
 
@@ -78,6 +81,8 @@ def _value(option: RunOption, text: str, folder: Path) -> Any:
             return _number(text)
         case OptionKind.SECONDS:
             return seconds(text)
+        case OptionKind.DOLLARS:
+            return dollars(text)
         case OptionKind.NAMES:
             return names(text)
         case OptionKind.PATHS:

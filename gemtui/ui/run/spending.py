@@ -42,4 +42,7 @@ class Spending(RunPart):
         """Yield the context's usage, and the costs of conversation and day."""
         run, panes = self.screen.run_shown, self.screen.panes
         shown = panes.before if run is None else run.transcript()
-        return spent_words(shown, self._today, self._prices, self.screen.gemtui.clock())
+        app = self.screen.gemtui
+        return spent_words(
+            shown, self._today, self._prices, app.clock(), day_budget=app.config.day_budget
+        )

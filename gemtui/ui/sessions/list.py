@@ -16,7 +16,17 @@ from textual.strip import Strip
 
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.days import Days
-from gemtui.sessions.listing import Heading, Listing, ListQuery, Row, Rows, SessionRow, Sort, View
+from gemtui.sessions.listing import (
+    Heading,
+    Listing,
+    ListQuery,
+    Row,
+    Rows,
+    SessionRow,
+    Sort,
+    View,
+    days_of,
+)
 from gemtui.sessions.live import LiveState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
@@ -485,6 +495,24 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         orders = [Choice(each, clean_line(each.words)) for each in Sort]
         at = list(Sort).index(self.view.sort)
         self.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
+
+    def action_days(self) -> None:
+        """Choose a day to go to; the list then goes by day."""
+        from gemtui.ui.sessions.day_screen import day_screen
+
+        sort = self.view.sort if self.view.sort is Sort.STARTED else Sort.UPDATED
+        self._arrange(replace(self.view, sort=sort, grouped=False))
+        zone, here = look_of(self.app, 1).tz, self._row
+        days = days_of(self._rows.rows, sort, zone)
+        shown = days_of(() if here is None else (here,), sort, zone)
+
+        def chosen(first: str | None) -> None:
+            if (place := self._places.find(first)) is not None:
+                self.go(place)
+
+        if days and self._days is not None:
+            at = shown[0].day if shown else None
+            self.app.push_screen(day_screen(days, self._days.today, at), chosen)
 
     def action_reverse(self) -> None:
         """Reverse the order."""

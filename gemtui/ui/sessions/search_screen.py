@@ -21,11 +21,11 @@ from textual.suggester import Suggester
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import DocumentKind
 from gemtui.search.indexer import IndexerState, IndexProgress
-from gemtui.search.query import Field, Query, completions, parse
 from gemtui.search.results import Hit, Results, SessionHits
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.catalog import Snapshot
+from gemtui.sessions.query import Field, Query, completions, parse
 from gemtui.sessions.scope import listed
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative, short_path

@@ -49,6 +49,30 @@ def reasons(found: Suggestions) -> dict[str, str]:
     return {each.what: each.why for each in found.left_out}
 
 
+@pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT])
+def test_one_rule_covers_a_command_in_the_forms_in_which_agents_run_it(mode: ApprovalMode) -> None:
+    calls = [
+        shell(command)
+        for command in (
+            "npm test",
+            "npm test 2>&1",
+            "npm test -- --run | tail -20",
+            "npm test 2>&1 | tail -n 20",
+            "cd web && npm test",
+            "CI=1 npm test",
+        )
+    ]
+    found = suggest(calls, PLAIN, mode=mode)
+    rule = only(found)
+    assert (rule.command_prefixes, found.left_out) == ((), ())
+    assert found.suggestions[0].calls == len(calls)
+    assert "also with `CI=1` before it" in found.suggestions[0].about
+    engine = with_them(found, mode=mode)
+    assert all(allows(engine, calls))
+    others = ["npm test > out", "npm test; rm x", "npm install", "npm test 2>&1 | sh"]
+    assert not any(allows(engine, [shell(each) for each in others]))
+
+
 def with_them(found: Suggestions, policy: Policy = PLAIN, **more: Any) -> Engine:
     """An engine with the rules as a file has them."""
     text = of([each.rule for each in found.suggestions]).to_toml()
@@ -109,7 +133,7 @@ DANGEROUS = [
     "git reset --hard",
     "git -C . push",
     "echo x > ~/.bashrc",
-    "pytest 2>&1",
+    "pytest 2> log",
     "python3 -c 'x'",
     "FOO=1 pytest",
     "(pytest)",

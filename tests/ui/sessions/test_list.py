@@ -14,7 +14,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.listing import DayHeading, SessionRow, Sort
@@ -455,6 +455,26 @@ async def test_other_orders_and_groups_have_no_days() -> None:
         await pilot.press("S", "s", "home", "enter", "g")
         assert app.sessions.view.sort is Sort.UPDATED
         assert "Yesterday" not in "".join(app.lines())
+
+
+async def test_a_day_is_gone_to_from_any_order() -> None:
+    async with showing(DAYS) as (app, pilot):
+        await pilot.press("down", "g", "D")
+        days = app.screen.query_one(OptionList)
+        words = [" ".join(str(days.get_option_at_index(n).prompt).split()) for n in range(4)]
+        assert words == [
+            "2026-11-20 Fri today 2 sessions",
+            "2026-11-19 Thu yesterday 1 session",
+            "2026-11-17 Tue 1 session",
+            "2026-10-11 Sun 1 session",
+        ]
+        assert days.highlighted == 0
+        await pilot.press("end", "enter")
+        assert app.highlighted == "d5"
+        await pilot.press("D")
+        assert app.screen.query_one(OptionList).highlighted == 3
+        await pilot.press("up", "enter")
+        assert app.highlighted == "d4"
 
 
 async def test_at_midnight_the_days_get_other_names(monkeypatch: pytest.MonkeyPatch) -> None:

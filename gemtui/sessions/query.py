@@ -12,12 +12,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.moments import period
 from gemtui.text import listed
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
+    from gemtui.sessions.summary import Summary
 
 LONGEST = 1000
 """Most characters of a query that are read."""
@@ -201,6 +206,48 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
     if found is None:
         raise _Malformed(f"{field}:{value} is no day, such as 2026-11-20, yesterday or 7d")
     return found[0]
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def is_of_sessions(narrowed: Narrowed) -> bool:
+    """Whether a field says something of sessions as a whole, also where messages are searched."""
+    if narrowed.field is Field.IS:
+        return narrowed.value in MARKED
+    return narrowed.field in (Field.PROJECT, Field.MODEL, Field.TAG)
+
+
+def can_tell(narrowed: Narrowed) -> bool:
+    """Whether `fits` knows of a field; what a message is like, a summary does not have."""
+    return narrowed.field is not Field.IN and narrowed.value != "thought"
+
+
+def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
+    """Return whether a session is one that a field means.
+
+    `mark`: what the user has said about it. Fields of messages, `file:`, `tool:` and `is:failed`,
+    mean sessions that have such a call.
+    """
+    value = narrowed.value.lower()
+    match narrowed.field:
+        case Field.PROJECT:
+            found = value in (session.project or session.project_key).lower()
+        case Field.MODEL:
+            found = any(value in model.lower() for model in session.models)
+        case Field.TOOL:
+            found = any(value in tool.lower() for tool in session.tools)
+        case Field.FILE:
+            found = any(value in path.lower() for path in session.files_written)
+        case Field.TAG:
+            found = mark is not None and value.removeprefix("#") in mark.tags
+        case Field.IS if value == "failed":
+            found = session.failed_calls > 0
+        case Field.IS if value in MARKED:
+            found = mark is not None and getattr(mark, value)
+        case _:
+            found = not narrowed.excluded
+    return found is not narrowed.excluded
 
 
 # --- completing ----------------------------------------------------------------------------------

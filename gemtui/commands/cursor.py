@@ -1,0 +1,44 @@
+"""Cursors: where the next page of an answer begins, as one word that scripts hand back."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from types import UnionType
+from typing import Any
+
+import click
+
+from gemtui.jsonin import loads
+from gemtui.jsonout import encode
+
+_LONGEST = 20_000
+"""Characters of a cursor; a path has 4,096 bytes at most."""
+
+
+def write_cursor(kind: str, *values: Any) -> str:
+    """Return a cursor of these JSON values, for answers of one kind."""
+    return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
+
+
+def not_a_cursor() -> click.UsageError:
+    """Return the error for a word that is no cursor of the answer that is asked for."""
+    return click.UsageError("--cursor: this is no next_cursor of such an answer: leave it out")
+
+
+def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
+    """Return the values of a cursor; raises click.UsageError for what is none of this kind."""
+    try:
+        padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
+        found = loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        found = None
+    if isinstance(found, list) and found[:1] == [kind] and len(found) == len(types) + 1:
+        values = found[1:]
+        if all(map(_is_a, values, types)):
+            return values
+    raise not_a_cursor()
+
+
+def _is_a(value: object, wanted: type | UnionType) -> bool:
+    return isinstance(value, wanted) and not isinstance(value, bool)

@@ -1,0 +1,276 @@
+"""What a run, and all sessions of a day, may cost: checked before a run and while it works.
+
+Costs are estimates by the table of prices. A cost that is not known is never counted as nothing: a
+run with a budget is not started, or is stopped, where the price of its model is not known or its
+answers are recorded without tokens.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from gemtui.agent.capabilities import ALIASES
+from gemtui.agent.options import AgentOptions, dollars_text
+from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.tail import NewLines
+from gemtui.agent.turn_counter import TurnWatch
+from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError
+from gemtui.kept.run_copies import session_files
+from gemtui.paths import cache_dir, config_file, gemini_home
+from gemtui.sessions.index import Index
+from gemtui.sessions.records import SessionLog
+from gemtui.sessions.store import Store
+from gemtui.stats.prices import Prices, load_prices
+from gemtui.stats.report import Sums
+from gemtui.stats.spent import sums_of, sums_since
+from gemtui.transcript.model import Author, Outline
+
+_STEP = 0.05
+"""Seconds between two looks at what a run has written."""
+_FILES = 0.5
+"""Seconds between two searches for files of its session."""
+_DAY = 30.0
+"""Seconds between two looks at the other sessions of the day."""
+_UNRECORDED = 2.0
+"""Seconds after which an answer whose tools have results counts as recorded without its tokens."""
+_OWN_PRICES = "add it to prices.toml, or run without a budget"
+
+
+def day_budget() -> float | None:
+    """Return what the settings let all sessions of a day cost in US dollars; None = anything.
+
+    Raises ConfigError.
+    """
+    from gemtui.config import load_config
+
+    return load_config(config_file()).day_budget or None
+
+
+def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str, str]) -> None:
+    """Raise OptionError for a run that a budget does not cover, or can't be held to one.
+
+    `day`: as `day_budget` returns it. Reads today's sessions; may take seconds.
+    """
+    if options.budget is None and day is None:
+        return
+    try:
+        prices = load_prices()
+    except ConfigError as error:
+        raise _refused(f"{error}") from None
+    model = options.model
+    if model is not None and model not in ALIASES and prices.without([model]):
+        raise _refused(f"{model} has no price: {_OWN_PRICES}")
+    if day is None:
+        return
+    today = spent_today(gemini_home({**environ, **options.environment}), prices)
+    if today.unpriced:
+        named = ", ".join(sorted(today.unpriced))
+        raise _refused(f"today's cost is unknown: no price for {named}; add it to prices.toml")
+    if today.cost >= day:
+        raise _refused(f"today's sessions cost {today.dollars}; day_budget is {dollars_text(day)}")
+
+
+def _refused(what: str) -> OptionError:
+    return OptionError(f"budget: {what}", option="budget", what=what)
+
+
+def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
+    """Return what all sessions of the store used since midnight; reads files.
+
+    `but`: the id of a session that does not count.
+    """
+    day = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    with closing(Index(home, cache=cache_dir())) as index:
+        files = [each for each in index.files() if each.modified >= day]
+        found = index.sessions_in(files)
+    sessions = [each for each in found if but is None or but not in (each.id, each.parent)]
+    return sums_since(sessions, prices, day, home=home, cache=cache_dir())
+
+
+class RunBudget:
+    """What one run has cost since it was made, against its budget and that of the day.
+
+    Made before Gemini CLI starts; `close` it. Its methods may be called by several threads. Raises
+    ConfigError if the prices can't be read.
+    """
+
+    def __init__(self, folder: RunFolder, request: Request) -> None:
+        about = request.about or {}
+        self._limit, self._day = about.get("budget"), about.get("day_budget")
+        self._prices = load_prices()
+        self._home = gemini_home({**os.environ, **request.environ})
+        self._id = about.get("resume") or about.get("session_id")
+        self._init = NewLines(folder.stdout)
+        self._turns = TurnWatch(folder.stdout, None)
+        self._lock = threading.Lock()
+        self._logs: dict[Path, SessionLog] = {}
+        self._known: set[str] = set()
+        """Ids of the messages that the session had before the run."""
+        self._spent, self._others = Sums(), Sums()
+        self._day_problem: str | None = None
+        self._agent_between = False
+        self._reason: str | None = None
+        self._held = False
+        self._unclear = 0.0
+        self._looked = self._searched = 0.0
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        if self._day is not None:
+            self._look_at_day()
+        if about.get("resume"):
+            self._search()
+            for log in self._logs.values():
+                self._refresh(log)
+                self._known.update(each.id for each in _messages(log))
+
+    def exceeded(self) -> str | None:
+        """Return why the model must not be called again; None = it may, or tools still work."""
+        with self._lock:
+            now = time.monotonic()
+            if now - self._looked < _STEP and not self._held:
+                return None
+            self._look(now)
+            between = self._turns.between_turns()
+            if self._reason is None and between:
+                self._reason = self._unrecorded(now)
+            elif not between:
+                self._unclear = 0.0
+            return self._reason if between or self._agent_between or self._held else None
+
+    def may_prompt(self) -> bool:
+        """Return whether another prompt may be sent; after a no the run is over its budget."""
+        with self._lock:
+            self._look(time.monotonic())
+            self._held = self._reason is not None
+            return not self._held
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
+        with self._lock:
+            for log in self._logs.values():
+                log.close()
+
+    # --- what it has cost ------------------------------------------------------------------------
+
+    def _look(self, now: float) -> None:
+        """Count what is new in the session's files, and see whether that is too much."""
+        self._looked = now
+        if self._day is not None and self._thread is None:
+            self._thread = threading.Thread(target=self._watch_day, name="day", daemon=True)
+            self._thread.start()
+        if now - self._searched >= _FILES:
+            self._searched = now
+            self._search()
+        changed = sum(self._refresh(log) for log in self._logs.values())
+        if changed:
+            self._spent = sums_of(self._answers(), self._prices, datetime.now(UTC))
+            agents = (log for path, log in self._logs.items() if path.parent.name == self._id)
+            self._agent_between = any(map(_has_results, agents))
+        self._reason = self._why()
+
+    def _search(self) -> None:
+        """Find the files of the session and of its subagents."""
+        if self._id is None:
+            self._id = self._told_id()
+        if self._id is None:
+            return
+        mains = [path for path in self._logs if path.parent.name == "chats"]
+        if not mains:
+            found = [place.path for place in session_files(Store(self._home), self._id)]
+        else:
+            found = [path for main in mains for path in (main.parent / self._id).glob("*.jsonl")]
+        for path in found:
+            self._logs.setdefault(path, SessionLog(path))
+
+    def _told_id(self) -> str | None:
+        """The session that Gemini CLI says it has begun; an older one chooses its id itself."""
+        for line in self._init.look():
+            with suppress(orjson.JSONDecodeError):
+                event = orjson.loads(line)
+                if isinstance(event, dict) and event.get("type") == "init":
+                    id = event.get("session_id")
+                    return id if isinstance(id, str) and "/" not in id else None
+        return None
+
+    def _refresh(self, log: SessionLog) -> bool:
+        """Read what is new; a file that is only begun is read later. Raises OSError."""
+        try:
+            return log.refresh()
+        except (NotASession, FileNotFoundError):
+            return False
+
+    def _answers(self) -> list[Outline]:
+        """What the model has answered in this run."""
+        return [
+            each
+            for log in self._logs.values()
+            for each in _messages(log)
+            if each.author is Author.MODEL and each.id not in self._known
+        ]
+
+    def _why(self) -> str | None:
+        """Why the model must not be called again, as far as that is recorded."""
+        if self._spent.unpriced:
+            named = ", ".join(sorted(self._spent.unpriced))
+            return f"What this run costs is unknown: no price for {named}; {_OWN_PRICES}"
+        spent, limit, day = self._spent.cost, self._limit, self._day
+        if limit is not None and spent >= limit:
+            return f"This run cost {self._spent.dollars} of {dollars_text(limit)}"
+        if day is None:
+            return None
+        if self._day_problem is not None:
+            return f"What today cost is unknown: {self._day_problem}"
+        if self._others.unpriced:
+            named = ", ".join(sorted(self._others.unpriced))
+            return f"What today cost is unknown: no price for {named}; add it to prices.toml"
+        if spent + self._others.cost >= day:
+            today = dollars_text(round(spent + self._others.cost, 2))
+            return f"Today's sessions cost {today} of {dollars_text(day)} (setting day_budget)"
+        return None
+
+    def _unrecorded(self, now: float) -> str | None:
+        """Why what is recorded does not tell the cost, once that has been so for a while."""
+        answers = self._answers()
+        if answers and all(each.usage is not None for each in answers):
+            self._unclear = 0.0
+            return None
+        self._unclear = self._unclear or now
+        if now - self._unclear < _UNRECORDED:
+            return None
+        return "What this run costs is unknown: its session has no tokens of an answer"
+
+    # --- the day ---------------------------------------------------------------------------------
+
+    def _watch_day(self) -> None:
+        """Sum up the day's other sessions from time to time."""
+        while not self._closed.wait(_DAY):
+            self._look_at_day()
+
+    def _look_at_day(self) -> None:
+        try:
+            others, problem = spent_today(self._home, self._prices, but=self._id), None
+        except (GemtuiError, OSError, sqlite3.Error) as error:
+            others, problem = Sums(), str(error)
+        with self._lock:
+            self._others, self._day_problem = others, problem
+
+
+def _messages(log: SessionLog) -> Iterator[Outline]:
+    yield from log.outlines
+    yield from log.dropped
+
+
+def _has_results(log: SessionLog) -> bool:
+    """Whether the last answer of a subagent has called tools: they are recorded with results."""
+    last = next((each for each in reversed(log.outlines) if each.author is Author.MODEL), None)
+    return last is not None and last.calls > 0

@@ -1,0 +1,53 @@
+"""The repository that a folder counts for: a worktree's sessions are its repository's."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from gemtui.files import is_file, read_small
+from gemtui.sessions.projects import folder_names
+from gemtui.worktree_records import origin_of
+
+_MOST = 4096
+"""Most bytes of a worktree's `.git` file."""
+
+
+class ProjectFolders:
+    """The folders whose sessions belong to a project: its own, and its repository's worktrees."""
+
+    def __init__(self, project: Path) -> None:
+        self._repositories = {repository_of(name) for name in folder_names(project)}
+
+    def __contains__(self, folder: object) -> bool:
+        """Whether sessions of this folder belong to the project; None, where unknown, does not."""
+        return isinstance(folder, str) and repository_of(folder) in self._repositories
+
+
+@lru_cache(maxsize=4096)
+def repository_of(folder: str) -> str:
+    """Return the repository of a worktree's folder, else `folder` itself.
+
+    A deleted worktree is recognised if gemtui made it, or Gemini CLI, in `.gemini/worktrees` of the
+    repository (assets/gemini-cli.md#places).
+    """
+    place = Path(folder)
+    if is_file(place / ".git"):
+        with suppress(OSError, UnicodeDecodeError):
+            return _named(place, read_small(place / ".git", _MOST).decode()) or folder
+    above = place.parent
+    if above.name == "worktrees" and above.parent.name == ".gemini":
+        return str(above.parent.parent)
+    return str(origin_of(place))
+
+
+def _named(worktree: Path, text: str) -> str | None:
+    """Return the repository in a worktree's `.git`, or None.
+
+    The file contains `gitdir: /repository/.git/worktrees/name`.
+    """
+    git = worktree / Path(text.removeprefix("gitdir:").strip())
+    if git.parent.name != "worktrees" or git.parents[1].name != ".git":
+        return None
+    return str(git.parents[2].resolve())
