@@ -194,7 +194,7 @@ def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--ascii", is_flag=True, help="Draw with ASCII characters only."),
         click.option(
-            "--demo", is_flag=True, help="Try gemtui on invented sessions; nothing is saved."
+            "--demo", is_flag=True, help="Try gemtui on sample sessions; nothing is saved."
         ),
         click.option(
             "--session",
@@ -288,7 +288,7 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
         if stream is None or not stream.isatty():
             raise click.UsageError(
-                f"{name} is no terminal: without one, use gemtui sessions and gemtui show ID"
+                f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID"
             )
     from gemtui.commands import app
 

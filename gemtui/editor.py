@@ -73,7 +73,7 @@ def written_file(path: str, project: Path | None) -> Path:
     if not is_there(place):
         raise GemtuiError(f"{place} is not there any more")
     if not is_file(place):
-        raise GemtuiError(f"{place} is no regular file")
+        raise GemtuiError(f"{place} is not a regular file")
     return place
 
 

@@ -135,7 +135,7 @@ def tag_of(text: str) -> str:
     tag = unicodedata.normalize("NFC", text.strip().removeprefix("#")).lower()
     if not _TAG.fullmatch(tag) or len(tag) > LONGEST_TAG:
         raise MarkError(
-            f"{text!r} is no tag: take letters, digits and . / + - without blanks,"
+            f"{text!r} is not a tag: take letters, digits and . / + - without blanks,"
             f" {LONGEST_TAG} at most"
         )
     return tag
@@ -154,7 +154,7 @@ def _text(text: str, what: str, most: int) -> str:
     if len(text) > most:
         raise MarkError(f"the {what} has {len(text):,} characters: {most:,} is the most")
     if not _is_text(text):
-        raise MarkError(f"the {what} is no text that can be kept: it has half a character in it")
+        raise MarkError(f"the {what} can't be saved: it has half a character in it")
     return text
 
 
@@ -279,7 +279,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         database.execute(f"pragma user_version = {VERSION}")
         database.execute(f"pragma application_id = {APPLICATION}")
     elif application != APPLICATION:
-        raise Damaged("it is no file of gemtui's")
+        raise Damaged("it is not a file of gemtui's")
     elif version > VERSION:
         raise Newer
     elif version == 1:
@@ -305,7 +305,7 @@ def _has_tables(database: sqlite3.Connection) -> bool:
 def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
     for mark in marks:
         if not _is_text(mark.session):
-            raise MarkError("a session whose id is no text can't be marked")
+            raise MarkError("a session whose id is not a string can't be marked")
         if mark.empty:
             database.execute("delete from mark where session = ?", [mark.session])
             continue

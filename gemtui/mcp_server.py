@@ -126,7 +126,7 @@ class McpServer:
 
     def _one(self, message: object) -> Json | None:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error(None, _INVALID, "this is no message of JSON-RPC 2.0")
+            return _error(None, _INVALID, "this is not a message of JSON-RPC 2.0")
         method, id = message.get("method"), message.get("id")
         if "method" not in message and ("result" in message or "error" in message):
             return None  # a response to no request
@@ -138,7 +138,7 @@ class McpServer:
             return _error(None, _INVALID, "id is neither a whole number nor a text")
         params = message.get("params", {})
         if not isinstance(params, dict):
-            return _error(id, _PARAMS, "params is no object")
+            return _error(id, _PARAMS, "params is not an object")
         match method:
             case "initialize":
                 return _result(id, self._initialize(params))

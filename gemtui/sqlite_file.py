@@ -47,7 +47,7 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
     for journal in _JOURNALS:
         with suppress(FileNotFoundError):
             if not S_ISREG(os.lstat(f"{path}{journal}").st_mode):
-                raise Damaged(f"{path.name}{journal} is no file")
+                raise Damaged(f"{path.name}{journal} is not a file")
     return sqlite3.connect(
         path, timeout=wait, isolation_level=None, check_same_thread=not any_thread
     )

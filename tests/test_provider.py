@@ -229,7 +229,7 @@ def test_a_missing_cli_and_a_missing_folder(
     fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
-    with pytest.raises(ProviderError, match=r"cwd: .*/none is no folder"):
+    with pytest.raises(ProviderError, match=r"cwd: .*/none is not a folder"):
         GeminiCliProvider({"working_dir": str(tmp_path / "none")}).generate("Go")
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GEMINI_CLI_PATH")

@@ -143,5 +143,5 @@ def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None
     given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
     levels = stored.get(_PERMISSIONS)
     if not isinstance(levels, dict | None) or set(levels or ()) - set(CAPABILITIES):
-        raise OptionError(f"these are no options of a run: permissions are {levels!r}")
+        raise OptionError(f"these are not options of a run: permissions are {levels!r}")
     return with_values(AgentOptions(cwd=cwd, resume=resume), {**given, **(levels or {})})

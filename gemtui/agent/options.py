@@ -467,10 +467,10 @@ class AgentOptions:
             if kind is OptionKind.NUMBER and value is not None and value < 0:
                 raise _wrong(name, f"must be 0 or more, not {value}")
         if self.cwd is not None and not is_folder(self.cwd):
-            raise _wrong("cwd", f"{self.cwd} is no folder", ": ")
+            raise _wrong("cwd", f"{self.cwd} is not a folder", ": ")
         for path in self.include_directories:
             if not is_folder(path):  # the CLI would not start
-                raise _wrong("include_directories", f"{path} is no folder", ": ")
+                raise _wrong("include_directories", f"{path} is not a folder", ": ")
 
 
 # --- declarations --------------------------------------------------------------------------------
@@ -553,7 +553,9 @@ def seconds(text: str) -> float:
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
     if found is None:
-        raise OptionError(f"{text.strip()!r} is no time: write seconds, or such as 90s, 10m, 2h")
+        raise OptionError(
+            f"{text.strip()!r} is not a duration: write seconds, or such as 90s, 10m, 2h"
+        )
     return float(found[1]) * _UNITS[found[2]]
 
 

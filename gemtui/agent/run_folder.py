@@ -168,7 +168,7 @@ class Exit:
         """Raise ValueError for an impossible time, TypeError for one without an offset."""
         for moment in (self.started, self.ended):
             if moment is not None and not EARLIEST <= moment <= LATEST:
-                raise ValueError(f"{moment} is no time of a run")
+                raise ValueError(f"{moment} is not a time of a run")
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
     nothing = Effect(kind=EffectKind.FILE, tool=tool, arguments=kept)
     texts = ("content",) if tool == WRITE else ("old_string", "new_string")
     if not all(isinstance(arguments.get(name), str) for name in ("file_path", *texts)):
-        return replace(nothing, fails="an argument is missing, or is no text")
+        return replace(nothing, fails="an argument is missing, or is not a string")
     try:
         path = _path_of(str(arguments["file_path"]), context)
     except _FailsError as error:
@@ -270,7 +270,7 @@ def _read(path: str) -> _File:
     """
     try:
         if not paths.is_regular(path):
-            raise _FailsError("it is no regular file")
+            raise _FailsError("it is not a regular file")
         return _File(path, read_small(Path(path), LARGEST))
     except FileNotFoundError:
         return _File(path, None)

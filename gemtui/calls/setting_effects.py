@@ -144,7 +144,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
         SettingKind.STARTS,
         _of_text("Each run starts {} before any question."),
     ),
-    "tools.callCommand": (SettingKind.STARTS, _of_text("Discovered tools are made by {}.")),
+    "tools.callCommand": (SettingKind.STARTS, _of_text("Discovered tools come from {}.")),
     "tools.shell.pager": (SettingKind.STARTS, _of_text("Commands such as git may start {}.")),
     "mcp.serverCommand": (SettingKind.STARTS, _of_text("Each run starts {} before any question.")),
     "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),

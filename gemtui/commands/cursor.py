@@ -22,7 +22,7 @@ def write_cursor(kind: str, *values: Any) -> str:
 
 
 def not_a_cursor() -> click.UsageError:
-    """Return the error for a word that is no cursor of the answer that is asked for."""
+    """Return the error for a word that is not a cursor of the answer that is asked for."""
     return click.UsageError("--cursor: this is no next_cursor of such an answer: leave it out")
 
 

@@ -250,7 +250,7 @@ def _offset(cursor: str) -> int:
     if not cursor:
         return 0
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > 6:
-        raise ToolError("This is no cursor of this tool: begin again without one.")
+        raise ToolError("This is not a cursor of this tool: begin again without one.")
     return int(cursor)
 
 
@@ -261,7 +261,7 @@ def _place(cursor: str) -> tuple[int, int]:
     """
     first, dot, second = cursor.partition(".")
     if cursor and not (dot and second):
-        raise ToolError("This is no cursor of this tool: begin again without one.")
+        raise ToolError("This is not a cursor of this tool: begin again without one.")
     return _offset(first), int(second) if second.isascii() and second.isdigit() else 0
 
 

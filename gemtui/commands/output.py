@@ -123,7 +123,7 @@ def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: name a file in it")
     if not is_folder(target.parent):
-        what = "is no folder" if is_there(target.parent) else "is not there"
+        what = "is not a folder" if is_there(target.parent) else "is not there"
         raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
     for kept in keep:
         if target.is_relative_to(resolved(kept)):

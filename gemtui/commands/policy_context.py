@@ -48,7 +48,7 @@ class Situation:
             raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
         for path in self.include_directories:
             if not is_folder(path):
-                raise click.UsageError(f"--include-directory: {path} is no folder: name one")
+                raise click.UsageError(f"--include-directory: {path} is not a folder: name one")
         return effective_policy(
             self.named,
             alone=self.alone,

@@ -31,7 +31,7 @@ _ID = re.compile(r"[hfc][0-9a-f]{10}")
 def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
     """Print a session's changes, or revert some; return 1 if something was left alone."""
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
-        raise click.UsageError(f"{bad[0]} is no id of a hunk, a file or a call: gemtui review")
+        raise click.UsageError(f"{bad[0]} is not an id of a hunk, a file or a call: gemtui review")
     with index_of_user() as index:
         subject = subject_of(choose(wanted, index))
     ids = frozenset(reverted)

@@ -111,7 +111,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
     if folder is None:
         raise click.UsageError("the current folder has been removed: change to another one")
     if not is_folder(folder):
-        raise click.UsageError(f"{folder} is no folder: name another one with --cwd")
+        raise click.UsageError(f"{folder} is not a folder: name another one with --cwd")
     folder = resolved(folder)
     found = {
         **given,

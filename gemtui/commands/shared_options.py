@@ -68,5 +68,5 @@ class Moment(click.ParamType[datetime]):
             return value
         found = period(str(value), datetime.now().astimezone())
         if found is None:
-            self.fail(f"{value!r} is no date: take {EXAMPLES}", param, ctx)
+            self.fail(f"{value!r} is not a date: take {EXAMPLES}", param, ctx)
         return found[self._end]

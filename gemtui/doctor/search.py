@@ -56,7 +56,7 @@ def look_at_search(cache: Path, home: Path) -> SearchReport:
     except NoIndex as error:
         problem = str(error) if error.is_there else None
     except (sqlite3.Error, OSError, ValueError) as error:
-        problem = f"it is damaged ({error})"
+        problem = f"it is corrupt ({error})"
     return SearchReport(
         folder=folder,
         files=files,

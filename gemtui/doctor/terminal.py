@@ -62,7 +62,7 @@ def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
 
 def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
     """Yield the lines of the report as (name, text)."""
-    where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is no terminal"
+    where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is not a terminal"
     names = f"TERM {terminal.term or 'not set'}, COLORTERM {terminal.colorterm or 'not set'}"
     color = ", NO_COLOR is set: no colours" if terminal.no_color else ""
     yield "terminal", f"{where}, {names}{color}"

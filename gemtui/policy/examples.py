@@ -90,7 +90,7 @@ def _example(text: str, line: int) -> Example:
         args = loads(found[3].encode()) if found[3] else {}
         mode = approval_mode(found[4]) if found[4] else ApprovalMode.DEFAULT
     except orjson.JSONDecodeError as error:
-        return Example(line=line, problem=f"its arguments are no JSON ({error.msg})")
+        return Example(line=line, problem=f"its arguments are not valid JSON ({error.msg})")
     except OptionError as error:
         return Example(line=line, problem=str(error))
     return Example(expected=_DECISIONS[found[1]], tool=found[2], args=args, mode=mode, line=line)

@@ -317,7 +317,9 @@ def _command(decision: Decision, text: str, project: Path | None) -> _About:
 
 _MENTIONED = "Also hits commands that only mention these words, such as a commit message."
 _NOT_COVERED = "Not covered, and decided otherwise: quotes, $, ;, other pipes, > FILE."
-_OPEN = "Not closed: an alias, quotes inside a word, a variable, a script. To close it, write "
+_OPEN = (
+    "Still possible: an alias, quotes inside a word, a variable, a script. To prevent that, write "
+)
 _CLOSING = "“deny everything else”, and allow the commands that are needed."
 _STILL = "Shell commands can still reach these files: write “deny everything else”, too."
 _PROGRAMS = "Commands that are allowed can still do it by themselves."

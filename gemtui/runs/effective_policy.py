@@ -58,7 +58,7 @@ def effective_policy(
     * `include_directories`: the other folders that its tools may use.
 
     Raises OptionError for a settings file that does not exist, and OSError for one that can't be
-    read or is no settings file.
+    read or is not a settings file.
     """
     read = _settings(settings, workspace, environ)
     cwd = workspace or current_folder()
@@ -95,7 +95,7 @@ def _admin_files(named: Sequence[Path]) -> list[Path]:
 def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, str]) -> CliSettings:
     if only is not None:
         if not is_file(only):
-            raise OptionError(f"{only} is no settings file: name one that is there")
+            raise OptionError(f"{only} is not a settings file: name one that is there")
         return CliSettings.of_file(only, environ)
     project = workspace if workspace is not None and _trusted(workspace, environ) else None
     return CliSettings.read(environ, project)

@@ -98,7 +98,9 @@ class FileList:
     def __init__(self, path: Path) -> None:
         if not path.is_file():
             there = os.path.lexists(path)
-            raise NoIndex("its list is no file" if there else "there is none yet", is_there=there)
+            raise NoIndex(
+                "its list is not a file" if there else "there is none yet", is_there=there
+            )
         self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
             self._database.execute("pragma synchronous = off")  # rebuilt if a power cut damages it

@@ -81,7 +81,7 @@ def _is_there(folder: Path, files: FileList) -> bool:
 def _opened(folder: Path) -> tuple[FileList, TextIndex]:
     with _no_index_if_damaged():
         if (folder / _BROKEN).exists():
-            raise NoIndex("it is damaged")
+            raise NoIndex("it is corrupt")
         files = FileList(list_file(folder))
         try:
             if not files.name.startswith(_WORDS):
@@ -97,7 +97,7 @@ def _no_index_if_damaged() -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, ValueError, TypeError) as error:
-        raise NoIndex(f"it is damaged ({error})", damaged=True) from error
+        raise NoIndex(f"it is corrupt ({error})", damaged=True) from error
 
 
 # --- writing -------------------------------------------------------------------------------------

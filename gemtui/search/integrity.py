@@ -80,7 +80,7 @@ class Integrity:
         for file in self._words.iterdir():
             found = file.lstat()
             if not S_ISREG(found.st_mode):
-                raise IndexDamaged(f"{file.name} is no file")
+                raise IndexDamaged(f"{file.name} is not a file")
             stamps[file.name] = found.st_size, found.st_ino, found.st_ctime_ns
         used = {name: stamps[name] for name in self._used() if name in stamps}
         new = [name for name, stamp in used.items() if self._checked.get(name) != stamp]

@@ -222,7 +222,7 @@ class Search:
         return self._index
 
     def _leave_index(self, error: IndexDamaged) -> None:
-        self.damage = f"it is damaged ({error})"
+        self.damage = f"it is corrupt ({error})"
         if self._folder is not None:
             report_damage(self._folder)
         self._close_index()

@@ -178,7 +178,7 @@ def _mistyped(name: str) -> str | None:
     from difflib import get_close_matches
 
     near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
-    return f"{name}: is no field, did you mean {near[0]}: (searched as words)" if near else None
+    return f"{name}: is not a field, did you mean {near[0]}: (searched as words)" if near else None
 
 
 def _value(match: re.Match[str]) -> str:
@@ -204,7 +204,9 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
     """Return the start of a day, month or year, or the time a period ago."""
     found = period(value, now)
     if found is None:
-        raise _Malformed(f"{field}:{value} is no day, such as 2026-11-20, yesterday or 7d")
+        raise _Malformed(
+            f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d"
+        )
     return found[0]
 
 

@@ -101,7 +101,7 @@ class SessionLog:
         """
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):
-            raise NotASession(f"{self.path} is no regular file", path=self.path)
+            raise NotASession(f"{self.path} is not a regular file", path=self.path)
         stamp = (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
         if stamp == self._stamp and self.complete:
             return False

@@ -227,7 +227,7 @@ class Store:
         """Note a damaged project registry."""
         path = self.home / "projects.json"
         if os.path.lexists(path) and registered(path) is None:
-            self._note(path, "is no list of projects: some may lack their names")
+            self._note(path, "is not a list of projects: some may lack their names")
 
     def _note(self, path: Path, what: str) -> None:
         self._problems.append(Problem(path=path, line=None, what=what))

@@ -26,8 +26,8 @@ def notes(*policies: Path, user: tuple[Path, ...] = ()) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[rules]]\n", ", rules: Gemini CLI knows no table [[rules]]"),
-        (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is no decision'),
+        ("[[rules]]\n", ", rules: Gemini CLI does not recognise the table [[rules]]"),
+        (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is not a decision'),
         (GOOD.replace("100", "1000"), ", rule 1, priority: priority 1000 is not a whole number"),
         (GOOD + 'modes = ["auto_edit"]\n', 'write "autoEdit"'),
         (GOOD + 'argsPattern = "(?P<x>y)"\n', ", rule 1, argsPattern: "),

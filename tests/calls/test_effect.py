@@ -138,7 +138,7 @@ def test_edit_that_the_tool_refuses_says_why(tmp_path: Path, old: str, new: str,
 def test_what_can_not_be_read_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.txt")
     (tmp_path / "loop").symlink_to("loop")
-    assert edit(tmp_path, "a", "b").fails == "it is no regular file"
+    assert edit(tmp_path, "a", "b").fails == "it is not a regular file"
     assert write(tmp_path, "loop").fails
     assert write(tmp_path, "a.txt/b").fails
 

@@ -233,4 +233,4 @@ def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(
     (folder / "files.sqlite3").write_bytes(b"garbage" * 999)
     answer = gemtui("doctor")
     assert answer.code == 0
-    assert "not used, it is damaged (file is not a database)" in answer.out
+    assert "not used, it is corrupt (file is not a database)" in answer.out

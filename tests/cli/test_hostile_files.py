@@ -1,6 +1,6 @@
 """Small files that anybody may have put there: no command waits for one, or reads it without end.
 
-What is no regular file, too large or of a wrong shape is said in words that name it.
+What is not a regular file, too large or of a wrong shape is said in words that name it.
 """
 
 from __future__ import annotations

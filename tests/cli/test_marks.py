@@ -78,7 +78,7 @@ def test_to_another_machine_and_back(gemtui: Gemtui, tmp_path: Path) -> None:
 def test_words_that_cannot_be_kept_are_refused(gemtui: Gemtui) -> None:
     refused = gemtui("mark", ONE, "--tag", "two words")
     assert refused.code == 2
-    assert "is no tag" in refused.complaint
+    assert "is not a tag" in refused.complaint
 
 
 def test_with_a_file_that_cannot_be_read_the_list_goes_on(gemtui: Gemtui) -> None:

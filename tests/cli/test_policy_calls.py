@@ -150,7 +150,7 @@ def test_folders_that_a_run_includes_are_no_longer_outside(gemtui: Gemtui, tmp_p
         assert refused(other, *included, "--include-directory", "link") is None
         assert refused(tmp_path / "lib" / ".git" / "config", *included) is not None
         answer = gemtui("policy", "explain", "--tool", "x", "--include-directory", "../none")
-        assert (answer.code, "../none is no folder" in answer.err) == (2, True)
+        assert (answer.code, "../none is not a folder" in answer.err) == (2, True)
 
 
 def test_explain_says_what_happens_and_why(home: Path, gemtui: Gemtui, work: Path) -> None:

@@ -89,10 +89,10 @@ def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> N
     answer = gemtui("policy", "check", "broken.toml", "doubtful.toml")
     assert answer.code == 1
     assert answer.out.splitlines() == [
-        'broken.toml: rule 1, decision: error: "ask" is no decision: it is allow, deny or '
+        'broken.toml: rule 1, decision: error: "ask" is not a decision: it is allow, deny or '
         'ask_user; Gemini CLI drops the whole file for it: write "ask_user"',
-        'doubtful.toml: rule 1, frob: warning: Gemini CLI knows no key "frob" and ignores it: '
-        "leave it out",
+        "doubtful.toml: rule 1, frob: warning: Gemini CLI does not recognise the key "
+        '"frob" and ignores it: leave it out',
     ]
     assert answer.complaint == "gemtui: 1 error, 1 warning"
 
@@ -279,7 +279,7 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
         ("", "there is no policy without a name"),
         ("gone", "there is no policy gone"),
         ("folder.toml", "folder.toml is a folder: name a file in it"),
-        ("pipe.toml", "pipe.toml is no file"),
+        ("pipe.toml", "pipe.toml is not a file"),
     ],
 )
 @pytest.mark.parametrize("command", ["show", "flags"])

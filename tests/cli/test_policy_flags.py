@@ -136,7 +136,7 @@ def test_a_broken_policy_starts_nothing(
     answer = gemtui(*words, *named)
     assert (answer.code, answer.out) == (2, "")
     assert answer.complaint.startswith(
-        f'gemtui: policies: {policies}/broken.toml, rule 1, decision: "Deny" is no decision'
+        f'gemtui: policies: {policies}/broken.toml, rule 1, decision: "Deny" is not a decision'
     )
     assert answer.complaint.endswith('write "deny"')
     assert list_runs(runs_dir()) == ()

@@ -430,7 +430,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
         (["Go", "--approval-mode", "bold"], "is not one of"),
         (["Go", "--deny-tool", "a*"], "disallowedTools[0]"),
         (["Go", "--policy", "nothing"], "there is no policy nothing"),
-        (["Go", "-C", "/no/such"], "/no/such is no folder"),
+        (["Go", "-C", "/no/such"], "/no/such is not a folder"),
         (["caf\udce9"], "the prompt is not UTF-8 (character 4)"),
         (["Go", "--model", "a\udce9"], "is not UTF-8"),
         (["Go", "--resume", "ffffffff"], "ffffffff"),

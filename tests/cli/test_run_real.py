@@ -121,7 +121,7 @@ def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(
     missing = on_loopback.folder / "nowhere"
     answer = gemtui("run", "Go", "--include-directory", missing)
     assert answer.code == 2
-    assert f"include_directories: {missing} is no folder" in answer.err
+    assert f"include_directories: {missing} is not a folder" in answer.err
     with (
         ModelServer([]) as model,
         on_loopback.start(model, "Go", f"--include-directories={missing}") as running,

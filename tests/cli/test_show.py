@@ -259,7 +259,7 @@ def test_output_to_impossible_places(store: Path, tmp_path: Path, gemtui: Gemtui
     below = gemtui("show", FULL, "--output", tmp_path / "file/out")
     assert (below.code, below.complaint) == (
         2,
-        f"gemtui: {tmp_path}/file is no folder: give a folder that exists",
+        f"gemtui: {tmp_path}/file is not a folder: give a folder that exists",
     )
 
 

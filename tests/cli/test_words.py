@@ -88,7 +88,7 @@ def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[s
     assert done.returncode == 2
     assert done.stdout == b""
     assert done.stderr.decode() == (
-        "gemtui: stdin is no terminal: without one, use gemtui sessions and gemtui show ID\n"
+        "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
     )
 
 

@@ -458,7 +458,7 @@ def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(
         watched.wait(IndexerState.DONE)
         missing_segment(folder)
         assert found(store, folder, "common")[:2] == (ALL, 12)
-        assert "rebuilt: it is damaged" in (watched.wait(IndexerState.DONE).note or "")
+        assert "rebuilt: it is corrupt" in (watched.wait(IndexerState.DONE).note or "")
         assert found(store, folder, "common") == (ALL, 0, None)
 
 

@@ -83,9 +83,12 @@ def test_several_times_hold_together() -> None:
         ('file:"" x', "nothing follows file:"),
         ("is:broken x", "is:broken is not known, only failed, thought, pinned or archived"),
         ("in:title x", "in:title is not known, only prompt, answer, thought or tool"),
-        ("before:soon", "before:soon is no day, such as 2026-11-20, yesterday or 7d"),
-        ("before:2026-13-40", "before:2026-13-40 is no day, such as 2026-11-20, yesterday or 7d"),
-        ("after:9999y", "after:9999y is no day, such as 2026-11-20, yesterday or 7d"),
+        ("before:soon", "before:soon is not a valid date; examples: 2026-11-20, yesterday or 7d"),
+        (
+            "before:2026-13-40",
+            "before:2026-13-40 is not a valid date; examples: 2026-11-20, yesterday or 7d",
+        ),
+        ("after:9999y", "after:9999y is not a valid date; examples: 2026-11-20, yesterday or 7d"),
         ("-after:7d", "-after: can't be excluded"),
     ],
 )
@@ -104,7 +107,7 @@ def test_a_colon_alone_makes_no_field(text: str) -> None:
 def test_a_mistyped_field_is_a_word_and_says_so() -> None:
     query = parsed("projct:api")
     assert [term.text for term in query.terms] == ["projct:api"]
-    assert query.note == "projct: is no field, did you mean project: (searched as words)"
+    assert query.note == "projct: is not a field, did you mean project: (searched as words)"
 
 
 def test_of_a_very_long_query_the_beginning_is_searched() -> None:

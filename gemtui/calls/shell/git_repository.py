@@ -113,9 +113,9 @@ def _why_odd(git: Path) -> str | None:
     if git.name != ".git" or git.is_symlink() or not git.is_dir():
         return "its git repository is bare, a link or a worktree of another one"
     if not ((git / "objects").is_dir() and (git / "refs").is_dir()):
-        return "its `.git` is no repository"
+        return "its `.git` is not a repository"
     if not _HEAD.match(read_small(git / "HEAD")):
-        return "its `.git` is no repository"
+        return "its `.git` is not a repository"
     odd = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
     if any(os.path.lexists(git / name) for name in odd):
         return "its git repository uses another one"

@@ -183,14 +183,18 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
         )
         if not tables:
             yield warned(
-                key, f'Gemini CLI knows no key "{key}" here and ignores it', "leave it out"
+                key,
+                f'Gemini CLI does not recognise the key "{key}" here and ignores it',
+                "leave it out",
             )
             continue
         near = get_close_matches(key.lower(), _TABLES, n=1) or (["rule"] if "rul" in key else [])
         shown = f"[[{key}]]" if isinstance(value, list) else f"[{key}]"
         way_out = f"write [[{near[0]}]]" if near else "leave it out"
         yield FindingDraft(
-            key, f"Gemini CLI knows no table {shown} and ignores all that it says", way_out
+            key,
+            f"Gemini CLI does not recognise the table {shown} and ignores its contents",
+            way_out,
         )
 
 
@@ -227,7 +231,9 @@ def _read_path(path: Path) -> Iterator[_Read]:
         elif not path.exists():
             yield _only(path, _missing(path))
         elif not path.is_file():
-            yield _only(path, FindingDraft("", "it is no file: Gemini CLI reads nothing from it"))
+            yield _only(
+                path, FindingDraft("", "it is not a file: Gemini CLI reads nothing from it")
+            )
         elif not path.name.endswith(".toml"):
             text = "its name does not end in .toml: Gemini CLI reads nothing from it"
             yield _only(path, FindingDraft("", text, f"call it {path.name}.toml"))

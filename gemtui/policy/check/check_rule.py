@@ -39,12 +39,12 @@ def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDra
         case "decision", str():
             meant = _DECISIONS.get(value.lower(), value.lower().replace("-", "_"))
             way_out = f'write "{meant}"' if meant in tuple(Decision) else ""
-            text = f'"{value}" is no decision: it is {listed(Decision)}; {WHOLE}'
+            text = f'"{value}" is not a decision: it is {listed(Decision)}; {WHOLE}'
             return FindingDraft(field, text, way_out)
         case "modes", list() if value and all(isinstance(each, str) for each in value):
             unknown = next(each for each in value if each not in MODES)
             near = _MODES.get(unknown.lower()) or _nearest(unknown, MODES)
-            text = f'"{unknown}" is no mode in a rule: they are {", ".join(MODES)}; {WHOLE}'
+            text = f'"{unknown}" is not a mode in a rule: they are {", ".join(MODES)}; {WHOLE}'
             return FindingDraft(field, text, f'write "{near}"' if near else "")
         case "toolName", None if "mcpName" in table:
             return FindingDraft(field, _missing(field), 'write toolName = "*" beside mcpName')
@@ -133,7 +133,7 @@ def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingD
             )
     for key in ("commandPrefix", "commandRegex", "argsPattern"):
         if table.get(key) == "":
-            text = f"an empty {key} is no condition: the rule applies to every call of its tools"
+            text = f"an empty {key} is not a condition: the rule applies to every call of its tools"
             yield FindingDraft(key, text, "say which calls are meant, or leave the field out")
     if rule.prefix_list and "" in rule.command_prefixes:
         text = "an empty prefix in a list matches only commands that begin with a blank or a quote"
@@ -199,7 +199,7 @@ def _tool_name(name: str, rule: Rule) -> Iterator[FindingDraft]:
         near = nearest(name)
         text = f'there is no tool "{name}": the rule matches nothing'
         if name in FORMER:
-            text = f'"{name}" is no name for rules: it matches nothing'
+            text = f'"{name}" is not a name for rules: it matches nothing'
         yield warned("toolName", text, f'write "{near}"' if near else "check the name")
 
 
@@ -288,7 +288,7 @@ def _keys(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
         if key in KEYS or key in OLD_KEYS:
             continue
         near = _KEYS.get(key.lower()) or _nearest(key, KEYS)
-        text = f'Gemini CLI knows no key "{key}" and ignores it'
+        text = f'Gemini CLI does not recognise the key "{key}" and ignores it'
         yield warned(key, text, f"write {near}" if near else "leave it out")
 
 

@@ -240,7 +240,9 @@ def _build_files(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ALLOW and {"write_file", "replace"} & {*rule.tools}:
         names = sorted(name for name in BUILD_FILES if f'{name}"' in pattern)
         if names:
-            said = f"{names[0]} is a build file: headless each change of it is refused all the same"
+            said = (
+                f"{names[0]} is a build file: in headless mode every change to it is refused anyway"
+            )
             yield warned("argsPattern", said, "have a person change it"), None
 
 

@@ -126,7 +126,7 @@ def _unwritable(path: Path) -> str:
     if not is_there(path):
         return "it is not there"
     if not is_file(path):
-        return "it is no file"
+        return "it is not a file"
     if not os.access(path, os.W_OK):
         return "you may not write to it"
     if not os.access(resolved(path).parent, os.W_OK):
@@ -176,9 +176,9 @@ def _bytes(path: Path) -> bytes:
 
 def _why_not(error: OSError) -> str:
     if error.errno == errno.EFBIG:
-        return "is over 4 MiB: that is no policy file"
+        return "is over 4 MiB: that is not a policy file"
     if error.errno in (errno.EISDIR, errno.EINVAL):
-        return "is no file: name a policy file"
+        return "is not a file: name a policy file"
     return f"can't be read ({error.strerror}): check its permissions"
 
 
@@ -297,7 +297,7 @@ def delete(path: Path) -> None:
 
 def _check_ours(path: Path, what: str) -> None:
     if _origin(path) is not Origin.OURS:
-        raise PolicyError(f"{path} is no policy of gemtui, and is not {what} here", path=path)
+        raise PolicyError(f"{path} is not a policy of gemtui, and is not {what} here", path=path)
     if not os.path.lexists(path):
         raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path)
 

@@ -25,7 +25,7 @@ from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Se
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of the largest policy file; a larger one is reported and not read."""
-TOO_LARGE = "it is over 4 MiB, which is no policy file"
+TOO_LARGE = "it is over 4 MiB, which is not a policy file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,4 +223,4 @@ def _files(path: Path) -> tuple[Sequence[Path], str]:
         return (), f"it can't be read ({error.strerror})"
     if not path.name.endswith(".toml"):
         return (), "its name does not end in .toml"
-    return ((path,), "") if is_file(path) else ((), "it is no file")
+    return ((path,), "") if is_file(path) else ((), "it is not a file")

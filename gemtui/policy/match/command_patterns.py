@@ -36,7 +36,7 @@ def command_words(text: str) -> tuple[str, ...]:
     odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
     if odd is not None:
         raise ValueError(
-            f"{odd} is no plain word: name one command without quotes, *, $, ;, & and >"
+            f"{odd} is not a plain word: name one command without quotes, *, $, ;, & and >"
         )
     if "=" in words[0]:
         raise ValueError(f"{words[0]} is a variable: begin with the program")

@@ -139,9 +139,9 @@ class Call:
         if not isinstance(tool, str) or not tool:
             raise OptionError('call: it names no tool: write {"tool": "glob", "args": {...}}')
         if not isinstance(args, Mapping | None):
-            raise OptionError("call: its args are no mapping of names to values")
+            raise OptionError("call: its args are not a mapping of names to values")
         if not isinstance(subagent, str | None):
-            raise OptionError("call: its subagent is no name")
+            raise OptionError("call: its subagent is not a name")
         return cls(tool, args or {}, subagent)
 
 

@@ -153,7 +153,9 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     second = words[at + 1] if at + 1 < len(words) else ""
     named = words[: at + 2]
     if not second:
-        return _no(named, "without a subcommand its prefix would open all of them")
+        return _no(
+            named, "there is no subcommand, so a prefix rule would allow all of its subcommands"
+        )
     if second.startswith(("-", "+")):
         return _no(named, "with an option first its prefix would open every subcommand")
     if name in programs.ONLY and second != "compose":

@@ -44,7 +44,11 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     chosen = await app.push_screen_wait(
         ChooseScreen(
             Clean("Restore a session?"),
-            (Clean("Gemini CLI no longer has them; gemtui kept them, in its vault or for a run."),),
+            (
+                Clean(
+                    "Gemini CLI no longer has them. gemtui has copies, in its vault or with a run."
+                ),
+            ),
             [Choice(key, *_row(app, *row)) for key, row in rows.items()],
         )
     )
@@ -66,7 +70,9 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
     """Restore a session from the vault, after a question; return it as stored."""
     lines = [
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
-        clean_line("If Gemini CLI would delete it again for its age, it is dated today."),
+        clean_line(
+            "If it is so old that Gemini CLI would delete it again, its date is set to today."
+        ),
     ]
     asked = ConfirmScreen(
         clean_line(question), clean_line(session.title), lines, yes="Restore", no="No"

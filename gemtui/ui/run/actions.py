@@ -89,7 +89,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
         about = (
             clean_line(str(report.folder)),
             Clean(""),
-            Clean("Nobody is asked about this:"),
+            Clean("Runs without asking:"),
         )
         yes = Choice("yes", Clean("Run"), Clean("say it again only when it changes"))
         return await _agreed(app, title, about, yes, report)

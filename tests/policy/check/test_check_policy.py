@@ -87,7 +87,7 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(
         (f'{GLOB}decision = "deny"\npriority = nan\n', "priority", "nan is no", "write 0"),
         (f'{GLOB}decision = "deny"\npriority = "9"\n', "priority", "must be a whole", ""),
         (f'{GLOB}{DENY}modes = ["auto_edit"]\n', "modes", '"auto_edit" is no', '"autoEdit"'),
-        (f'{GLOB}{DENY}modes = ["plan", "yol"]\n', "modes", '"yol" is no mode', '"yolo"'),
+        (f'{GLOB}{DENY}modes = ["plan", "yol"]\n', "modes", '"yol" is not a mode', '"yolo"'),
         (f'{GLOB}{DENY}modes = "plan"\n', "modes", "must be a list", ""),
         (f'{GLOB}{DENY}interactive = "no"\n', "interactive", "must be true or false", ""),
         (f"{GLOB}{DENY}denyMessage = 1\n", "denyMessage", "must be a text", ""),

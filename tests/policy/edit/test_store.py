@@ -207,8 +207,8 @@ def test_half_a_character_is_not_written(own_places: None) -> None:
     ("make", "error", "message"),
     [
         (lambda path: None, PolicyNotFound, "there is no policy file"),
-        (lambda path: path.mkdir(), PolicyError, "is no file"),
-        (lambda path: os.mkfifo(path), PolicyError, "is no file"),
+        (lambda path: path.mkdir(), PolicyError, "is not a file"),
+        (lambda path: os.mkfifo(path), PolicyError, "is not a file"),
         (lambda path: path.write_bytes(b"\n\xff"), PolicyError, r"not UTF-8 \(line 2\)"),
         (lambda path: os.truncate(_touched(path), 2**23), PolicyError, "over 4 MiB"),
     ],

@@ -269,7 +269,7 @@ async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None
     async with planner(home) as me:
         await me.press("enter")
         form = await me.form()
-        await me.sees('"auto_edit" is no mode in a rule')
+        await me.sees('"auto_edit" is not a mode in a rule')
         form.query_one("#autoEdit", Tick).focus()
         await me.press("space")
         await me.press("ctrl+s")

@@ -794,9 +794,9 @@ async def test_options_are_taken_over_and_wrong_ones_named(
         await me.press("ctrl+o", "tab")
         await me.type("/nowhere")
         await me.press("ctrl+s")
-        await me.sees("✗ /nowhere is no folder")
+        await me.sees("✗ /nowhere is not a folder")
         await me.type("x")
-        await me.until(lambda: "is no folder" not in me.text)
+        await me.until(lambda: "is not a folder" not in me.text)
 
 
 async def into(me: Runner, **fields: str | bool) -> None:
@@ -819,13 +819,13 @@ async def into(me: Runner, **fields: str | bool) -> None:
 @pytest.mark.parametrize(
     ("field", "typed", "problem"),
     [
-        ("timeout", "soon", "'soon' is no time"),
+        ("timeout", "soon", "'soon' is not a duration"),
         ("timeout", "0", "must be more than 0 seconds"),
-        ("idle_timeout", "-1", "'-1' is no time"),
+        ("idle_timeout", "-1", "'-1' is not a duration"),
         ("max_turns", "-1", "must be 0 or more"),
         ("only_tools", "read_fil", "is not a tool's name: did you"),
         ("disallowed_tools", "web*", "is 'web*': a tool's name"),
-        ("include_directories", "nothing", "nothing is no folder"),
+        ("include_directories", "nothing", "nothing is not a folder"),
     ],
 )
 async def test_what_is_wrong_is_said_beside_its_field(

@@ -304,7 +304,7 @@ async def test_a_project_that_can_not_be_is_said(tmp_path: Path, project: str) -
         await me.press("escape", "ctrl+o")
         await me.sees("Max turns")
         await me.press("ctrl+s")
-        await me.until(lambda: "is no folder" in me.text or "not a path" in me.text)
+        await me.until(lambda: "is not a folder" in me.text or "not a path" in me.text)
 
 
 async def test_a_session_in_which_a_run_goes_on_is_not_deleted(

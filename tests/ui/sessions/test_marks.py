@@ -86,7 +86,7 @@ async def test_what_can_not_be_kept_is_said_in_the_dialog_and_stays_there(store:
         await me.press("tab")
         await me.type("bug c'est")
         await me.press("ctrl+s")
-        await me.sees('"c\'est" is no tag')
+        await me.sees('"c\'est" is not a tag')
         await me.press("backspace", "backspace", "backspace", "backspace", "enter")
         await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
         await kept(me, me.chosen.id)
