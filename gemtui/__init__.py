@@ -1,4 +1,4 @@
-"""Read Google's Gemini CLI sessions and run it, from a terminal or a program.
+"""Read Google's Gemini CLI sessions and run the CLI, from a terminal or a program.
 
     from gemtui import list_sessions, load_session
 
@@ -12,7 +12,7 @@
     async for event in GeminiAdapter().run("Explain this project"):
         print(event.type, event.payload)
 
-The names below load what they need when they are first used, so that `import gemtui` costs nothing.
+The public names are imported lazily, on first use, so that `import gemtui` stays fast.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import sys
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder, from which nothing must be imported
+        del sys.path[0]  # the current folder: nothing must be imported from it
 
     try:
         from gemtui.cli import main

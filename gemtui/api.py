@@ -1,4 +1,4 @@
-"""Stored sessions for programs: `list_sessions` and `load_session`."""
+"""The public API for reading stored sessions: `list_sessions` and `load_session`."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRecord:
-    """A stored record that is no longer part of the conversation, and the reason."""
+    """A stored record that is no longer part of the conversation, and the reason (`why`)."""
 
     why: Dropped
     record: Mapping[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `{"why", "record"}`, as in `gemtui show --format json`."""
+        """Return `{"why", "record"}`, as `gemtui show --format json` prints it."""
         return {"why": self.why.value, "record": self.record}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A stored session, read whole into memory.
+    """A stored session, loaded completely into memory.
 
-    `session`: its summary. `records`: the stored records after replay, as they are in the file.
-    `messages`: the conversation as Claude-compatible messages, without session context and replies
-    to tool calls. `dropped`: what was rewound, replaced or failed. `problems`: what could not be
-    read.
+    `session`: its summary. `records`: the stored records after replay, exactly as they are in the
+    file. `messages`: the conversation as Claude-compatible messages, without the session context
+    and the replies to tool calls. `dropped`: records that were rewound or replaced, or that failed.
+    `problems`: the parts of the file that could not be read.
     """
 
     session: Summary
@@ -70,10 +70,10 @@ def list_sessions(
 ) -> list[Summary]:
     """Return the stored sessions, newest first; an empty list if there are none.
 
-    `project`: only the sessions of this folder; None for all. `home`: the CLI's folder, or the one
-    that holds `.gemini`; None to find it as the CLI does. `hidden`: include ghosts, empty starts,
-    subagents, checkpoints, and a session's other files as sessions of their own. The summaries are
-    kept in our cache folder. Raises StoreUnreadable.
+    `project`: return only the sessions of this folder; None returns all. `home`: the CLI's folder,
+    or the folder that contains `.gemini`; None finds it as the CLI does. `hidden`: include ghosts,
+    empty starts, subagents and checkpoints, and list each further file of a session as a session of
+    its own. The summaries are cached in gemtui's cache folder. Raises StoreUnreadable.
     """
     folder = _folder(project)
     with closing(_index(home)) as index:
@@ -87,13 +87,14 @@ def load_session(
     project: str | os.PathLike[str] | None = None,
     home: str | os.PathLike[str] | None = None,
 ) -> Session:
-    """Return one session, read whole into memory.
+    """Return one session, loaded completely into memory.
 
     `session_id`: a full id, a unique prefix, "latest", or the path of a session, subagent or
-    checkpoint file; None for "latest". `project`: consider only the sessions of this folder, for
-    ids and "latest"; None for all, but "latest" is the newest session of the current folder if it
-    has any. `home`: as for `list_sessions`. Raises SessionNotFound (`.searched`), SessionAmbiguous
-    (`.candidates`), NotASession, SessionTooLarge, StoreUnreadable, OSError.
+    checkpoint file; None means "latest". `project`: search only the sessions of this folder for the
+    id or "latest". With None, all sessions are searched, but "latest" means the newest session of
+    the current folder if that folder has any. `home`: as for `list_sessions`. Raises
+    SessionNotFound (`.searched`), SessionAmbiguous (`.candidates`), NotASession, SessionTooLarge,
+    StoreUnreadable, OSError.
     """
     wanted = LATEST if session_id is None else session_id
     with closing(_index(home)) as index:
@@ -104,9 +105,9 @@ def load_session(
 
 
 def problem_dict(problem: Problem) -> dict[str, Any]:
-    """Return `{"file", "line", "what"}`, as in `gemtui show --format json`.
+    """Return `{"file", "line", "what"}`, as `gemtui show --format json` prints it.
 
-    A line that is null means the whole file.
+    If `line` is null, the problem concerns the whole file.
     """
     return {"file": str(problem.path), "line": problem.line, "what": problem.what}
 

@@ -1,9 +1,9 @@
-"""The `gemtui` command: its arguments, its options, and its subcommands.
+"""The `gemtui` command: its arguments, options and subcommands.
 
-Click is imported here and in `gemtui.commands` only. A command imports what else it needs when it
-runs, and the app only if there is a terminal. Exit codes: 0 done; 1 something is wrong or nothing
-was found; 2 wrong usage, or an id that is unknown or ambiguous; 130 interrupted. `run` also has 53
-for the turn limit, 79 for a budget, and 124 for a time limit.
+Click is imported only here and in `gemtui.commands`. Each command imports its other dependencies
+when it runs, and it imports the app only if there is a terminal. Exit codes: 0 success; 1 something
+is wrong or nothing was found; 2 invalid usage, or an id that is unknown or ambiguous; 130
+interrupted. `run` also uses 53 for the turn limit, 79 for a budget, and 124 for a time limit.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _USAGE = (
     RunAmbiguous,
     WorktreeNotFound,
 )
-"""Errors caused by wrong input: exit code 2."""
+"""Errors caused by invalid input, which end the program with exit code 2."""
 
 EPILOG = """\b
 Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
@@ -81,7 +81,7 @@ Shell completion, including session ids: add the line to the file.
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    `args`: its arguments without the program's name; None for those of this process.
+    `args`: the arguments without the program's name; None uses the arguments of this process.
     """
     try:
         Path.home()
@@ -101,7 +101,10 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception | None, code: int, words: str) -> int:
-    """Print the error on one line to stderr, and the candidates if it has some."""
+    """Print the error on one line to stderr, followed by its notes.
+
+    The notes list, for example, the candidates for an ambiguous id.
+    """
     from gemtui.text import clean_line
 
     click.echo(clean_line(f"{PROGRAM}: {words}"), err=True)
@@ -128,7 +131,7 @@ def _system_words(error: OSError) -> str:
 
 @contextmanager
 def _quiet_when_stdout_closes() -> Iterator[None]:
-    """End with exit code 0 when stdout is closed (`| head`); click would make it 1."""
+    """Exit with code 0 when stdout is closed (`| head`), where click would use 1."""
     try:
         yield
     except BrokenPipeError:
@@ -139,9 +142,9 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
 
 
 class LaterCommand(click.Command):
-    """A command that is imported when it is used.
+    """A command that is imported lazily.
 
-    The list of commands needs only its name and a line of help.
+    The list of commands shows only its name and its one-line help, so listing needs no import.
     """
 
     def __init__(self, place: str, name: str, short_help: str) -> None:
@@ -161,7 +164,7 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of that name if there is one, else the app on that folder."""
+        """Return the command of that name; if there is none, open the app on that folder."""
         if self.get_command(ctx, args[0]) is None:
             if not (ctx.resilient_parsing or is_folder(Path(args[0]))):
                 raise click.UsageError(_no_folder(Path(args[0])), ctx)
@@ -176,17 +179,20 @@ class Root(click.Group):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        """Create the context as click does; `--help` and `--version` are printed here."""
+        """Create the context as click does, but exit quietly if stdout is closed.
+
+        `--help` and `--version` are printed while the context is being created.
+        """
         with _quiet_when_stdout_closes():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Invoke as click does; the commands run here."""
+        """Invoke the command as click does, but exit quietly if stdout is closed."""
         with _quiet_when_stdout_closes():
             return super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete commands and options, or folders if none match."""
+        """Complete commands and options; if none match, complete folders."""
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
@@ -257,7 +263,7 @@ class FolderContext(click.Context):
 
 
 class Folder(click.Command):
-    """The command without a name, which opens the app."""
+    """The command for `gemtui PATH`, which has no name of its own and opens the app."""
 
     context_class = FolderContext
 

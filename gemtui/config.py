@@ -1,7 +1,7 @@
-"""gemtui's settings: a TOML file, read once into a frozen `Config`.
+"""gemtui's settings: a TOML file, loaded once into a frozen `Config`.
 
-Settings are defined and described by the fields of `Config` alone; `load_config` and the table in
-assets/settings.md are derived from them.
+The fields of `Config` are the only definition and description of the settings. `load_config` and
+the table in assets/settings.md are derived from these fields.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gemtui.sessions.listing import Sort
 
 
 class Scope(StrEnum):
-    """The scope of the session list."""
+    """The sessions that the session list shows at startup."""
 
     PROJECT = "project"
     EVERYWHERE = "everywhere"
 
 
 class Ring(StrEnum):
-    """The ways to notify a person who is looking elsewhere."""
+    """The ways to notify a user who is looking at another window."""
 
     OFF = "off"
     BELL = "bell"
@@ -38,7 +38,7 @@ class Ring(StrEnum):
 
 
 class Checkpoints(StrEnum):
-    """The events at which checkpoints of a project's files are taken."""
+    """When to take checkpoints of a project's files."""
 
     RUNS = "runs"
     ALWAYS = "always"
@@ -46,7 +46,7 @@ class Checkpoints(StrEnum):
 
 
 Value = bool | int | float | str | tuple[str, ...]
-"""The type of a setting; a tuple holds the arguments of a command, never a shell line."""
+"""The type of a setting's value; a tuple is a program and its arguments, never a shell command."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One setting, as described to users; `values`: the allowed ones."""
+    """One setting, as described to users; `values`: a description of the allowed values."""
 
     name: str
     default: Value
@@ -116,12 +116,12 @@ class Setting(Struct, frozen=True, kw_only=True):
 
     @property
     def toml(self) -> str:
-        """The line that sets the default, such as `theme = "gemtui"`."""
+        """Return the TOML line that sets the default, such as `theme = "gemtui"`."""
         return f"{self.name} = {_toml(self.default)}"
 
 
 def settings() -> tuple[Setting, ...]:
-    """Return all settings, in the order of `Config`."""
+    """Return all settings, in the order in which `Config` defines them."""
     defaults = Config()
     return tuple(
         Setting(name=name, default=getattr(defaults, name), values=_values(wanted), doc=doc)
@@ -130,15 +130,15 @@ def settings() -> tuple[Setting, ...]:
 
 
 def load_config(path: Path) -> Config:
-    """Read the settings file; defaults apply if it does not exist.
+    """Load the settings file; use the defaults if the file does not exist.
 
-    Raises ConfigError, which names the file and the key, if it can't be read, is not valid TOML, or
-    has unknown keys or invalid values.
+    Raises ConfigError, which names the file and the key, if the file can't be read, is not valid
+    TOML, or contains unknown keys or invalid values.
     """
     text = _text(path)
     if not text:
         return Config()
-    import tomllib  # imported only if there is something to read
+    import tomllib  # imported lazily, because often there is no settings file
 
     try:
         return _config(tomllib.loads(text), path)
@@ -149,7 +149,7 @@ def load_config(path: Path) -> Config:
 
 
 def _text(path: Path) -> str:
-    """Return the content of the file, or "" if it does not exist. Raises ConfigError."""
+    """Return the file's contents, or "" if the file is missing. Raises ConfigError."""
     try:
         return read_small(path).decode()
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def _text(path: Path) -> str:
 
 
 def _nested(error: Exception) -> str:
-    """Describe a failure of `tomllib`: too deep nesting, or too long integers."""
+    """Describe an error from `tomllib` caused by deep nesting or too long integers."""
     return "nested too deep" if isinstance(error, RecursionError) else str(error)
 
 
@@ -170,12 +170,12 @@ def _unreadable(path: Path, why: str) -> ConfigError:
 
 
 def keep_setting(path: Path, name: str, value: bool | str) -> None:
-    """Save one setting in the file, which is created if needed.
+    """Save one setting in the settings file, creating the file if needed.
 
-    Everything else in it is kept. Raises ConfigError if the file can't be read or is not valid
-    TOML, and OSError if writing fails.
+    Everything else in the file is kept. Raises ConfigError if the file can't be read or is not
+    valid TOML, and OSError if writing fails.
     """
-    import tomlkit  # imported only if something is written
+    import tomlkit  # imported lazily, because most starts save no setting
     from tomlkit.exceptions import ParseError
 
     try:

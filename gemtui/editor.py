@@ -1,4 +1,4 @@
-"""The user's editor: its command, and editing a text with it."""
+"""The user's editor: find its command, and edit a string with it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak
 _COLON_LINE = {"hx", "helix", "subl", "zed"}
 _GOTO = {"code", "code-insiders", "codium", "cursor"}
 _LARGEST = 16_000_000
-"""Most bytes read back from an editor."""
+"""The largest file, in bytes, that is read back from an editor."""
 
 
 class NoEditor(GemtuiError):
@@ -29,7 +29,8 @@ def editor_command(
 ) -> list[str]:
     """Return the editor's command: the setting, else $VISUAL, else $EDITOR.
 
-    It opens `path`, at `line` if the editor supports that. Raises NoEditor, which says what to do.
+    The command opens `path`, at `line` if the editor supports line numbers. Raises NoEditor, whose
+    message says what to do.
     """
     chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:
@@ -42,7 +43,7 @@ def editor_command(
 
 
 def editor_program(word: str) -> str:
-    """Return the path of an editor, given the first word of its command.
+    """Return the path of an editor's executable, given the first word of its command.
 
     Raises NoEditor.
     """
@@ -63,9 +64,10 @@ def _place(editor: str, path: Path, line: int | None) -> list[str]:
 
 
 def written_file(path: str, project: Path | None) -> Path:
-    """Return the present path of a file that a tool named.
+    """Return the absolute path of a file named in a tool call.
 
-    Raises GemtuiError if it is gone or not a regular file.
+    `project`: the folder that relative paths refer to. Raises GemtuiError if the file no longer
+    exists or is not a regular file.
     """
     place = Path(path) if project is None else project / path
     if not place.is_absolute():
@@ -84,11 +86,11 @@ def edited_text(
     setting: str,
     suspended: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> str:
-    """Open a text in the user's editor, and return the result.
+    """Open a string in the user's editor, and return the edited string.
 
-    `name`: of the file that holds the text. `setting`: as in `editor_command`. `suspended`: a
-    context in which the terminal belongs to the editor. Raises NoEditor, and GemtuiError or OSError
-    if the editor failed or its result can't be read.
+    `name`: the name of the temporary file that holds the string. `setting`: as in `editor_command`.
+    `suspended`: a context manager within which the editor controls the terminal. Raises NoEditor,
+    and GemtuiError or OSError if the editor failed or its result can't be read.
     """
     with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
         path = Path(folder) / name

@@ -1,25 +1,32 @@
 """All errors that gemtui raises on purpose, and their attributes.
 
-GemtuiError ├── SessionNotFound     no stored session matches; `.searched` has the places that were
-searched ├── SessionAmbiguous    several sessions match; `.candidates` has their ids ├── NotASession
-the file exists but is not a Gemini session ├── SessionTooLarge     reading the session would need
-more memory than allowed ├── StoreUnreadable     the store exists but access to it is denied ├──
-DeletionFailed      some files of a session could not be moved to the trash or removed ├──
-RestoreFailed       a saved session can't be restored to the store ├── ForkFailed          no new
-chat can be made from a session ├── MarkError           a name, tag or note of the user's can't be
-kept (a ValueError as well) ├── MarksUnreadable     the file with the user's names, tags and notes
-can't be used; `.path` ├── CheckpointsUnreadable  a project's checkpoints can't be read or written;
-`.path` ├── UndoError           nothing can be undone or redone here ├── PushError           a
-folder can't be pushed to: it is another program's, or damaged ├── ConfigError         the settings
-file is wrong; `.path` and `.key` name the place ├── PolicyError         a policy file can't be
-read, edited or saved; `.path` names it │   ├── PolicyNotFound  there is no policy of this name │
-└── PolicyChanged   the file was changed since it was opened ├── OptionError         an option of a
-run is not valid (a ValueError as well); `.option` names it │   └── GateError       a run can't ask
-a person here; `.install`: installing the extension helps ├── RunNotFound         no run of gemtui's
-has this id ├── RunAmbiguous        several runs match; `.candidates` has their ids ├──
-ExtensionError      gemtui's extension for Gemini CLI can't be installed or removed ├── CliNotFound
-there is no Gemini CLI that can be run: none, a broken one, or one too old └── ProviderError       a
-provider's run failed; `.response`, `.files`, `.stderr`, `.run`
+GemtuiError
+├── SessionNotFound        no stored session matches; `.searched` has the places searched
+├── SessionAmbiguous       several sessions match; `.candidates` has their ids
+├── NotASession            the file exists but is not a Gemini session
+├── SessionTooLarge        reading the session would need more memory than allowed
+├── StoreUnreadable        the store exists but access to it is denied
+├── DeletionFailed         some files of a session could not be moved to the trash or removed
+├── RestoreFailed          a saved session can't be restored to the store
+├── ForkFailed             no new chat can be created from a session
+├── MarkError              a user's name, tag or note can't be saved (also a ValueError)
+├── MarksUnreadable        the file with the user's names, tags and notes can't be used; `.path`
+├── CheckpointsUnreadable  a project's checkpoints can't be read or written; `.path`
+├── UndoError              nothing can be undone or redone here
+├── WorktreeError          a worktree can't be created, compared, applied or removed
+│   └── WorktreeNotFound   a name matches no worktree, or several
+├── PushError              a folder can't be pushed to: it is another program's, or corrupt
+├── ConfigError            the settings file is invalid; `.path` and `.key` name the place
+├── PolicyError            a policy file can't be read, edited or saved; `.path` names it
+│   ├── PolicyNotFound     there is no policy with this name
+│   └── PolicyChanged      the file has been changed since it was opened
+├── OptionError            an option of a run is invalid (also a ValueError); `.option` names it
+│   └── GateError          a run can't ask the user; `.install`: install the extension to fix it
+├── RunNotFound            none of gemtui's runs has this id
+├── RunAmbiguous           several runs match; `.candidates` has their ids
+├── ExtensionError         gemtui's extension for Gemini CLI can't be installed or removed
+├── CliNotFound            no usable Gemini CLI: none is installed, or it is broken or too old
+└── ProviderError          a provider's run failed; `.response`, `.files`, `.stderr`, `.run`
 """
 
 from __future__ import annotations
@@ -31,7 +38,7 @@ from pathlib import Path
 class GemtuiError(Exception):
     """Base class of all errors that gemtui raises on purpose.
 
-    `str(error)` is one line that says what is wrong and what to do about it.
+    `str(error)` is one line that says what is wrong and how to fix it.
     """
 
 
@@ -46,8 +53,8 @@ class SessionNotFound(GemtuiError):
 class SessionAmbiguous(GemtuiError):
     """Several sessions match.
 
-    `candidates`: their full ids, newest first; files instead of ids for sessions with the same id.
-    Each of them names exactly one session.
+    `candidates`: strings that each identify exactly one session, newest first. They are full ids,
+    or file paths for sessions that share an id.
     """
 
     def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
@@ -56,7 +63,7 @@ class SessionAmbiguous(GemtuiError):
 
 
 class RunNotFound(GemtuiError):
-    """No run of gemtui's has this id, and none has stored a session with it."""
+    """None of gemtui's runs has this id or stored a session with this id."""
 
 
 class RunAmbiguous(GemtuiError):
@@ -68,7 +75,7 @@ class RunAmbiguous(GemtuiError):
 
 
 class NotASession(GemtuiError):
-    """The file at `path` can be read, but is not a Gemini session."""
+    """The file at `path` is readable, but is not a Gemini session."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
@@ -76,7 +83,7 @@ class NotASession(GemtuiError):
 
 
 class SessionTooLarge(GemtuiError):
-    """Reading the session at `path` would need more memory than gemtui uses for one.
+    """Loading the session at `path` would need more memory than gemtui allows for one.
 
     `size`, `limit`: in bytes for a legacy `.json` file, otherwise in the unit that the message
     names.
@@ -108,7 +115,7 @@ class StoreUnreadable(GemtuiError):
 class DeletionFailed(GemtuiError):
     """Some files of a session could not be deleted.
 
-    `left`: these files, each with the reason.
+    `left`: the files that could not be deleted, each with the reason.
     """
 
     def __init__(self, message: str, *, left: tuple[tuple[Path, str], ...]) -> None:
@@ -117,19 +124,19 @@ class DeletionFailed(GemtuiError):
 
 
 class RestoreFailed(GemtuiError):
-    """A saved session can't be restored; the message says why, and what to do."""
+    """A saved session can't be restored; the message gives the reason and the fix."""
 
 
 class ForkFailed(GemtuiError):
-    """No new chat can be made from a session; the message says why, and what to do."""
+    """No new chat can be created from a session; the message gives the reason and the fix."""
 
 
 class MarkError(GemtuiError, ValueError):
-    """A name, tag or note of a session can't be kept; the message says what can be."""
+    """A session's name, tag or note can't be saved; the message says what is valid."""
 
 
 class MarksUnreadable(GemtuiError):
-    """The file at `path` with names, tags and notes can't be used. It was not changed."""
+    """The file at `path` with names, tags and notes can't be used. It has not been changed."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
@@ -137,11 +144,11 @@ class MarksUnreadable(GemtuiError):
 
 
 class PushError(GemtuiError):
-    """A folder can't be pushed to: it is foreign, Gemini CLI's own, or damaged."""
+    """A folder can't be pushed to: it is another program's, Gemini CLI's own, or corrupt."""
 
 
 class ConfigError(GemtuiError):
-    """The settings file at `path` is wrong, at `key` if that is given."""
+    """The settings file at `path` is invalid; `key` names the setting, if one is at fault."""
 
     def __init__(self, message: str, *, path: Path, key: str | None = None) -> None:
         super().__init__(message)
@@ -157,18 +164,18 @@ class PolicyError(GemtuiError):
 
 
 class PolicyNotFound(PolicyError):
-    """There is no policy file of this name or path."""
+    """There is no policy file with this name or path."""
 
 
 class PolicyChanged(PolicyError):
-    """The policy file was changed since it was opened; saving would undo that change."""
+    """The policy file has been changed since it was opened, so saving would undo that change."""
 
 
 class OptionError(GemtuiError, ValueError):
-    """An option of a run is not valid; `str(error)` names it and its valid values.
+    """An option of a run is invalid; `str(error)` names the option and its valid values.
 
-    `option`: its name in `AgentOptions`, if only one is concerned. `what`: the problem, without the
-    name.
+    `option`: its name in `AgentOptions`, if only one option is involved. `what`: the problem,
+    without the option's name.
     """
 
     def __init__(self, message: str, *, option: str | None = None, what: str | None = None) -> None:
@@ -177,10 +184,10 @@ class OptionError(GemtuiError, ValueError):
 
 
 class GateError(OptionError):
-    """A run can't ask a person before its tool calls.
+    """A run can't ask the user to approve its tool calls.
 
-    The message says why and how to fix it. `install`: installing gemtui's extension for Gemini CLI,
-    or reinstalling it, would fix it.
+    The message says why and how to fix it. `install`: True if installing or reinstalling gemtui's
+    extension for Gemini CLI would fix it.
     """
 
     def __init__(self, message: str, *, install: bool = False) -> None:
@@ -198,16 +205,16 @@ class ExtensionError(GemtuiError):
 class CliNotFound(GemtuiError):
     """There is no Gemini CLI that can be run.
 
-    The message says why, and how to get one.
+    The message says why, and how to install one.
     """
 
 
 class ProviderError(GemtuiError):
-    """A run of a provider failed, or its CLI can't be used.
+    """A provider's run failed, or its CLI can't be used.
 
-    The message says what to do. `response`: the answer so far. `files`: the files written so far,
-    as in `ProviderResult.files`. `stderr`: the end of what the CLI wrote there. `run`: the folder
-    with the record of the run; None if nothing was started.
+    The message says what to do. `response`: the partial answer. `files`: the files written before
+    the failure, as in `ProviderResult.files`. `stderr`: the end of the CLI's stderr. `run`: the
+    folder with the record of the run; None if no run was started.
     """
 
     def __init__(
@@ -228,7 +235,7 @@ class ProviderError(GemtuiError):
 class CheckpointsUnreadable(GemtuiError):
     """The checkpoints of a project can't be read or written; the message says why.
 
-    `path`: their file, which is left as it is.
+    `path`: the checkpoint file, which is left unchanged.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -241,8 +248,8 @@ class UndoError(GemtuiError):
 
 
 class WorktreeError(GemtuiError):
-    """A worktree can't be made, found, compared, applied or removed; the message says why."""
+    """A worktree can't be created, found, compared, applied or removed; the message says why."""
 
 
 class WorktreeNotFound(WorktreeError):
-    """A name fits no worktree, or several; the message says which."""
+    """A name matches no worktree or several; the message says which is the case."""

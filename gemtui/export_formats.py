@@ -1,4 +1,4 @@
-"""Exporting a stored session in several formats, piece by piece."""
+"""Export a stored session in several formats, as a stream of bytes."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def pieces(
     encoding: str = "utf-8",
     redactor: Redactor | None = None,
 ) -> Iterator[bytes]:
-    """Yield a session in one of the formats, as consecutive bytes.
+    """Yield a session in one of the formats, in consecutive pieces of bytes.
 
-    `log`: read and still open. `dropped`: include messages that are no longer part of the
-    conversation, in text, Markdown and HTML; JSON always includes them, unified messages never do.
-    `encoding`: of plain text, where characters that it lacks become `?`; all other formats are
-    UTF-8. `redactor`: of `sessions.redacted.redact`; secrets are replaced.
+    `log`: the session log, already read and still open. `dropped`: include messages that are no
+    longer part of the conversation in text, Markdown and HTML. JSON always includes these messages,
+    and unified messages never do. `encoding`: the encoding of plain text, in which characters that
+    can't be encoded become `?`; all other formats are UTF-8. `redactor`: the redactor of
+    `sessions.redacted.redact`; if given, secrets are replaced.
     """
     if redactor is not None:
         summary = redacted_summary(summary, redactor)
@@ -72,7 +73,7 @@ def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) 
 
 
 def _json(log: SessionLog, summary: Summary, redactor: Redactor | None) -> Iterator[bytes]:
-    """Yield the value of `Session.to_dict`, without building it in memory."""
+    """Yield the JSON of `Session.to_dict` without building the whole value in memory."""
     apply: Callable[[Any], Any] = _unchanged if redactor is None else redactor.apply
     head = b'{"version":1,"session":' + encode(apply(summary.to_dict())) + b',"messages":'
     yield from encode_array(records_of(log), head=head)

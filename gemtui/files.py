@@ -1,6 +1,6 @@
-"""Write files completely or not at all, and read files of others safely.
+"""Write files completely or not at all, and safely read files that others wrote.
 
-Reading never blocks, and is bounded in size.
+Reading never blocks, and its size is limited.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO
 
 _RANGE = 1 << 30
-"""Most bytes that the system copies in one call."""
+"""The most bytes that the operating system copies in one call."""
 SMALL = 4_000_000
-"""Bytes; settings, policies and records of runs are smaller."""
+"""The size limit in bytes for settings, policies and records of runs."""
 
 
 def read_small(path: Path, most: int = SMALL) -> bytes:
@@ -28,8 +28,8 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     Links are followed. A FIFO, device or socket is not opened, and no more than `most` bytes are
     read, whatever size the file claims to have.
 
-    Raises OSError, also for larger files; its `strerror` is a plain phrase, its `filename` the
-    path.
+    Raises OSError, also if the file is larger. The error's `strerror` is a readable phrase, and its
+    `filename` is the path.
     """
     with open_regular(path) as stream:
         pieces, left = [], most + 1
@@ -42,7 +42,10 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a regular file that others may have written, for reading. Raises OSError."""
+    """Open a regular file for reading, even if others wrote it. Raises OSError.
+
+    Anything but a regular file, such as a FIFO, is refused instead of blocking.
+    """
     try:
         _require_file(path, path.stat().st_mode)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -82,17 +85,18 @@ def write_whole(
     special: bool = False,
     over: bool = True,
 ) -> None:
-    """Write `pieces` to `path`, replacing its content only when complete.
+    """Write `pieces` to `path`, replacing its contents only when complete.
 
-    Links are followed. A new file has mode 0600; an existing one keeps its mode and owner. If it
-    can't be replaced by a new file, because its folder is not writable or somebody else owns it, it
-    is overwritten in place after all `pieces` were produced. `special`: write to a device, or to a
-    FIFO that is being read, instead of raising an error. `durable`: flush to the disk before the
-    old content is replaced, for the user's own data, which can't be recreated. `over`: if False,
-    raise FileExistsError if there is a regular file, even one that was created meanwhile.
+    Links are followed. A new file has mode 0600; an existing file keeps its mode and owner. An
+    existing file that can't be replaced by a new one, because its folder is not writable or
+    somebody else owns the file, is overwritten in place after all `pieces` have been produced.
+    `special`: write to a device, or to a FIFO that has a reader, instead of raising an error.
+    `durable`: flush to disk before the old contents are replaced; use this for the user's own data,
+    which can't be recreated. `over`: if False, raise FileExistsError if a regular file exists, even
+    one created in the meantime.
 
-    Raises OSError, which names the folder if that can't be written to, and whatever `pieces`
-    raises. The old content is kept then.
+    Raises OSError, which names the folder if the folder is not writable, and any exception that
+    `pieces` raises. In both cases the old contents are kept.
     """
     target = resolved(path)
     before = _facts(target)
@@ -132,10 +136,10 @@ def write_whole(
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, accessible to the user alone (0700).
+    """Create a folder and its missing parents, accessible only to the user (0700).
 
-    `Path.mkdir` gives parents the mode of the umask. Existing folders keep their mode. Raises
-    OSError.
+    `Path.mkdir` would create the parents with the mode that the umask implies. Existing folders
+    keep their mode. Raises OSError.
     """
     try:
         folder.mkdir(mode=0o700)
@@ -148,7 +152,7 @@ def make_folder(folder: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Create a folder as `make_folder` does, or close an existing one to others.
+    """Create a folder as `make_folder` does, or make an existing one private (0700).
 
     Raises OSError, also if the folder belongs to another user.
     """
@@ -173,8 +177,8 @@ def make_private(path: Path) -> None:
 def write_new(path: Path, content: bytes) -> None:
     """Write a file that does not exist yet, with mode 0600.
 
-    Leave nothing behind on failure. Raises OSError; FileExistsError also if there is a link of this
-    name, wherever it leads.
+    On failure, the partial file is removed. Raises OSError, and FileExistsError if the name exists,
+    even as a broken link.
     """
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -208,7 +212,10 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
-    """Give a file the owner and mode of another one; return whether that was possible."""
+    """Copy the owner and mode from `before` to an open file.
+
+    Return False if that is not permitted.
+    """
     made = os.fstat(stream.fileno())
     try:
         if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
@@ -228,21 +235,21 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
 
 
 def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
-    """Append the rest of a file to another one, sharing blocks if possible.
+    """Append the rest of one file to another, sharing disk blocks if possible.
 
     Raises OSError.
     """
     target.flush()
-    with suppress(AttributeError, OSError):  # macOS, or file systems that can't: copied below
+    with suppress(AttributeError, OSError):  # macOS, or file systems without it: copied below
         while os.copy_file_range(source.fileno(), target.fileno(), _RANGE):
             pass
     shutil.copyfileobj(source, target)
 
 
 def move_new(source: Path, target: Path) -> None:
-    """Move a file or folder within one file system, never over anything.
+    """Move a file or folder within one file system without replacing anything.
 
-    Content and times are kept. Raises FileExistsError if the target exists, and OSError.
+    Contents and times are kept. Raises FileExistsError if the target exists, and OSError.
     """
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -257,13 +264,13 @@ def move_new(source: Path, target: Path) -> None:
 
 
 def sync(stream: IO[bytes]) -> None:
-    """Flush everything written to a file to the disk."""
+    """Flush everything written to an open file to disk."""
     stream.flush()
     os.fsync(stream.fileno())
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the entries of a folder to the disk, if its file system supports that."""
+    """Flush a folder's entries to disk, if the file system supports it."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -272,14 +279,15 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-# --- checks of paths from people or files ---------------------------------------------------------
+# --- checks of paths that come from users or files
+# -------------------------------------------------
 
 
 def is_there(path: Path) -> bool:
     """Return whether a path exists.
 
-    False as well if access is denied or it is not a valid path. Nothing is raised, so this suits
-    paths that others wrote, such as those in settings.
+    Return False also if access is denied or the path is invalid. This function raises nothing, so
+    it suits paths that others wrote, such as paths in settings.
     """
     with suppress(OSError, ValueError):
         return path.exists()
@@ -302,11 +310,11 @@ def is_file(path: Path) -> bool:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of a file, creating the file if needed.
+    """Hold an exclusive lock on a file, creating the file if needed.
 
-    Yield False if it is taken. The system releases the lock when its program ends, however it ends.
-    `wait`: wait until it is free. Raises OSError, and ImportError on Windows, which has no such
-    locks.
+    Yield whether the lock was acquired. `wait`: wait until the lock is free; otherwise yield False
+    if another process holds it. The system releases the lock when the process that holds it ends,
+    however it ends. Raises OSError, and ImportError on Windows, which has no such locks.
     """
     import fcntl
 
@@ -324,9 +332,9 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def changed_at(path: Path) -> float:
-    """Return when a file, or its nearest existing parent folder, was changed.
+    """Return when a file, or its nearest existing parent folder, was last changed.
 
-    The time is in seconds since the epoch, 0 if unknown. Raises nothing.
+    The time is in seconds since the epoch; 0 if unknown. Raises nothing.
     """
     for place in (path, *path.parents):
         with suppress(OSError, ValueError):
@@ -335,7 +343,7 @@ def changed_at(path: Path) -> float:
 
 
 def is_private(path: Path) -> bool:
-    """Return whether a path is a folder that only its owner has access to.
+    """Return whether a path is a folder that only its owner can access.
 
     Raises nothing.
     """
@@ -354,7 +362,7 @@ def resolved(path: Path) -> Path:
 
 
 def folder_sizes(folder: Path) -> Iterator[int]:
-    """Yield the size in bytes of each file below a folder. Raises nothing."""
+    """Yield the size in bytes of each file under a folder. Raises nothing."""
     for place, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):

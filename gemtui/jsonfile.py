@@ -1,7 +1,7 @@
-"""Small JSON files: foreign ones, and those that gemtui's programs exchange.
+"""Small JSON files: those of other programs, and those that gemtui's processes exchange.
 
-Settings of the CLI and records of runs are read as objects. Questions, answers and prompts of a run
-are written once, from a dataclass, and read back as one.
+The CLI's settings and the records of runs are read as objects. The questions, answers and prompts
+of a run are each serialised once from a dataclass, and read back as that dataclass.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEEPEST = 100
-"""Levels of nested lists and objects; a value with more could exhaust the stack later."""
+"""The deepest allowed nesting of lists and objects; deeper values could exhaust the stack later."""
 
 
 def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
     """Read a JSON object from a small regular file.
 
-    Raises OSError as `read_small` does, and also if the file contains anything else.
+    Raises OSError as `read_small` does, and also if the file is not a JSON object.
     """
     return object_of(read_small(path, most), path)
 
 
 def object_of(data: bytes, path: Path) -> dict[str, Any]:
-    """Parse a JSON object from `data`, the content of `path`.
+    """Parse `data`, the contents of `path`, as a JSON object.
 
-    Raises OSError as `read_object`.
+    Raises OSError as `read_object` does.
     """
     try:
         value = loads(data)
@@ -55,20 +55,20 @@ def object_of(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def without_comments(data: bytes) -> bytes:
-    """Return JSON without the comments that the CLI permits in its settings."""
+    """Remove the comments that the CLI permits in the JSON of its settings."""
     return _COMMENT.sub(rb"\1", data)
 
 
 _COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
-"""A string, which is kept as the first group, or a comment."""
+"""Matches a string, which is captured as group 1 and kept, or a comment, which is removed."""
 
 
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     """Write a dataclass to a new file, completely or not at all.
 
-    Only the user can read the file. `most`: the most bytes. Texts may contain lone surrogates. A
-    `Path` is written as text. Raises FileExistsError if the file exists, OSError, also if the value
-    is too large, and ValueError for a number that JSON can't represent.
+    Only the user can read the file. `most`: the size limit in bytes. Strings may contain lone
+    surrogates. A `Path` is written as a string. Raises FileExistsError if the file exists, OSError
+    (also if the value is too large), and ValueError for a number that JSON can't represent.
     """
     with _written(path, value, most) as made:
         move_new(made, path)
@@ -85,9 +85,9 @@ def write_again(path: Path, value: DataclassInstance, most: int) -> None:
 
 @contextmanager
 def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
-    """Write a temporary file beside `path` with all of it.
+    """Write the whole value to a temporary file beside `path`, and yield its path.
 
-    Remove it afterwards if still there.
+    Afterwards the temporary file is removed if it still exists.
     """
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
     try:
@@ -101,9 +101,9 @@ def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
 
 
 def read_as(path: Path, wanted: type[T], most: int) -> T | None:
-    """Read what `write_once` wrote, up to `most` bytes.
+    """Read a dataclass that `write_once` wrote, limited to `most` bytes.
 
-    Return None if it is not of this type.
+    Return None if the file can't be read or does not contain a value of this type.
     """
     import msgspec
 

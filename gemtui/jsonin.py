@@ -1,8 +1,9 @@
-r"""Parsing JSON as Gemini CLI writes it, including invalid Unicode.
+r"""Parse JSON as Gemini CLI writes it, including invalid Unicode.
 
-The CLI cuts texts by UTF-16 code units, possibly within an emoji, and `JSON.stringify` then writes
-a lone surrogate (`\ud83d`). A strict parser refuses the whole line because of it, and because of
-bytes that are not UTF-8. JavaScript accepts both.
+The CLI truncates strings by UTF-16 code units, possibly in the middle of an emoji, and
+`JSON.stringify` then writes a lone surrogate, which is a single escape from the range U+D800 to
+U+DFFF. A strict parser rejects the whole line because of such a surrogate or because of bytes that
+are not UTF-8. JavaScript accepts both.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ _ESCAPES = re.compile(
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
     rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""Escaped backslashes, and escaped surrogates: in pairs if possible, else single ones."""
+"""Matches escaped backslashes and escaped surrogates, as pairs if possible, else singly."""
 _HALF = len(rb"\ud83d")
 
 
 def _repaired(data: bytes) -> bytes | None:
-    """Return the same JSON in valid UTF-8; None if there is nothing to repair."""
+    """Return the same JSON as valid UTF-8; None if there is nothing to repair."""
     whole = _ESCAPES.sub(_without_half, data) if b"\\ud" in data or b"\\uD" in data else data
     decoded = whole.decode("utf-8", "replace").encode()
     return None if decoded == data else decoded
@@ -53,9 +54,10 @@ _MANY = 1_000_000
 
 
 def values_in(data: bytes) -> int:
-    """Return an upper estimate of the number of values in a JSON text.
+    """Return an upper bound for the number of values in JSON.
 
-    It serves to limit memory: parsing takes about a hundred bytes per value, whatever its length.
+    The bound serves to limit memory, because parsing takes about a hundred bytes per value,
+    whatever the value's length.
     """
     if len(data) < _MANY:
         return len(data)

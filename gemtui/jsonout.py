@@ -26,10 +26,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(value: Any) -> bytes:
-    """Return a JSON value as UTF-8 on one line, safe for terminals.
+    """Encode a JSON value as UTF-8 on one line that is safe to print to a terminal.
 
-    `json.loads` restores it. `value`: dicts, lists, tuples and scalars, such as those from a JSON
-    parser.
+    `json.loads` restores the value. `value`: dicts, lists, tuples and scalars, such as those
+    returned by a JSON parser.
     """
     text = _dump(value)
     if text.isascii() and b"\x7f" not in text:
@@ -38,9 +38,9 @@ def encode(value: Any) -> bytes:
 
 
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-    """Yield a JSON array with one value per line, without holding it in memory.
+    """Yield a JSON array, one value per line, without holding it in memory.
 
-    `head`, `tail`: bytes to put before and after it.
+    `head`, `tail`: bytes to put before and after the array.
     """
     yield head + b"["
     separator = b"\n"
@@ -51,10 +51,10 @@ def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"")
 
 
 def indented(value: Any) -> str:
-    """Return a JSON value over several indented lines, for reading; it is still JSON.
+    """Format a value as indented JSON for people to read.
 
-    Invisible characters, other line ends and lone surrogates are escaped. A value that is not JSON
-    is given as its `str`.
+    Invisible characters, unusual line endings and lone surrogates are escaped. A value that JSON
+    can't represent is shown as its `str`.
     """
     with _deeper():
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
@@ -62,7 +62,10 @@ def indented(value: Any) -> str:
 
 
 def _dump(value: Any) -> bytes:
-    """Call `orjson.dumps`, or the slower `json` for lone surrogates and big integers."""
+    """Serialise with `orjson`, or with slower `json` if `orjson` can't.
+
+    `orjson` does not support lone surrogates, big integers and deep nesting.
+    """
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -73,9 +76,9 @@ def _dump(value: Any) -> bytes:
 
 @contextmanager
 def _deeper() -> Iterator[None]:
-    """Raise the recursion limit to the depth that orjson can read.
+    """Raise the recursion limit, so that `json` can write all that orjson can read.
 
-    It only writes 254 levels.
+    orjson itself writes at most 254 levels of nesting.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + _DEEPEST)

@@ -1,9 +1,9 @@
 """The user's marks on sessions: names, tags, notes, pins and the archived flag.
 
-They are stored by session id in one SQLite file in our data folder, readable by the user alone;
-nothing of them goes into Gemini's files. They can't be recreated, so this module never replaces or
-clears the file: one that can't be read raises MarksUnreadable and is left alone. Several programs
-may use it at once.
+The marks are stored by session id in one SQLite file in gemtui's data folder, readable by the user
+alone; nothing is written to Gemini CLI's files. Marks can't be recreated, so this module never
+replaces or clears the file: an unreadable file raises MarksUnreadable and is left alone. Several
+processes may use the file at once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from gemtui.paths import marks_file
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, connect, identity, why
 
 VERSION = 2
-"""Of the file; version 1 had no checksums. A newer file is left alone."""
+"""The version of the file format; version 1 had no checksums. Newer files are left alone."""
 APPLICATION = 0x67656D01
 LONGEST_NAME = 200
 LONGEST_TAG = 50
 LONGEST_NOTE = 10_000
-"""In characters."""
+"""The longest note, in characters."""
 
 _WAIT = 5.0
-"""Seconds to wait for another gemtui, which holds the file only for milliseconds."""
+"""Seconds to wait for another gemtui process, which locks the file only for milliseconds."""
 _TAG = re.compile(r"\w[\w./+-]*")
 _TABLE = """
     create table mark (
@@ -52,7 +52,7 @@ class Mark(Struct, frozen=True, kw_only=True):
     """A user's marks on one session.
 
     `session`: its id. `tags`: in alphabetical order. `changed`: the time of the last change; None
-    if there was none, and everything else is empty.
+    if the session has never been marked, in which case all other fields are empty.
     """
 
     session: str
@@ -69,15 +69,18 @@ class Mark(Struct, frozen=True, kw_only=True):
         return not (self.name or self.tags or self.note or self.pinned or self.archived)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values; times are in ISO 8601 UTC, null means not set."""
+        """Return the marks as JSON values.
+
+        Times are in ISO 8601 UTC, and null means not set.
+        """
         changed = None if self.changed is None else _iso(self.changed)
         return asdict(self) | {"tags": list(self.tags), "changed": changed}
 
 
 class MarkEdit(Struct, frozen=True, kw_only=True):
-    """A change to marks; None keeps a field, an empty text clears name or note.
+    """A change to marks; None keeps a field, and "" clears the name or note.
 
-    `add`, `remove`: tags; those in both are removed.
+    `add`, `remove`: tags to add and remove; tags in both are removed.
     """
 
     name: str | None = None
@@ -88,7 +91,7 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
     archived: bool | None = None
 
     def apply(self, mark: Mark, now: datetime) -> Mark:
-        """Return the mark with this change. Raises MarkError for invalid values."""
+        """Return the mark with this change applied. Raises MarkError for invalid values."""
         tags = {tag_of(tag) for tag in self.add} | set(mark.tags)
         return Mark(
             session=mark.session,
@@ -101,9 +104,9 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
         )
 
     def undo(self, mark: Mark, before: Mark, now: datetime) -> Mark:
-        """Return `mark` without this change, which was made to `before`.
+        """Return `mark` with this change reverted.
 
-        Later changes remain.
+        `before`: the mark before this change. Changes made since then remain.
         """
         after = self.apply(before, now)
         fields = {
@@ -119,8 +122,8 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
 class Merged(Struct, frozen=True, kw_only=True):
     """The result of an import.
 
-    `changed`: number of sessions that have more marks than before. `kept`: ids of sessions whose
-    own name or note differs from the imported one, and was kept.
+    `changed`: the number of sessions that gained marks. `kept`: the ids of sessions whose existing
+    name or note differed from the imported one and was kept.
     """
 
     changed: int
@@ -128,9 +131,9 @@ class Merged(Struct, frozen=True, kw_only=True):
 
 
 def tag_of(text: str) -> str:
-    """Return a tag in its stored form: lower case, without a leading `#`.
+    """Normalise a tag to its stored form: lower case, without a leading `#`.
 
-    Raises MarkError.
+    Raises MarkError if the tag is invalid.
     """
     tag = unicodedata.normalize("NFC", text.strip().removeprefix("#")).lower()
     if not _TAG.fullmatch(tag) or len(tag) > LONGEST_TAG:
@@ -169,8 +172,8 @@ def _is_text(text: str) -> bool:
 class Marks:
     """The marks in one file, which the first edit creates.
 
-    `path`: None for the user's own. Every method raises MarksUnreadable if the file is not ours, is
-    damaged, or can't be opened.
+    `path`: the file; None means the user's own. Every method raises MarksUnreadable if the file is
+    not gemtui's, is corrupt, or can't be opened.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -185,13 +188,13 @@ class Marks:
             return {row[0]: _mark(row) for row in database.execute(_SELECT)}
 
     def get(self, session: str) -> Mark:
-        """Return the mark of a session; an empty one if it has none."""
+        """Return the mark of a session, or an empty mark if the session has none."""
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
-        """Change the marks of sessions, all or none; return the previous ones, for `undo`.
+        """Edit the marks of all these sessions, or of none if one edit is invalid.
 
-        Raises MarkError.
+        Return the previous marks, for `undo`. Raises MarkError.
         """
         now = datetime.now(UTC)
         with self._change() as (marks, database):
@@ -200,7 +203,7 @@ class Marks:
         return before
 
     def undo(self, edit: MarkEdit, before: Iterable[Mark]) -> None:
-        """Undo an edit that returned `before`; changes made since then remain."""
+        """Revert an edit that returned `before`; changes made since then remain."""
         now = datetime.now(UTC)
         with self._change() as (marks, database):
             present = (
@@ -209,9 +212,10 @@ class Marks:
             _write(database, (edit.undo(mark, each, now) for mark, each in present))
 
     def merge(self, imported: Iterable[Mark]) -> Merged:
-        """Add tags, pins, and missing names and notes, for all sessions or none.
+        """Import marks: add tags, pins, and names and notes where they are missing.
 
-        Existing names and notes are kept. Raises MarkError.
+        All marks are imported, or none if one is invalid. Existing names and notes are kept. Raises
+        MarkError.
         """
         changed, kept = 0, list[str]()
         with self._change() as (marks, database):
@@ -238,7 +242,7 @@ class Marks:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Yield the database; closing it rolls back what was not committed."""
+        """Yield the database; closing it rolls back uncommitted changes."""
         with (
             self._named_in_errors(),
             closing(connect(self.path, wait=_WAIT)) as database,
@@ -288,7 +292,7 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 
 def _add_checksums(database: sqlite3.Connection) -> None:
-    """Upgrade a file of the first version. Raises Damaged."""
+    """Upgrade a version 1 file by adding checksums. Raises Damaged."""
     rows = database.execute(_SELECT.replace(", checksum", "")).fetchall()
     database.execute("alter table mark rename to before")
     database.execute(_TABLE)
@@ -316,7 +320,7 @@ def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
 
 
 def _mark(row: tuple[Any, ...]) -> Mark:
-    """Return a row as a mark. Raises Damaged for values that gemtui never writes."""
+    """Convert a row to a mark. Raises Damaged for values that gemtui never writes."""
     session, name, note, tags, pinned, archived, changed, kept = row
     if kept != checksum(row[:-1]):
         raise Damaged("a mark in it is not as it was written")
@@ -357,19 +361,19 @@ def _iso(when: datetime) -> str:
 
 
 class _Exported(Struct):
-    """A file of exported marks."""
+    """The contents of a file of exported marks."""
 
     version: int
     marks: tuple[Mark, ...]
 
 
 def exported(marks: Mapping[str, Mark]) -> dict[str, Any]:
-    """Return marks as JSON values that `imported` reads."""
+    """Return marks as JSON values, in the format that `imported` reads."""
     return {"version": 1, "marks": [marks[session].to_dict() for session in sorted(marks)]}
 
 
 def imported(data: bytes) -> tuple[Mark, ...]:
-    """Return the marks of an export. Raises MarkError if `data` is not one."""
+    """Parse the marks of an export. Raises MarkError if `data` is not an export."""
     try:
         file = msgspec.json.decode(data, type=_Exported)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""An MCP server over stdin and stdout: JSON-RPC 2.0, one message a line.
+"""An MCP server over stdin and stdout: JSON-RPC 2.0, one message per line.
 
-It answers messages one by one and is independent of what its tools do. Every input is answered or
-ignored; nothing but answers is written (assets/gemini-cli.md#mcp-servers).
+The server handles one message at a time and is independent of what its tools do. Every input is
+either answered or ignored, and nothing but responses is written (assets/gemini-cli.md#mcp-servers).
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from gemtui.jsonout import encode
 from gemtui.text import clean_line
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
-"""The supported versions of the protocol, the newest first."""
+"""The supported versions of the protocol, newest first."""
 _BATCHES = "2025-03-26"
-"""The only version that allows a list of several messages."""
+"""The only protocol version that allows a batch (a list of several messages)."""
 LARGEST = 1_000_000
-"""Bytes of a message; larger ones are skipped."""
+"""The size limit of a message in bytes; larger messages are skipped."""
 _DEEPEST = 50
 _MOST = 50
-"""Most messages in one list."""
+"""The most messages in one batch."""
 LIMIT = 20.0
-"""Seconds that a tool may take."""
+"""The time limit of a tool call, in seconds."""
 _BUSY = 4
-"""Most tools that may still be working on abandoned calls."""
+"""The most tool calls that may still be running after they have timed out."""
 _PARSE, _INVALID, _UNKNOWN_METHOD, _PARAMS = -32700, -32600, -32601, -32602
 
 Json = dict[str, Any]
 
 
 class ToolError(Exception):
-    """Raised by a tool; the model reads the message in place of a result."""
+    """Raised by a tool to send the model an error message instead of a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedTool:
-    """One tool. `arguments`: their type, a Struct.
+    """A tool that the server offers.
 
-    `call`: returns the text for the model. `call` may raise ToolError, GemtuiError and OSError,
-    whose messages the model reads.
+    `arguments`: the type of its arguments, a Struct. `call`: returns the text for the model. The
+    function may raise ToolError, GemtuiError and OSError, whose messages are sent to the model.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ServedTool:
     call: Callable[[Any], str]
 
     def to_dict(self) -> Json:
-        """Return one entry of `tools/list`."""
+        """Return the tool's entry in the response to `tools/list`."""
         _, schemas = msgspec.json.schema_components((self.arguments,))
         schema = schemas[self.arguments.__name__]
         schema.pop("title", None)
@@ -70,9 +70,10 @@ class ServedTool:
 
 
 class McpServer:
-    """Answers messages with these tools.
+    """A server that responds to messages with the results of the given tools.
 
-    `instructions`: a text that clients may show the model. `limit`: seconds that a tool may take.
+    `instructions`: text that clients may show to the model. `limit`: the time limit of a tool call,
+    in seconds.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class McpServer:
         self._lock = threading.Lock()
 
     def serve(self, given: BinaryIO, out: BinaryIO) -> None:
-        """Answer messages until the input ends or nobody reads the answers."""
+        """Respond to messages until the input ends or stdout is closed."""
         while line := given.readline(LARGEST + 1):
             if len(line) > LARGEST and not line.endswith(b"\n"):
                 _skip_line(given)
@@ -108,7 +109,7 @@ class McpServer:
                 return
 
     def answer(self, line: bytes) -> Json | list[Json] | None:
-        """Return the answer to one line, or None for messages that need none."""
+        """Return the response to one line, or None for messages that need no response."""
         if not line.strip():
             return None
         try:
@@ -129,7 +130,7 @@ class McpServer:
             return _error(None, _INVALID, "this is not a message of JSON-RPC 2.0")
         method, id = message.get("method"), message.get("id")
         if "method" not in message and ("result" in message or "error" in message):
-            return None  # a response to no request
+            return None  # a response, although this server never sends requests
         if not isinstance(method, str):
             return _error(None, _INVALID, "method is missing or no text")
         if "id" not in message:
@@ -175,9 +176,9 @@ class McpServer:
         return _result(id, self._limited(tool, arguments))
 
     def _limited(self, tool: ServedTool, arguments: Any) -> Json:
-        """Return a tool's result.
+        """Run a tool and return its result, or an error after the time limit.
 
-        Give up after the limit, leaving the tool to end by itself.
+        A tool that exceeds the limit is left running until it ends by itself.
         """
         with self._lock:
             if self._working >= _BUSY:
@@ -206,7 +207,7 @@ def _outcome(tool: ServedTool, arguments: Any) -> Json:
         return _failed(str(error))
     except OSError as error:
         return _failed(error.strerror or "a file can't be read")
-    except Exception as error:  # the server must answer whatever a tool raises
+    except Exception as error:  # the server must respond, whatever a tool raises
         traceback.print_exception(error)
         return _failed("gemtui could not answer this: something went wrong in it")
 

@@ -1,4 +1,4 @@
-"""Times as people type them: `yesterday`, `7d`, `2026-11`, `2026-11-20T12:00`."""
+"""Times in the forms that users type: `yesterday`, `7d`, `2026-11`, `2026-11-20T12:00`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _NAMED = {"today": 0, "yesterday": 1}
 
 
 def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Return the period that a text means: [start, end), or one moment twice.
+    """Parse a time; return the half-open period [start, end), or one moment twice.
 
-    A day, month or year is a period. `now`: an aware time, from which `7d` counts; days begin at
-    midnight in its zone. None for other texts, and for times beyond the calendar.
+    A day, month or year is a period. `now`: an aware time, from which `7d` counts back and in whose
+    time zone days begin at midnight. Return None for invalid strings and for times outside the
+    calendar.
     """
     word = text.strip().lower()
     try:
@@ -39,7 +40,7 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _after(first: date, *, month: str | None, day: str | None) -> date:
-    """Return the day after a year, or after a month or day of it."""
+    """Return the day after the given year, or after a month or day of that year."""
     if day is not None:
         return first + timedelta(days=1)
     if month is not None:
@@ -52,9 +53,9 @@ def _midnight_in(now: datetime) -> Callable[[date], datetime]:
 
 
 def _in_zone(local: datetime, now: datetime) -> datetime:
-    """Return a local time in the zone of `now`.
+    """Attach the time zone of `now` to a local time.
 
-    The system's own zone observes summer time.
+    If `now` is in the system's own zone, daylight saving time is applied.
     """
     fixed = isinstance(now.tzinfo, timezone) and now.utcoffset() == now.astimezone().utcoffset()
     return local.astimezone() if fixed else local.replace(tzinfo=now.tzinfo)

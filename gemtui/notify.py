@@ -1,10 +1,11 @@
-"""Desktop notifications through the terminal, as far as it supports them.
+"""Desktop notifications through the terminal, as far as the terminal supports them.
 
     notice = Notice(title=clean_line("gemtui: api"), text=clean_line("It asks."))
     stream.write(rung(notice, ringing_terminal(os.environ)))
 
-A terminal without notifications only rings its bell. The output contains only the escape codes made
-here: title and text are clean, and characters that would end a field early are removed.
+A terminal without notifications only rings its bell. The output contains no escape codes other than
+those built here, because title and text are clean and characters that would end a field early are
+removed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gemtui.text import Clean, ellipsis
 
 BELL = "\a"
 TITLE, TEXT = 60, 160
-"""Cells that a notification shows; longer texts are cut."""
+"""The widest title and text of a notification, in cells; longer strings are truncated."""
 _TMUX_LIMIT = 2.0
 _KITTY, _ITERM, _RXVT = 99, 9, 777
 """The OSC codes for notifications, named after the terminals that introduced them."""
@@ -31,20 +32,21 @@ _KNOWN = {
     "rxvt": _RXVT,
     "iterm": _ITERM,
 }
-"""The OSC code of a terminal, by a part of the terminal's name."""
+"""Maps a part of a terminal's name to the OSC code that the terminal supports."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """A notification: `title` names the place, `text` the event."""
+    """A notification: `title` names the place, `text` describes the event."""
 
     title: Clean
     text: Clean
 
 
 class RingingTerminal(Struct, frozen=True):
-    """A terminal's way to notify; `osc`: the number of its escape code, or None.
+    """A terminal's notification features.
 
-    `tmux`: the codes must pass through tmux, which requires `allow-passthrough on`.
+    `osc`: the number of its escape code; None if it has none. `tmux`: the codes must pass through
+    tmux, which requires `allow-passthrough on`.
     """
 
     osc: int | None = None
@@ -52,16 +54,16 @@ class RingingTerminal(Struct, frozen=True):
 
 
 def ringing_terminal(environ: Mapping[str, str]) -> RingingTerminal:
-    """Return the notification features of our terminal.
+    """Return the notification features of the terminal that gemtui runs in.
 
-    Inside tmux, ask for its client's.
+    Inside tmux, these are the features of the terminal that the tmux client runs in.
     """
-    if environ.get("STY"):  # screen passes nothing through
+    if environ.get("STY"):  # GNU screen passes nothing through
         return RingingTerminal()
     if environ.get("TMUX"):
         name = ask_tmux("display-message", "-p", "#{client_termtype} #{client_termname}")
         return RingingTerminal(_osc(name), tmux=True)
-    # a terminal inside another one inherits its TERM_PROGRAM, but has its own TERM
+    # a terminal started from another one inherits TERM_PROGRAM, but sets its own TERM
     names = (environ.get(name) for name in ("TERM", "TERM_PROGRAM", "LC_TERMINAL"))
     return RingingTerminal(next(filter(None, map(_osc, names)), None))
 
@@ -72,7 +74,7 @@ def _osc(name: str | None) -> int | None:
 
 
 def ask_tmux(*words: str) -> str | None:
-    """Return tmux's answer to a command; None if there is none within two seconds."""
+    """Return the output of a tmux command; None if there is none within two seconds."""
     tmux = find_program("tmux")
     if tmux is None:
         return None
@@ -91,7 +93,7 @@ def ask_tmux(*words: str) -> str | None:
 
 
 def rung(notice: Notification, terminal: RingingTerminal) -> str:
-    """Return the bytes that ring a terminal's bell and make it show a notification."""
+    """Return the characters that ring the terminal's bell and show a notification."""
     codes = (f"\x1b]{code}\x1b\\" for code in _codes(notice, terminal.osc))
     return BELL + "".join(map(_through_tmux, codes) if terminal.tmux else codes)
 

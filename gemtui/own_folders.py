@@ -9,10 +9,10 @@ from gemtui.paths import cache_dir, config_file, data_dir, state_dir
 
 
 def make_own_folder(folder: Path) -> None:
-    """Create one of gemtui's folders with its parents, for the user alone.
+    """Create one of gemtui's folders with its parents, accessible only to the user.
 
-    Existing ones are closed to others as well (0700). For a folder elsewhere, chosen by the user,
-    only missing parts are created. Raises OSError.
+    Access by others is removed from existing folders of gemtui as well (0700). For a folder
+    elsewhere, which the user chose, only missing parts are created. Raises OSError.
     """
     tops = _tops()
     for place in (*reversed(folder.parents), folder):
@@ -22,7 +22,7 @@ def make_own_folder(folder: Path) -> None:
 
 
 def make_own_file(path: Path) -> None:
-    """Create one of gemtui's files (0600), in a folder as for `make_own_folder`.
+    """Create one of gemtui's files (0600), and its folder as `make_own_folder` does.
 
     Raises OSError.
     """

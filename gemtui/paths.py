@@ -1,4 +1,4 @@
-"""The places of Gemini CLI's files and of gemtui's own.
+"""The locations of Gemini CLI's files and of gemtui's own.
 
 gemtui's own files follow the conventions of the system (XDG on Linux, Library on macOS) and are
 never in the CLI's folder.
@@ -23,9 +23,9 @@ def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def typed_path(text: str | os.PathLike[str]) -> Path:
-    """Return a typed path, with `~` and `~name` replaced by home directories.
+    """Expand `~` and `~name` in a path that the user typed.
 
-    If there is no such user, the path is unchanged, as in a shell.
+    If there is no such user, the path is returned unchanged, as in a shell.
     """
     try:
         return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
@@ -34,18 +34,18 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
 
 
 def settings_path(text: str, home: Path) -> Path:
-    """Return a path as the CLI reads it from its settings.
+    """Expand a path in the CLI's settings as the CLI does.
 
-    `home`: its folder, `.gemini`. `~` is the parent of `home`; `~name` is not expanded.
+    `home`: the CLI's folder, `.gemini`. `~` means the parent of `home`; `~name` is not expanded.
     """
     return home.parent / text[2:] if text == "~" or text.startswith("~/") else Path(text)
 
 
 def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
-    """Return the paths of a setting such as `policyPaths`, each once, in their order.
+    """Return the paths in a setting such as `policyPaths`, without duplicates.
 
-    `value`: a list, or one text, which is not split at commas. `home`: the CLI's folder, as in
-    `settings_path`. `base`: the run's folder, for relative paths.
+    `value`: a list, or a single string, which is not split at commas. `home`: the CLI's folder, as
+    in `settings_path`. `base`: the run's folder, to which relative paths refer. The order is kept.
     """
     items = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
     texts = (item for item in items if isinstance(item, str) and item and "\0" not in item)
@@ -53,7 +53,7 @@ def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
 
 
 def folder_here() -> Path | None:
-    """Return the folder in which we were started; None if it was removed."""
+    """Return the folder in which gemtui was started; None if it has been removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -64,7 +64,7 @@ _stood_in = [Path(os.environ.get("PWD") or os.sep)]
 
 
 def current_folder() -> Path:
-    """Return the current folder; if it was removed, its last known path."""
+    """Return the current folder, or its last known path if it has been removed."""
     with suppress(OSError):
         _stood_in[0] = Path.cwd()
     return _stood_in[0]
@@ -73,7 +73,7 @@ def current_folder() -> Path:
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the path of gemtui's settings file, or `$GEMTUI_CONFIG` if set.
 
-    It need not exist.
+    The file need not exist.
     """
     chosen = environ.get("GEMTUI_CONFIG")
     if chosen:
@@ -82,7 +82,7 @@ def config_file(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder for data that can be recreated, such as summaries of sessions."""
+    """Return the folder for data that can be recreated, such as session summaries."""
     return platformdirs.user_cache_path(_APP, appauthor=False)
 
 
@@ -97,45 +97,45 @@ def extension_dir() -> Path:
 
 
 def live_dir() -> Path:
-    """Return the folder with a file for each CLI process, written by hooks."""
+    """Return the folder in which hooks write one file for each running CLI process."""
     return data_dir() / "live"
 
 
 def vault_dir() -> Path:
-    """Return the folder for session files that outlive the CLI's own."""
+    """Return the folder for copies of session files that outlive the CLI's own files."""
     return data_dir() / "vault"
 
 
 def checkpoints_dir() -> Path:
-    """Return the folder for checkpoints of projects, which undo runs."""
+    """Return the folder for checkpoints of projects, with which runs can be undone."""
     return data_dir() / "checkpoints"
 
 
 def worktrees_dir() -> Path:
-    """Return the folder for git worktrees in which runs work, one folder for each."""
+    """Return the folder for the git worktrees in which runs work, one subfolder each."""
     return data_dir() / "worktrees"
 
 
 def hooked_dir() -> Path:
-    """Return the folder for events from hooks that ask for checkpoints."""
+    """Return the folder in which hooks write events that request checkpoints."""
     return data_dir() / "hooked"
 
 
 def state_dir() -> Path:
-    """Return the folder for data, other than settings, that is kept between starts."""
+    """Return the folder for data other than settings that is kept between starts."""
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def failed_commands_dir() -> Path:
-    """Return the folder with the last failures of programs named in the settings."""
+    """Return the folder that records the last failures of programs run by settings."""
     return state_dir() / "failed-commands"
 
 
 def prompts_file() -> Path:
-    """Return the file with earlier prompts, which the run pane offers again."""
+    """Return the file with earlier prompts, which the run pane offers for reuse."""
     return state_dir() / "prompts.jsonl"
 
 
 def marks_file() -> Path:
-    """Return the file with names, tags and notes of sessions; it need not exist."""
+    """Return the file with names, tags and notes of sessions, which need not exist."""
     return data_dir() / "marks.sqlite3"

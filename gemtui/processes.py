@@ -1,7 +1,8 @@
 """Start programs so that nothing is loaded from the current folder.
 
-The current folder may be somebody else's. Python adds it to `sys.path`, an empty or relative entry
-in `PATH` or `PYTHONPATH` refers to it, and some programs read settings from it that name commands.
+The current folder may belong to somebody else. Python adds that folder to `sys.path`, empty or
+relative entries in `PATH` or `PYTHONPATH` refer to it, and some programs read settings from it that
+name commands to run.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
-"""The working folder of gemtui's own child processes, where only root can create files."""
+"""The working folder of gemtui's own child processes, in which only root can create files."""
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs this Python with `words`; start it in `FOLDER`.
+    """Return the command that runs the current Python with `words`.
 
-    `-P` keeps Python from importing modules of the working folder. In `FOLDER`, empty and relative
-    entries of `PYTHONPATH` are harmless, too.
+    Start the command in `FOLDER`, where empty and relative entries of `PYTHONPATH` are harmless.
+    `-P` keeps Python from importing modules from the working folder.
     """
     return [sys.executable, "-P", *words]
 
@@ -30,9 +31,9 @@ def python(*words: str) -> list[str]:
 def helper(
     *words: str, stdin: int, stdout: int = subprocess.DEVNULL, bufsize: int = -1
 ) -> subprocess.Popen[bytes]:
-    """Start this Python with `words` as a helper process, in a session of its own.
+    """Start the current Python with `words` as a helper process, in a new session.
 
-    `stdin`, `stdout`, `bufsize`: as in `Popen`. Its stderr is discarded. Raises OSError.
+    `stdin`, `stdout`, `bufsize`: as in `Popen`. The helper's stderr is discarded. Raises OSError.
     """
     return subprocess.Popen(
         python(*words),
@@ -48,11 +49,13 @@ def helper(
 def at_terminal(
     words: Sequence[str], *, program: str | None = None, folder: Path | None = None
 ) -> int:
-    """Run a program in the terminal and return its exit code, -n if signal n ended it.
+    """Run a program in the terminal and return its exit code.
 
-    `words`: its arguments, beginning with its name; `program`: the executable if it is not
-    `words[0]`; `folder`: its working folder, None for the current one. Meanwhile gemtui ignores
-    ctrl+c and ctrl+backslash, which the terminal sends to both, as a shell does. Raises OSError.
+    If a signal ended the program, return the negative signal number. `words`: the arguments,
+    beginning with the program's name. `program`: the executable if it is not `words[0]`. `folder`:
+    the working folder, None for the current one. While the program is running, gemtui ignores
+    ctrl+c and ctrl+backslash, as a shell does, because the terminal sends these signals to both
+    processes. Raises OSError.
     """
     keys = (signal.SIGINT, signal.SIGQUIT)
     before = {number: signal.signal(number, lambda *_: None) for number in keys}
@@ -64,9 +67,10 @@ def at_terminal(
 
 
 def find_program(name: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the absolute path of a program on `PATH`, or None if there is none.
+    """Return the absolute path of a program on `PATH`, or None if it is not found.
 
-    Relative and empty entries of `PATH` are skipped. A name with a slash is returned as it is.
+    Relative and empty entries of `PATH` are skipped. A name that contains a slash is returned
+    unchanged.
     """
     if os.sep in name:
         return name

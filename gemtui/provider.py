@@ -31,9 +31,9 @@ _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
 _DOCTOR = "gemtui doctor says what is wrong"
 _LOOK = 0.1
-"""Seconds between checks whether the caller was interrupted."""
+"""Seconds between checks for whether the caller has been interrupted."""
 TIMEOUT = 600
-"""Default limit for a run, in seconds."""
+"""The default time limit of a run, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class ProviderResult:
     """The result of a run.
 
     `response`: the answer. `files`: the paths that were written, in order, as given in the tool
-    calls; the values are None. `model`: the model of the last answer. `session_id`: the session in
-    which the CLI stores the conversation. None means unknown.
+    calls; the dict's values are always None. `model`: the model that wrote the last answer; None if
+    unknown. `session_id`: the session in which the CLI stores the conversation; None if unknown.
     """
 
     response: str
@@ -52,16 +52,16 @@ class ProviderResult:
 
 
 class GeminiCliProvider:
-    """Answers prompts with headless runs of Gemini CLI.
+    """A provider that answers prompts with headless runs of Gemini CLI.
 
-    `config` may have `model`, `sandbox`, `approval_mode`, `include_directories`, `allowed_tools`
-    (need no confirmation), `working_dir`, `timeout` (seconds) and `trust` (trust the folder, for
-    each run; False). The default approval mode is `yolo`, for unattended use: all tools run without
-    confirmation, shell commands included. Unknown keys cause a warning; invalid values raise
-    ValueError, which names the key.
+    `config` may have the keys `model`, `sandbox`, `approval_mode`, `include_directories`,
+    `allowed_tools` (tools that need no confirmation), `working_dir`, `timeout` (seconds) and
+    `trust` (whether to trust the folder during each run; default False). The default approval mode
+    is `yolo`, for unattended use: all tools, including shell commands, run without confirmation.
+    Unknown keys cause a warning; invalid values raise a ValueError that names the key.
 
-    The logger `gemtui.provider` records for each run its folder and session (INFO), the CLI's
-    stderr, and the outcome (INFO, or WARNING if it failed).
+    For each run, the logger `gemtui.provider` records the folder and the session (INFO), the CLI's
+    stderr, and the outcome (INFO, or WARNING if the run failed).
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -96,8 +96,8 @@ class GeminiCliProvider:
     ) -> ProviderResult:
         """Run a prompt and wait for the answer.
 
-        Arguments, result and errors as for `agenerate`. It may also be called in a thread with a
-        running event loop, which is blocked meanwhile.
+        Arguments, result and errors are the same as for `agenerate`. This method may also be called
+        in a thread with a running event loop, which is blocked until the answer arrives.
         """
         answer = self.agenerate(prompt, context, system_prompt, response_timeout)
         try:
@@ -117,12 +117,13 @@ class GeminiCliProvider:
 
         `context["prompt_file"]`: a file for the CLI to process instead of `prompt`.
         `context["project_root"]`: the folder to run in, unless the configuration has `working_dir`.
-        `system_prompt`: put before the prompt, separated by a blank line. `response_timeout`:
+        `system_prompt`: put before the prompt, separated by an empty line. `response_timeout`:
         seconds, overriding the configured `timeout`.
 
-        The answer comes from the stored session if that is found, as the output stream repeats text
-        when a request is retried. Cancelling the task ends the run. Raises ProviderError, with the
-        partial answer and the files written so far, if the run fails or ends without a result.
+        The answer is taken from the stored session if that is found, because the output stream
+        repeats text when a request is retried. Cancelling the task ends the run. If the run fails
+        or ends without a result, ProviderError is raised with the partial answer and the files
+        written so far.
         """
         context = context or {}
         options = self._options(context, response_timeout)
@@ -210,7 +211,7 @@ _CHECKS = {
 def _check(config: Mapping[str, Any]) -> None:
     """Raise ValueError for an invalid value and warn about unknown keys.
 
-    None = not set.
+    A value of None means that the key is not set.
     """
     for key, value in config.items():
         if key not in _CHECKS:
@@ -249,7 +250,7 @@ class _Gathered:
                 pass
 
     def result(self) -> ProviderResult:
-        """Return the result, once `done` was added.
+        """Return the result; call this after the `done` event has been added.
 
         Raises ProviderError for a run that failed.
         """
@@ -283,7 +284,11 @@ class _Gathered:
         )
 
     def _answer(self) -> tuple[str, str | None]:
-        """Return the whole answer and its model, from the stored session if it is found."""
+        """Return the complete answer and its model.
+
+        Both are taken from the stored session if it is found. Otherwise the answer is what the
+        stream contained, and the model is None.
+        """
         live = self._fold.transcript()
         whole = enrich(live, gemini_home(), self._session)
         if whole is live:
@@ -293,7 +298,7 @@ class _Gathered:
 
 
 def _answer(transcript: Transcript) -> str:
-    """Return the model's text, with blank lines between messages."""
+    """Return the model's text, with empty lines between messages."""
     said = (message for message in transcript if message.author is Author.MODEL)
     blocks = (block for message in said for block in message.blocks)
     texts = (block.text for block in blocks if isinstance(block, Text))
@@ -301,9 +306,9 @@ def _answer(transcript: Transcript) -> str:
 
 
 def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
-    """Run a coroutine in a thread with its own event loop; wait for its result.
+    """Run a coroutine in a thread with its own event loop, and wait for its result.
 
-    If the waiting is interrupted or cancelled, the coroutine is cancelled, too.
+    If the caller is interrupted or cancelled while waiting, the coroutine is cancelled, too.
     """
     outer = asyncio.current_task()
     begun: Future[asyncio.Task[Any] | None] = Future()
@@ -316,7 +321,8 @@ def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
         waiting = pool.submit(asyncio.run, work())
         try:
             while not wait([waiting], _LOOK).done:
-                # asyncio.run turns ctrl+c into a cancellation, which goes unnoticed while we wait
+                # asyncio.run turns ctrl+c into a cancellation, which is not noticed during a
+                # blocking wait
                 if outer is not None and outer.cancelling():
                     raise asyncio.CancelledError
             return waiting.result()

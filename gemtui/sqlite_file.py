@@ -1,4 +1,4 @@
-"""The common parts of our small SQLite files: id, version and checks for damage."""
+"""Shared helpers for gemtui's small SQLite files: id, version and corruption checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AROUND = frozenset(
         sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
     }
 )  # fmt: skip
-"""SQLite's errors about a file's surroundings rather than its content."""
+"""SQLite's errors about a file's environment, such as locks or permissions, not its contents."""
 
 
 _JOURNALS = ("-journal", "-wal", "-shm")
@@ -27,22 +27,23 @@ class Damaged(ValueError):
 
 
 class Newer(Exception):
-    """Raised for a file that was written by a newer gemtui."""
+    """Raised for a file that a newer gemtui wrote."""
 
     def __init__(self) -> None:
         super().__init__("it was written by a newer gemtui")
 
 
 DAMAGE = (sqlite3.Error, ValueError, TypeError, OverflowError, RecursionError)
-"""Errors that a damaged file can cause while its rows are read and decoded."""
+"""Errors that a corrupt file can cause while its rows are being read and decoded."""
 
 
 def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Connection:
-    """Open a file in autocommit mode.
+    """Open a database file in autocommit mode.
 
-    `wait`: seconds to wait for another program that writes to it. `any_thread`: the caller ensures
-    that only one thread at a time uses it. Raises sqlite3.Error, OSError, and Damaged if something
-    else is in the place of a journal, as SQLite would wait for a pipe for ever.
+    `wait`: seconds to wait for another process that is writing to the file. `any_thread`: allow use
+    from any thread; the caller ensures that only one thread at a time uses the connection. Raises
+    sqlite3.Error and OSError. Raises Damaged if a journal file is something other than a regular
+    file, because SQLite would wait forever for a pipe.
     """
     for journal in _JOURNALS:
         with suppress(FileNotFoundError):
@@ -54,25 +55,25 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
 
 
 def identity(database: sqlite3.Connection) -> tuple[int, int]:
-    """Return the application id and the version of a file; (0, 0) for a new one."""
+    """Return a file's application id and version; (0, 0) for a new file."""
     application: int = database.execute("pragma application_id").fetchone()[0]
     version: int = database.execute("pragma user_version").fetchone()[0]
     return application, version
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return an error's primary SQLite code; None if it is not an SQLite error."""
+    """Return an error's primary SQLite code; None if it is not a SQLite error."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error is about the file's content, not its surroundings."""
+    """Return whether an error is due to the file's contents, not its environment."""
     return not isinstance(error, (OSError, Newer)) and code_of(error) not in _AROUND
 
 
 def why(error: BaseException) -> str:
-    """Return a one-line message for an error, without text from a damaged file."""
+    """Return a one-line message for an error, without text from a corrupt file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, (Newer, Damaged)) or not is_damage(error):
@@ -81,5 +82,5 @@ def why(error: BaseException) -> str:
 
 
 def checksum(row: Sequence[object]) -> int:
-    """Return the checksum to store with a row of texts, numbers, bytes and None."""
+    """Return the checksum to store with a row of strings, numbers, bytes and None."""
     return zlib.crc32(repr(tuple(row)).encode(errors="replace"))

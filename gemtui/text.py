@@ -1,13 +1,13 @@
-"""Cleaning of foreign text, which is hostile until cleaned.
+"""Cleaning of untrusted text, which is treated as hostile until cleaned.
 
-Escape sequences would act on the terminal (its title, the clipboard by OSC 52, colours), bidi
-controls reorder text, and a lone surrogate can't be encoded. All functions that draw or print take
-`Clean`, so that a type checker finds text that was not cleaned.
+Escape sequences would act on the terminal (change its title, write to the clipboard by OSC 52, or
+set colours), bidi controls reorder text, and a lone surrogate can't be encoded. All functions that
+draw or print take `Clean`, so that a type checker finds text that has not been cleaned.
 
-Except for colours, nothing is removed: a character that can't be shown is replaced by a mark, and
-the text around it stays. ESC becomes `␛` and the text after it remains, as a shell would run it.
-Characters without a picture are named, as `⟨U+202E⟩`. The marks mean nothing to a shell or in
-Markdown.
+Except for colours, nothing is removed: a character that can't be shown is replaced by a visible
+mark, and the text around it stays. ESC becomes `␛`, and the text after it remains, just as a shell
+would receive it. Characters without a glyph are named, as `⟨U+202E⟩`. The marks have no meaning in
+a shell or in Markdown.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Clean = NewType("Clean", str)
 """Text without bidi controls, and without control characters except newline and tab."""
 
 HOLDS_CONTROLS = "holds control characters"
-"""The warning shown with a command for which `holds_controls` is true."""
+"""The warning shown with a command for which `holds_controls` returns True."""
 
 BLANKS = " \t\r\n"
-"""Blanks that may be stripped from a text; `str.strip()` would strip control characters as well."""
+"""Whitespace that may be stripped; `str.strip()` would strip some control characters as well."""
 
 _LINE_ENDS = "\r\x85\u2028\u2029"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -35,10 +35,10 @@ _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TAGS = "\U000e0000-\U000e007f"
 _SURROGATES = "\ud800-\udfff"
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
-# a colour or style, 7-bit and 8-bit, with the "erase to the right" that grep and gcc send along
+# a colour or style, 7-bit or 8-bit, with the "erase to the right" that grep and gcc append
 _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 COLOUR = re.compile(_COLOUR)
-"""The colour codes that `clean` removes; also used by `gemtui.transcript.colours`."""
+"""Matches the colour codes that `clean` removes; also used by `gemtui.transcript.colours`."""
 _LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
 _HARMFUL = (
     f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
@@ -51,22 +51,22 @@ def clean(text: str) -> Clean:
     """Make text safe to draw, print, export and copy; idempotent.
 
     Colours are removed. CR, CR LF, NEL, U+2028 and U+2029 become newlines. All other C0 and C1
-    controls except newline and tab, bidi controls, and tag characters outside of flags become
-    marks, and lone surrogates become U+FFFD. Use `clean_line()` for names and titles, and
-    `visible()` for commands.
+    controls except newline and tab, bidi controls, and tag characters outside of flag emoji become
+    marks. Lone surrogates become U+FFFD. Use `clean_line()` for names and titles, and `visible()`
+    for commands.
     """
     return _cleaned(text, _TROUBLE_OR_COLOUR)
 
 
 def newlines(text: str) -> str:
-    """Return a text with all other line ends replaced by newlines, as in `clean`."""
+    """Replace all other line endings by newlines, as `clean` does."""
     if any(end in text for end in _LINE_ENDS):
         return _LINE_END.sub("\n", text)
     return text
 
 
 def _cleaned(text: str, trouble: re.Pattern[str]) -> Clean:
-    # all troublesome characters are unprintable, so the usual case is one fast scan
+    # all characters to replace are unprintable, so the usual case takes only one fast scan
     if text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
     return Clean(trouble.sub(_replacement, text))
@@ -100,13 +100,13 @@ _IGNORABLE = (
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff"
 )
-# blanks that look like a space but don't separate words in a shell
+# spaces that look like U+0020 but don't separate words in a shell
 _ODD_BLANKS = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _EMOJI = (
     "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299"
     "\U0001f000-\U0001faff"
 )
-# joiners inside emoji and between letters of scripts that join; the forms of emoji; keycaps
+# joiners inside emoji and between letters of joining scripts; emoji variants; keycaps
 _JOINED = f"\u0600-\u061b\u061d-\u10ff{_EMOJI}"
 _SHAPES = (
     f"{_FLAG}|(?:(?<=[{_JOINED}])|(?<=[{_EMOJI}]\ufe0f))[\u200c\u200d](?=[{_JOINED}])"
@@ -120,10 +120,10 @@ _UNSEEN = re.compile(
 def visible(text: str) -> Clean:
     """Make every character of a command or an argument visible; the result is clean.
 
-    Idempotent. In contrast to `clean()`, nothing is removed or becomes a newline. Colours, all line
-    ends except newline, blanks except space and tab, and characters without a shape (zero-width
-    characters, soft hyphens) become marks, except where they are part of an emoji or of a joining
-    script.
+    Idempotent. In contrast to `clean()`, nothing is removed or becomes a newline. Colours, line
+    endings except newline, spaces other than U+0020 and tab, and characters without a glyph
+    (zero-width characters, soft hyphens) become marks, unless they are part of an emoji or of a
+    joining script.
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
@@ -131,19 +131,20 @@ def visible(text: str) -> Clean:
 
 
 def visible_line(text: str) -> Clean:
-    """Return `visible()` on one line: newlines become `␊`, tabs become blanks.
+    """Apply `visible()` and put the result on one line.
 
-    Newlines at the end are removed.
+    Newlines become `␊`, and tabs become spaces. Newlines at the end are removed.
     """
     line = visible(text.rstrip("\n")).replace("\n", "\u240a")
     return Clean(line.replace("\t", " "))
 
 
 def holds_controls(command: str) -> bool:
-    """Return whether a command or argument contains invisible characters.
+    """Return whether a command or argument contains characters that are not visible.
 
-    These are the ones that `visible()` replaces: controls except newline and tab, bidi controls,
-    zero-width characters, blanks such as U+00A0. Show `HOLDS_CONTROLS` with such a command.
+    These are the characters that `visible()` replaces: controls except newline and tab, bidi
+    controls, zero-width characters, and spaces such as U+00A0. Show `HOLDS_CONTROLS` with such a
+    command.
     """
     return visible(command) != command
 
@@ -153,10 +154,10 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
 
 def look_alikes(text: str) -> tuple[Clean, ...]:
-    """Describe words that mix Latin with Cyrillic or Greek letters.
+    """Describe the words that mix Latin with Cyrillic or Greek letters.
 
-    Many of these letters look the same, so such a word may name another file or program than it
-    seems to. Each word is described once, as "`pаypal` mixes Latin and Cyrillic letters".
+    Many of these letters look alike, so such a word may name a different file or program than it
+    seems to. Each word is described once, as in "`pаypal` mixes Latin and Cyrillic letters".
     """
     if text.isascii():
         return ()
@@ -175,7 +176,10 @@ def _mixture(word: str) -> Clean | None:
 
 
 def command_line(command: str) -> Clean:
-    """Return `visible_line()` of a command, with a warning before any controls."""
+    """Return `visible_line()` of a command, with a warning in front if needed.
+
+    The warning is added if the command contains characters that are not visible.
+    """
     line = visible_line(command)
     return Clean(f"[{HOLDS_CONTROLS}] {line}") if holds_controls(command) else line
 
@@ -183,36 +187,39 @@ def command_line(command: str) -> Clean:
 def clean_line(text: str) -> Clean:
     """Clean a name, title or path, and put it on one line.
 
-    In contrast to `clean()`, colours leave marks. White space is collapsed to single blanks, and
-    stripped from the ends.
+    In contrast to `clean()`, colours become marks. Whitespace is collapsed to single spaces, and
+    stripped from both ends.
     """
     return Clean(" ".join(_cleaned(text, _TROUBLE).split()))
 
 
 def one_line(text: str) -> Clean:
-    """Clean a text like `clean_line()`, but keep its blanks.
+    """Clean a string like `clean_line()`, but without collapsing spaces.
 
-    Line breaks and tabs become blanks. This is for sentences that quote patterns, in which the
-    number of blanks matters.
+    Line breaks and tabs become spaces. Use this for sentences that quote patterns, in which the
+    number of spaces matters.
     """
     return Clean(_cleaned(text, _TROUBLE).replace("\n", " ").replace("\t", " "))
 
 
 _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")
-"""Skin tones, and vowels and finals of Hangul, which combine with the character before them."""
+"""Matches skin tones, and Hangul vowels and finals, which combine with the preceding character."""
 
 
 def cells(text: Clean) -> int:
-    """Return a line's width in terminal cells, 2 for wide, 0 for combining ones."""
+    """Return a line's width in terminal cells.
+
+    Wide characters take two cells, and combining characters take none.
+    """
     if text.isascii() and text.isprintable():
         return len(text)
     return sum(_widths(text))
 
 
 def _widths(text: str) -> list[int]:
-    """Return each character's width.
+    """Return the width of each character in cells.
 
-    A joined emoji counts once, U+FE0F widens its base.
+    A joined emoji counts once, and U+FE0F widens the character before it.
     """
     widths: list[int] = []
     joined = False
@@ -232,13 +239,13 @@ def _width(char: str) -> int:
         return 0
     if _JOINING.match(char):
         return 0
-    if kind == "Cn":  # newer than Python's tables, which treat it as wide; only emoji are
+    if kind == "Cn":  # newer than Python's Unicode tables, which treat it as wide; only emoji are
         return 2 if "\U0001f300" <= char <= "\U0001faff" else 1
     return 2 if east_asian_width(char) in "WF" else 1
 
 
 def ellipsis(text: Clean, width: int, *, mark: str = "…") -> Clean:
-    """Return the text if it fits into `width` cells, else cut and with `mark`."""
+    """Truncate text that is wider than `width` cells, appending `mark`."""
     if cells(text) <= width:
         return text
     room = width - cells(Clean(mark))
@@ -261,7 +268,8 @@ _AGES = (
 def relative(when: datetime, now: datetime) -> str:
     """Format an age in at most four characters: `now`, `2m`, `1h`, `3d`, `2y`.
 
-    Both datetimes must be aware. A time after `now`, from a clock that is off, gives `now`.
+    Both datetimes must be aware. If `when` is after `now`, because a clock is wrong, the result is
+    `now`.
     """
     age = now - when
     for unit, letter in _AGES:
@@ -276,11 +284,12 @@ _NAME_BYTES = 150
 
 
 def file_name(text: str) -> str:
-    """Turn text into a file name, without a folder, that is valid on all systems.
+    """Turn a string into a file name, without a folder, that is valid on all systems.
 
-    Letters and digits of all scripts, `.` and `_` are kept; anything else becomes single dashes, so
-    that no quoting is needed in a shell. There are no Windows device names and no leading dots or
-    dashes. At most 150 bytes of UTF-8 leave room for a suffix. `untitled` if nothing is left.
+    Letters and digits of all scripts, `.` and `_` are kept; anything else becomes a single dash, so
+    that no quoting is needed in a shell. The result is never a Windows device name and never starts
+    with a dot or dash. It has at most 150 bytes of UTF-8, which leaves room for a suffix. If
+    nothing is left, the result is `untitled`.
     """
     kept = (char if _fits_in_name(char) else "-" for char in clean_line(text))
     plain = _DASHES.sub("-", "".join(kept))
@@ -295,15 +304,15 @@ def _fits_in_name(char: str) -> bool:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun: `1 file`, `1,204 files`.
+    """Format a number with its noun: `1 file`, `1,204 files`.
 
-    `plural`: if it is not noun + `s`.
+    `plural`: the plural, if it is not `noun` + `s`.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listed(names: Iterable[str]) -> str:
-    """Join names for a sentence: `a, b or c`; there must be at least one."""
+    """Join names for a sentence: `a, b or c`. There must be at least one name."""
     *head, last = names
     return f"{', '.join(head)} or {last}" if head else last
 
@@ -334,7 +343,7 @@ def duration(time: timedelta) -> str:
 
 
 def short_path(path: Path, home: Path | None = None) -> Clean:
-    """Return a path with `~` for the home directory (`home`, None = the user's)."""
+    """Return a path with `~` for the home directory (`home`; None means the user's)."""
     home = home or Path.home()
     inside = path.is_relative_to(home) and path != home
     return clean_line(f"~/{path.relative_to(home)}" if inside else str(path))

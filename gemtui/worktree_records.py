@@ -1,8 +1,8 @@
-"""The worktrees that gemtui has made for runs: what is kept of each, and where.
+"""Records of the worktrees that gemtui has created for runs.
 
-Each has a folder of its own below `worktrees_dir()`, which holds the record, a private repository
-for git, and the working tree in a folder with the name of the project's. The record outlives the
-worktree: sessions that ran there still belong to the repository.
+Each worktree has its own folder under `worktrees_dir()`, which contains the record, a private git
+repository, and the working tree in a folder named after the project. The record outlives the
+worktree, because sessions that ran in the worktree still belong to the original repository.
 """
 
 from __future__ import annotations
@@ -21,23 +21,26 @@ from gemtui.jsonfile import read_as, write_again
 from gemtui.paths import worktrees_dir
 
 LATEST = "latest"
-"""The word for the newest worktree, where a name is asked for."""
+"""The word that selects the newest worktree wherever a worktree's name is expected."""
 NEW_WORKTREE = "It runs in a new git worktree of this folder's repository, which is made first."
-"""What is said beside the command of a run that is to begin in one."""
+"""The note shown with the command of a run that will start in a new worktree."""
 _RECORD, _PRIVATE = "worktree.json", "git"
 _MOST = 64_000_000
-"""Bytes of a record."""
+"""The size limit of a record, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worktree:
     """A git worktree in which runs work.
 
-    `repository`: the working tree from which it was made; `tree`: its own. `folder`: where runs
-    work in it, as they would have in the repository. `commit`: where it began. `base`: the id of
-    the checkpoint of its first state, None = it was not made whole. `made`: ISO 8601. `prompt`: the
-    one of its first run, clipped. `taken`: for each file that was applied to the repository, by its
-    name in hexadecimal digits, the state that was applied. `removed`: only the record is left.
+    `repository`: the working tree of the repository that the worktree was created from. `tree`: the
+    worktree's own working tree. `folder`: the folder in `tree` where runs work, corresponding to
+    the folder in the repository where they would have worked. `commit`: the commit that the
+    worktree started from. `base`: the id of the checkpoint of the worktree's first state; None if
+    creating the worktree was not completed. `made`: the creation time in ISO 8601. `prompt`: the
+    prompt of its first run, truncated. `taken`: maps the name (in hexadecimal digits) of each file
+    that was applied to the repository to the state that was applied. `removed`: the worktree has
+    been removed and only its record is left.
     """
 
     name: str
@@ -54,12 +57,12 @@ class Worktree:
 
     @property
     def is_there(self) -> bool:
-        """Whether its files are."""
+        """Whether the worktree's files still exist."""
         return is_folder(self.tree)
 
     @property
     def private(self) -> Path:
-        """The folder of its private repository."""
+        """The folder of the worktree's private git repository."""
         return worktrees_dir() / self.name / _PRIVATE
 
     def save(self) -> None:
@@ -67,7 +70,10 @@ class Worktree:
         write_again(worktrees_dir() / self.name / _RECORD, self, _MOST)
 
     def forget(self) -> None:
-        """Keep nothing but the record, without its prompt. Raises OSError."""
+        """Delete everything but the record, and remove the prompt from the record.
+
+        Raises OSError.
+        """
         place = worktrees_dir() / self.name
         replace(self, prompt="", taken={}, removed=True).save()
         for each in place.iterdir():
@@ -75,12 +81,12 @@ class Worktree:
                 shutil.rmtree(each)
 
     def about(self) -> dict[str, Any]:
-        """Return what the record of a run tells of it."""
+        """Return the facts about the worktree that are stored in the record of a run."""
         return {"name": self.name, "branch": self.branch, "repository": str(self.repository)}
 
 
 def list_worktrees() -> tuple[Worktree, ...]:
-    """Return all worktrees, the newest first."""
+    """Return all worktrees that have not been removed, newest first."""
     found: list[Worktree] = []
     with suppress(OSError):
         for place in worktrees_dir().iterdir():
@@ -90,9 +96,9 @@ def list_worktrees() -> tuple[Worktree, ...]:
 
 
 def find_worktree(wanted: str) -> Worktree:
-    """Return the worktree with this name or branch, a unique prefix of one, or `latest`.
+    """Return the worktree with this name, branch, unique prefix of either, or `latest`.
 
-    Raises WorktreeNotFound.
+    Raises WorktreeNotFound if no worktree or more than one matches.
     """
     known = list_worktrees()
     if wanted == LATEST:
@@ -113,15 +119,15 @@ def find_worktree(wanted: str) -> Worktree:
 
 
 def worktree_of(folder: Path) -> Worktree | None:
-    """Return the worktree that holds a folder; None where none of ours does."""
+    """Return the worktree that contains a folder; None if no worktree does."""
     found = _holding(folder)
     return None if found is None or found.removed else found
 
 
 def origin_of(folder: Path) -> Path:
-    """Return the folder of the repository that a folder in a worktree stands for, else itself.
+    """Return the repository folder that a folder in a worktree corresponds to.
 
-    The worktree may have been removed.
+    A folder outside of worktrees is returned unchanged. The worktree may have been removed.
     """
     found = _holding(folder)
     if found is None:
@@ -143,7 +149,7 @@ def _read(name: str) -> Worktree | None:
 
 
 def made_at(worktree: Worktree) -> datetime | None:
-    """Return when it was made; None where the record does not say it."""
+    """Return when a worktree was created; None if its record has no valid time."""
     with suppress(ValueError):
         return datetime.fromisoformat(worktree.made)
     return None

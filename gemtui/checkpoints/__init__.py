@@ -1,1 +1,1 @@
-"""Checkpoints of a project's files, and undo and redo by them."""
+"""Checkpoints of a project's files, with which changes are undone and redone."""

@@ -1,7 +1,7 @@
 """Carry out a plan so that a kill at any moment leaves each file old or new.
 
-The plan is in the store before the first file is touched, so that the next process to open the
-store can finish it.
+The plan is saved in the store before the first file is changed, so that the next process that opens
+the store can complete the plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MEANWHILE = "changed meanwhile"
 
 
 class Task(NamedTuple):
-    """A file to change from one state to another."""
+    """A change of one file from its present state to another."""
 
     path: bytes
     now: FileState
@@ -30,7 +30,7 @@ class Task(NamedTuple):
 class Done(NamedTuple):
     """The outcome of tasks.
 
-    `paths`: the files that are now as planned. `failed`: maps the others to the reason.
+    `paths`: the files that are now as planned. `failed`: maps each other file to the reason.
     """
 
     paths: frozenset[bytes]
@@ -38,7 +38,7 @@ class Done(NamedTuple):
 
 
 def tasks_of(steps: Iterable[Step]) -> list[Task]:
-    """Return the tasks of a plan in an order in which they can be done."""
+    """Return the tasks of a plan in an order in which they can be carried out."""
     wanted = [step for step in steps if step.action is not Action.KEEP]
     removed = [step for step in wanted if step.result.kind == ABSENT]
     others = [step for step in wanted if step.result.kind != ABSENT]
@@ -47,14 +47,14 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
 
 
 def encode(tasks: Iterable[Task]) -> str:
-    """Return tasks as text, for `decoded`."""
+    """Serialise tasks to a string, for `decoded`."""
     return orjson.dumps(
         [[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]
     ).decode()
 
 
 def decoded(text: str) -> list[Task]:
-    """Return the tasks that `encode` wrote. Raises ValueError."""
+    """Parse the tasks that `encode` serialised. Raises ValueError."""
     return [
         Task(bytes.fromhex(path), decode(now), decode(result))
         for path, now, result in orjson.loads(text)
@@ -62,7 +62,10 @@ def decoded(text: str) -> list[Task]:
 
 
 def apply(store: Store, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Done:
-    """Do the tasks of an undo, even an interrupted one; skip files that changed."""
+    """Carry out the tasks of an undo, possibly one that was interrupted before.
+
+    Files that have changed since the plan was made are skipped.
+    """
     done, failed = set[bytes](), dict[bytes, str]()
     for at, task in enumerate(tasks):
         spare = b".gemtui-undo-%d-%d" % (undo, at)
@@ -83,13 +86,13 @@ def apply(store: Store, files: ProjectFiles, tasks: Sequence[Task], undo: int) -
 
 
 class _ChangedMeanwhile(Exception):
-    """A file is not as the plan found it."""
+    """Raised if a file is no longer as the plan found it."""
 
 
 def _do(store: Store, files: ProjectFiles, task: Task, spare: bytes) -> None:
     state, _ = files.state(task.path)
     if state == task.result:
-        if state.kind == ABSENT:  # an interrupted undo may have left the folder in another's way
+        if state.kind == ABSENT:  # an interrupted undo may have left the folder
             files.remove_empty(task.path)
         return
     if state != task.now:

@@ -1,6 +1,7 @@
-"""A private git index, from which git detects the files that changed since.
+"""A private git index, from which git detects the files that have changed since.
 
-It holds the `lstat` facts of files and never their contents, in git's index format, version 2.
+The index is in git's index format, version 2. It holds the `lstat` facts of files, never their
+contents.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ _WORD = 0xFFFFFFFF
 _LONGEST = 0xFFF
 _SECOND = 1_000_000_000
 _NO_CONTENT = b"\x01" * 20
-"""The content of each entry, which no file has, so that git reports it as changed."""
+"""The content hash of each entry; no file has this hash, so git reports any touched file."""
 _LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
 
 
 def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
-    """Return an index of files and links, sorted by name."""
+    """Return an index of files and links, which must be sorted by name."""
     entries = [_entry(*each) for each in files]
     data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
     return data + hashlib.sha1(data, usedforsecurity=False).digest()

@@ -1,4 +1,4 @@
-"""Merge two changes of the same text, where they do not touch."""
+"""Merge two changes of the same text if they do not touch."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 MOST_LINES = 20_000
-"""Most lines to compare: longer texts can take minutes."""
+"""The most lines to compare, because comparing longer texts can take minutes."""
 MOST_CHANGED = 4_000
 
 Hunk = tuple[int, int, Sequence[bytes]]
-"""A change: first line in the base, end (exclusive), and the replacing lines."""
+"""A change: its first line in the base, its end (exclusive), and the replacement lines."""
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Return `ours` with the change from `base` to `theirs` applied as well.
 
-    None if the two changes touch, that is, overlap or have no unchanged line between them, or if a
-    text is binary or too long to compare.
+    Return None if the two changes touch, which means that they overlap or that no unchanged line is
+    between them. Also return None if one of the texts is binary or too long to compare.
     """
     if theirs in (base, ours):
         return ours
@@ -39,7 +39,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
-    """Return the changes between two lists of lines; very long ones as a single hunk."""
+    """Return the changes between two lists of lines; a very long change is one hunk."""
     head = 0
     while head < min(len(base), len(text)) and base[head] == text[head]:
         head += 1
@@ -54,7 +54,7 @@ def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
 
 
 def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
-    """Yield all hunks in order; one that is in both lists comes once."""
+    """Yield all hunks in order; a hunk that is in both lists is yielded once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
         [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],

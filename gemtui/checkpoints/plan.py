@@ -1,8 +1,8 @@
-"""Plan what an undo does to each file, without losing what a person did since.
+"""Plan what an undo does to each file, without losing what the user has edited since.
 
-Each change to undo is reverted, the newest first. If the file is still as that change left it,
-reverting is exact. If somebody has edited it since, the two changes are merged if they do not
-touch; otherwise the file is left alone.
+Each change to undo is reverted, newest first. If the file is still as the change left it, the
+earlier state is restored exactly. If somebody has edited the file since, the edit is merged with
+the reversal unless the two touch; if they do, the file is left alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DROPPED = "its earlier content is no longer kept"
 
 
 class Action(StrEnum):
-    """The actions of a plan on a file."""
+    """The ways in which a plan changes a file."""
 
     RESTORE = "restore"
     REMOVE = "remove"
@@ -37,7 +37,7 @@ class Action(StrEnum):
 class Delta(NamedTuple):
     """One change of one file.
 
-    `when`: seconds since 1970. `undo`: whether to revert it.
+    `when`: seconds since 1970. `undo`: whether this change is to be reverted.
     """
 
     when: float
@@ -50,9 +50,9 @@ class Delta(NamedTuple):
 class Step:
     """The planned change of one file.
 
-    `why`: why it is left alone; "" otherwise. `target`: its state before the changes to undo;
-    `left`: its state after them; `now`: its present state; `result`: its state after this step.
-    Their contents are in the store.
+    `why`: why the file is left alone; "" if it is changed. `target`: the file's state before the
+    changes to undo. `left`: its state after these changes. `now`: its present state. `result`: its
+    state after this step. The contents of these states are in the store.
     """
 
     path: bytes
@@ -65,11 +65,14 @@ class Step:
 
 
 Histories = Mapping[bytes, Sequence[Delta]]
-"""The changes of each file, the oldest first."""
+"""The changes of each file, oldest first."""
 
 
 def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[Delta]]:
-    """Return the known changes of each file; those of `wanted` calls are to be undone."""
+    """Return the known changes of each file, from the first one to be undone.
+
+    `wanted`: returns whether a call's changes are to be undone.
+    """
     calls = store.calls()
     chosen = {id for id, call in calls.items() if wanted(call)}
     times = {each.id: each.time for each in store.checkpoints()}
@@ -83,7 +86,7 @@ def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[
 
 
 def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
-    """Return the steps, sorted by path; files that need no change are left out."""
+    """Return the steps, sorted by path; files that need no change are omitted."""
     steps = [
         step
         for path, deltas in sorted(changes.items())
@@ -122,7 +125,7 @@ def _step(store: Store, path: bytes, now: FileState, deltas: Sequence[Delta]) ->
 
 
 def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
-    """Return the changes to undo, with consecutive ones joined."""
+    """Return the changes to undo as pairs of states, joining consecutive changes."""
     groups: list[tuple[FileState, FileState]] = []
     follows = False
     for delta in deltas:
@@ -136,7 +139,10 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
 
 
 def _revert(store: Store, now: FileState, before: FileState, after: FileState) -> FileState | str:
-    """Return the state without the change from `before` to `after`, or why not."""
+    """Return the state without the change from `before` to `after`.
+
+    Return a message with the reason if the change can't be reverted.
+    """
     if same(now, before):
         return now
     if before.kind == UNKEPT:
@@ -157,13 +163,13 @@ def _revert(store: Store, now: FileState, before: FileState, after: FileState) -
 
 
 def with_mode(state: FileState, like: FileState) -> FileState:
-    """Return a state of unknown mode with the mode of another file, or the usual one."""
+    """Return a state of unknown mode with the mode of `like`, or 0644 by default."""
     mode = like.mode if like.kind == FILE and like.mode >= 0 else 0o644
     return state._replace(mode=mode) if state.kind == FILE else state
 
 
 def same(one: FileState, other: FileState) -> bool:
-    """Return whether two states are equal, ignoring modes that are unknown."""
+    """Return whether two states are equal, ignoring unknown modes."""
     if one == other:
         return True
     unknown = one.mode < 0 or other.mode < 0
@@ -183,7 +189,7 @@ def _merged(store: Store, now: str, before: str, after: str) -> str | None:
 
 
 def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
-    """Leave a file alone if another one that stays needs its place."""
+    """Keep the file of each step whose place is taken by a file that stays."""
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
     there = {path for path in tree if path not in removed}
@@ -203,7 +209,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Leave a file alone if it may hold the content of one that can't be restored."""
+    """Keep each file that may hold the contents of a file that can't be restored."""
     lost, gone = dict[str, bytes](), dict[float, bytes]()
     for step in steps:
         if step.action is Action.KEEP:
@@ -217,10 +223,10 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
 def _unless_needed(
     step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
 ) -> Step:
-    """Keep a file that may be the new place of one that can't be restored.
+    """Change a step to KEEP if its file may be the new name of a file that is kept.
 
-    Either it had a content that would be lost, or it was created when a file that stays was
-    removed.
+    This is assumed if the file had contents that would be lost, or if it was created at the moment
+    when a file that can't be restored was removed.
     """
     if step.action is Action.KEEP:
         return step

@@ -1,7 +1,7 @@
-"""Read and write files of a project without ever following a link out of it.
+"""Read and write a project's files without ever following a link out of the project.
 
-Names are bytes relative to the project's folder. Each folder on the way is opened individually, so
-that a link put in its place leads nowhere.
+Names are bytes relative to the project's folder. Each folder on the path is opened individually, so
+that a link put in a folder's place is not followed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gemtui.checkpoints.states import (
 from gemtui.checkpoints.store import Facts, Keeper, digest_of
 
 LARGEST = 32_000_000
-"""Bytes of the largest file whose content is kept."""
+"""The size in bytes of the largest file whose contents are kept."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
 _POSITIVE = (1 << 63) - 1
-"""The bits of an integer that SQLite can hold."""
+"""A mask for the bits of an integer that SQLite can store."""
 
 
 class InTheWay(OSError):
@@ -39,7 +39,7 @@ class InTheWay(OSError):
 
 
 class ProjectFiles:
-    """The files below one folder, which is kept open; use it as a context manager."""
+    """The files under one folder, which is kept open; use it as a context manager."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -53,7 +53,7 @@ class ProjectFiles:
 
     @contextmanager
     def folder(self, name: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Open the folder that holds a file; yield its handle and the file's name in it.
+        """Open the folder of a file; yield the folder's handle and the file's base name.
 
         `make`: create missing folders. Raises InTheWay, FileNotFoundError, OSError.
         """
@@ -63,7 +63,10 @@ class ProjectFiles:
 
     @contextmanager
     def opened(self, name: bytes, *, make: bool = False) -> Iterator[int]:
-        """Open a folder, b"" being the root, and yield its handle; else like `folder`."""
+        """Open a folder and yield its handle; b"" means the root.
+
+        `make` and the errors are the same as for `folder`.
+        """
         handle = os.dup(self._handle)
         try:
             for each in name.split(b"/") if name else ():
@@ -78,7 +81,7 @@ class ProjectFiles:
             os.close(handle)
 
     def facts(self, name: bytes) -> os.stat_result | None:
-        """Return the `lstat` result of a file; None if it is not below real folders."""
+        """Return the `lstat` result of a file; None if it can't be reached without links."""
         try:
             with self.folder(name) as (place, last):
                 return os.stat(last, dir_fd=place, follow_symlinks=False)
@@ -86,9 +89,9 @@ class ProjectFiles:
             return None
 
     def state(self, name: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
-        """Return a file's state, and its facts unless it is gone or unreadable.
+        """Return a file's state, and its facts unless the file is missing or unreadable.
 
-        `store`: keeps the file's content, if given.
+        `store`: stores the file's contents, if given.
         """
         try:
             with self.folder(name) as (place, last):
@@ -101,7 +104,10 @@ class ProjectFiles:
     def read(
         self, place: int, last: bytes, store: Keeper | None = None
     ) -> tuple[FileState, Facts | None]:
-        """Return the state of a file in an open folder, as `state` does. Raises OSError."""
+        """Return the state and facts of a file in an open folder, as `state` does.
+
+        Raises OSError.
+        """
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
         if stat.S_ISLNK(seen.st_mode):
             target = os.readlink(last, dir_fd=place)
@@ -126,7 +132,10 @@ class ProjectFiles:
         return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), facts_of(seen)
 
     def changed_at(self, name: bytes) -> float:
-        """Return when a file, or the nearest folder above it, changed last; s since 1970."""
+        """Return when a file, or else its nearest existing parent folder, last changed.
+
+        The time is in seconds since 1970.
+        """
         parts = name.split(b"/")
         for end in range(len(parts), 0, -1):
             found = self.facts(b"/".join(parts[:end]))
@@ -135,7 +144,11 @@ class ProjectFiles:
         return os.fstat(self._handle).st_ctime_ns / 1e9
 
     def moved_at(self, name: bytes) -> float:
-        """Return the latest time that a file can have got its name, in s since 1970."""
+        """Return the latest time at which a file can have been moved to its name.
+
+        The time is in seconds since 1970. A file also gets a new name if a folder above it is
+        moved.
+        """
         parts = name.split(b"/")
         times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
         return max(times)
@@ -143,10 +156,10 @@ class ProjectFiles:
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, name: bytes, state: FileState, data: bytes, spare: bytes) -> None:
-        """Put a file or link in place atomically, over a file, a link or nothing.
+        """Create a file or link atomically, replacing an existing file or link.
 
-        `data`: the content, or the link's target. `spare`: a temporary name beside it. Raises
-        OSError.
+        `data`: the contents, or the link's target. `spare`: a temporary name in the same folder.
+        Raises OSError.
         """
         with self.folder(name, make=True) as (place, last):
             with suppress(FileNotFoundError):
@@ -171,7 +184,7 @@ class ProjectFiles:
         self.remove_empty(name)
 
     def remove_empty(self, name: bytes) -> None:
-        """Remove the empty folders above a file, even if some are gone already."""
+        """Remove the empty folders above a file, even if some have already been removed."""
         parts = name.split(b"/")[:-1]
         while parts:
             try:
@@ -182,13 +195,13 @@ class ProjectFiles:
             parts.pop()
 
     def remove_spare(self, name: bytes, spare: bytes) -> None:
-        """Remove the temporary file of an interrupted `write`."""
+        """Remove the temporary file of an interrupted `write`, if there is one."""
         with suppress(OSError), self.folder(name) as (place, _):
             os.unlink(spare, dir_fd=place)
 
 
 def facts_at(place: int, last: bytes) -> Facts | None:
-    """Return the facts of a file in an open folder; None if it is gone or a folder."""
+    """Return the facts of a file in an open folder; None if missing or a folder."""
     try:
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
@@ -197,7 +210,7 @@ def facts_at(place: int, last: bytes) -> Facts | None:
 
 
 def facts_of(seen: os.stat_result) -> Facts:
-    """Return the facts of a file that reveal a change."""
+    """Return the facts from which a change of the file can be detected."""
     return Facts(
         seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,
         seen.st_uid, seen.st_gid,
@@ -224,7 +237,7 @@ def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
 
 
 def _all_of(handle: int, size: int) -> bytes | None:
-    """Return the whole content; None if it exceeds `LARGEST`."""
+    """Return the whole contents; None if they exceed `LARGEST`."""
     pieces, left = list[bytes](), LARGEST + 1
     while left > 0 and (piece := os.read(handle, min(left, max(size + 1, 1), _PIECE))):
         pieces.append(piece)

@@ -1,4 +1,4 @@
-"""Remove old checkpoints: by age, and the oldest first if all take too much space."""
+"""Remove checkpoints that are too old, and then the oldest until their size is allowed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 
 PRUNE = "gemtui checkpoints --prune"
-"""The command that prunes."""
+"""The command that removes old checkpoints."""
 _LOCK = "lock"
 _ROUNDS = 12
-"""Number of steps to empty a store."""
+"""The number of steps in which a store is emptied, each removing half of what is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointsUsage:
     """The disk usage of checkpoints.
 
-    `folder`: the folder of all projects. `projects`: their number. `bytes`: their total size.
+    `folder`: the folder that contains the checkpoints of all projects. `projects`: the number of
+    projects. `bytes`: their total size.
     """
 
     folder: Path
@@ -38,7 +39,7 @@ class CheckpointsUsage:
 
 
 def usage(place: Path) -> CheckpointsUsage:
-    """Return the disk usage of the checkpoints below `place`; never raises."""
+    """Return the disk usage of the checkpoints under `place`; never raises."""
     folders = list(_folders(place))
     return CheckpointsUsage(
         folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
@@ -55,10 +56,10 @@ def prune(
 ) -> CheckpointsUsage:
     """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
-    `before`: seconds since 1970; older checkpoints are removed. `most_bytes`: limit for all
+    `before`: seconds since 1970; older checkpoints are removed. `most_bytes`: the size limit of all
     projects together. `goes_on`: returns whether the run with this id is still working; its project
-    keeps what was taken since the run began. `needed`: folders of projects that keep everything.
-    Projects whose checkpoints are in use or unreadable are skipped.
+    keeps the checkpoints taken since the run started. `needed`: folders of projects whose
+    checkpoints are all kept. Projects whose checkpoints are in use or unreadable are skipped.
     """
     folders = (each for each in _folders(place) if each not in needed)
     was = {folder: sum(folder_sizes(folder)) for folder in folders}
@@ -87,7 +88,7 @@ def _used_last(folder: Path) -> float:
 
 
 def _newest(folder: Path, step: int) -> frozenset[int]:
-    """Return the ids to keep in a step: the newest half, or none in the last step."""
+    """Return the ids to keep in this step: the newest half, or none in the last step."""
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
         ids = [each.id for each in store.checkpoints()]
         return frozenset(ids[(len(ids) + 1) // 2 :] if step < _ROUNDS else ())
@@ -101,7 +102,10 @@ def _is_among(ids: frozenset[int], checkpoint: Checkpoint) -> bool:
 def _prune_one(
     folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]
 ) -> bool:
-    """Remove all before the first checkpoint that stays; return whether any was."""
+    """Remove all checkpoints before the first that stays.
+
+    Return whether any checkpoint was removed.
+    """
     with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
         if not free:
             return False
@@ -135,6 +139,9 @@ def _drop(store: Store, first: int, checkpoints: list[Checkpoint]) -> bool:
 
 @contextmanager
 def _free(folder: Path) -> Iterator[bool]:
-    """Hold a project's lock unless another process does; yield whether it is held."""
+    """Try to hold a project's lock; yield whether it is held.
+
+    The lock is not held if another process has it.
+    """
     with locked(folder / _LOCK, wait=False) as free:
         yield free

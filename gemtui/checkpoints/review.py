@@ -1,8 +1,8 @@
-"""Review what a session changed in its project's files, hunk by hunk, by owner.
+"""Review what a session changed in its project's files, hunk by hunk, with the author.
 
 All states of a file, from before its first change until now, are woven together, so that each
-differing line has an owner: a call, or the person. Reverting a hunk removes it from the present
-file and leaves everything else.
+differing line has an owner: either a tool call or the user. Reverting a hunk removes that change
+from the present file and leaves everything else.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from gemtui.checkpoints.weave import Piece, Weave
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_BYTES = 2_000_000
-"""Bytes of the largest file that is compared line by line."""
+"""The size in bytes of the largest file that is compared line by line."""
 _MOST_OF_ALL = 64_000_000
-"""Bytes of the changed lines of all files."""
+"""The most bytes of changed lines, in all files together, that are compared line by line."""
 _CONTEXT = 3
 _ID = 10
-"""Hexadecimal digits of an id, after the letter for its type."""
+"""The number of hexadecimal digits of an id, after the letter for its type."""
 
 
 class OwnerKind(StrEnum):
-    """The kinds of owners; UNKNOWN if a run is working that may have made the change."""
+    """The kinds of owners; UNKNOWN means that a running run may have made the change."""
 
     TOOL = "tool"
     SHELL = "shell"
@@ -44,9 +44,10 @@ class OwnerKind(StrEnum):
 class HunkOwner(NamedTuple):
     """The author of a change.
 
-    `id`: identifies everything by the same owner, such as `c0123456789`. `session`, `use`: of a
-    call, as Gemini CLI names them; "" = none. `tool`: undo, redo, review, worktree or None if the
-    owner is a person.
+    `id`: the same for everything by this owner, such as `c0123456789`. `session`, `use`: the ids of
+    the session and the tool call, as Gemini CLI names them; "" if there are none. `tool`: for the
+    user, the gemtui action that made the change (undo, redo, review or worktree), or None for an
+    edit.
     """
 
     kind: OwnerKind
@@ -62,7 +63,7 @@ NOBODY_KNOWS = HunkOwner(OwnerKind.UNKNOWN)
 
 
 class OwnedChange(NamedTuple):
-    """One change of one file, with its owner. `when`: seconds since 1970."""
+    """One change of one file, with the owner of the change. `when`: seconds since 1970."""
 
     when: float
     before: FileState
@@ -71,7 +72,7 @@ class OwnedChange(NamedTuple):
 
 
 class Part(StrEnum):
-    """The part of a file that a hunk changes: some lines, the mode, or all of it."""
+    """The part of a file that a hunk changes: some lines, the mode, or the whole file."""
 
     LINES = "lines"
     MODE = "mode"
@@ -82,12 +83,12 @@ class Part(StrEnum):
 class ReviewHunk:
     """A change that can be kept or reverted.
 
-    * `id`: stays the same as long as the file does.
-    * `changed`: other owners, whose lines it replaced.
-    * `before`, `now`: its first line, from 1, in the former and the present file.
-    * `removed`, `added`: its lines. `above`, `below`: up to three lines around it.
-    * `about`: a description, if it is not about lines.
-    * `fixed`: why it can't be reverted; "" = it can.
+    * `id`: stays the same as long as the file does not change.
+    * `changed`: other owners whose lines the hunk replaced.
+    * `before`, `now`: the 1-based number of its first line in the former and the present file.
+    * `removed`, `added`: its lines. `above`, `below`: up to three lines of context.
+    * `about`: a description of a change that is not about lines.
+    * `fixed`: why the change can't be reverted; "" if it can.
     """
 
     id: str
@@ -108,7 +109,7 @@ class ReviewHunk:
 class ReviewedFile:
     """The changes of one file.
 
-    `was`: before the first change; `now`: its present state.
+    `was`: the state before the first change. `now`: the present state.
     """
 
     id: str
@@ -119,34 +120,34 @@ class ReviewedFile:
 
     @property
     def change(self) -> str:
-        """`added`, `deleted` or `modified`."""
+        """The type of change: `added`, `deleted` or `modified`."""
         if self.was.kind == ABSENT:
             return "added"
         return "deleted" if self.now.kind == ABSENT else "modified"
 
 
 class Contents(Keeper, Protocol):
-    """A keeper that also returns contents."""
+    """A Keeper from which contents can also be read."""
 
     def content(self, digest: str) -> bytes:
-        """Return a content. Raises KeyError."""
+        """Return the contents with this digest. Raises KeyError."""
         ...
 
 
 class PassingContents:
-    """The contents of a store, and further ones that last as long as this object."""
+    """The contents of a store, plus temporary ones that last as long as this object."""
 
     def __init__(self, store: Contents | None) -> None:
         self._store, self._kept = store, dict[str, bytes]()
 
     def keep(self, data: bytes) -> str:
-        """Keep a content and return its digest."""
+        """Store contents in memory and return their digest."""
         digest = digest_of(data)
         self._kept[digest] = data
         return digest
 
     def content(self, digest: str) -> bytes:
-        """Return a content. Raises KeyError."""
+        """Return the contents with this digest. Raises KeyError."""
         if digest in self._kept or self._store is None:
             return self._kept[digest]
         return self._store.content(digest)
@@ -161,12 +162,13 @@ def owned_changes(
     recorded: Iterable[RecordedChange],
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    """Return each file's changes since one of `mine` changed it, the oldest first.
+    """Return each file's changes since the first one by `mine`, oldest first.
 
-    `recorded`: changes without checkpoints.
+    `mine`: returns whether a call belongs to the session under review. `recorded`: changes without
+    checkpoints.
     """
     found: dict[bytes, list[OwnedChange]] = {}
-    # changes before their calls, which may be added meanwhile
+    # load the changes before their calls, because calls may be added in the meantime
     known = [] if store is None else [*store.changes(by_calls=True)]
     calls = {} if store is None else store.calls()
     times = {} if store is None else {each.id: each.time for each in store.checkpoints()}
@@ -216,8 +218,8 @@ def _id(letter: str, *about: object) -> str:
 class FileReview:
     """The differences between a file's first state and `now`, by owner.
 
-    `late`: the owner of changes that no checkpoint has seen yet. `by_lines`: False = the file is
-    one hunk.
+    `late`: the owner of changes that no checkpoint has recorded yet. `by_lines`: if False, the
+    whole file is one hunk.
     """
 
     def __init__(
@@ -237,7 +239,7 @@ class FileReview:
         self._weave = self._woven()
 
     def told(self) -> ReviewedFile | None:
-        """Return the file with its hunks; None if it is unchanged."""
+        """Return the file with its hunks; None if the file is unchanged."""
         hunks = tuple(self._hunks())
         if not hunks:
             return None
@@ -245,7 +247,7 @@ class FileReview:
         return ReviewedFile(id=id, path=self.path, was=self.was, now=self.now, hunks=hunks)
 
     def _text(self, state: FileState) -> list[bytes] | None:
-        """Return the lines of a state; None if it is binary, too long or not kept."""
+        """Return the lines of a state; None if it is binary, too long or not stored."""
         if state.kind == ABSENT:
             return []
         if state.kind != FILE:
@@ -259,7 +261,7 @@ class FileReview:
         return lines_of(data)
 
     def _woven(self) -> Weave[HunkOwner] | None:
-        """Return the weave of all versions; None if the file is not compared by lines."""
+        """Return the weave of all versions; None if lines are not compared."""
         if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
             return None
         base, end = self._text(self.was), self._text(self.now)
@@ -333,7 +335,7 @@ class FileReview:
         )
 
     def _named(self, state: FileState) -> str:
-        """Return a short description of a state."""
+        """Return a short description of a state, for people."""
         if state.kind == ABSENT:
             return "no file"
         if not state.kept:
@@ -348,7 +350,10 @@ class FileReview:
         return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
 
     def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
-        """Return the owner of the last change of some kind, ignoring undos and redos."""
+        """Return who made the last change for which `differs` is true.
+
+        A state restored by an undo or redo belongs to the owner who first produced it.
+        """
         owner, last = self._versions[0][1] if self._versions else PERSON, self.was
         known = dict[FileState, HunkOwner]()
         for state, by in self._versions:
@@ -360,9 +365,9 @@ class FileReview:
         return owner
 
     def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
-        """Return the state without some of its hunks; None if none of them is here.
+        """Return the file's state without the given hunks; None if it has none of them.
 
-        Hunks that can't be reverted stay. `keeper`: keeps the new content.
+        Hunks that can't be reverted stay. `keeper`: stores the new contents.
         """
         told = self.told()
         hunks = [] if told is None else told.hunks
@@ -380,7 +385,7 @@ class FileReview:
 
 
 def _returns(owner: HunkOwner) -> bool:
-    """Return whether the owner is an undo or the like, which restores others' work."""
+    """Return whether the owner is an undo, redo or the like, restoring old states."""
     return owner.kind is OwnerKind.PERSON and owner.tool is not None
 
 
@@ -391,10 +396,10 @@ def file_reviews(
     *,
     late: HunkOwner = PERSON,
 ) -> Iterator[tuple[FileReview, ReviewedFile]]:
-    """Yield the files that differ from what they were, sorted by name.
+    """Yield the files that differ from their first state, sorted by name.
 
-    `now`: returns the state of a file, and keeps its content. `late`: as in `FileReview`. Once all
-    hunks together hold very many bytes, each further file is one hunk.
+    `now`: returns the present state of a file, and stores its contents. `late`: as in `FileReview`.
+    Once the hunks of all files exceed a size limit, each further file is a single hunk.
     """
     left = _MOST_OF_ALL
     for path, each in sorted(changes.items()):
@@ -407,7 +412,7 @@ def file_reviews(
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Return the lines of a text with their line feeds, the only line ends, as in git."""
+    """Split contents into lines at line feeds only, as git does; lines keep them."""
     lines = data.split(b"\n")
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
@@ -415,7 +420,7 @@ def lines_of(data: bytes) -> list[bytes]:
 def _versions(
     changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
 ) -> Iterator[tuple[FileState, HunkOwner]]:
-    """Yield each later state with its owner; unobserved changes are the person's."""
+    """Yield each later state with its owner; unobserved changes are the user's."""
     last = changes[0].before
     for change in changes:
         if change.before != UNKNOWN and not same(last, change.before):
@@ -430,7 +435,10 @@ def _versions(
 
 
 def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozenset[str]:
-    """Return the ids of the hunks selected by their own, file's or call's id."""
+    """Return the ids of the selected hunks.
+
+    `ids`: the ids of hunks, of files, or of tool calls, each of which selects all its hunks.
+    """
     return frozenset(
         hunk.id
         for file in files
@@ -442,10 +450,10 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
 def built_on(
     files: Iterable[ReviewedFile], ids: Collection[str]
 ) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
-    """Yield the hunks that stay although they changed lines of what is reverted.
+    """Yield hunks that stay, although they changed lines of a hunk that is reverted.
 
-    `ids`: of the hunks, files or calls to revert. A hunk only names the owners whose lines it
-    changed, so it counts if any hunk of such an owner in the same file is reverted.
+    `ids`: of the hunks, files or calls to revert. A hunk names only the owners whose lines it
+    changed. Therefore a hunk is yielded if any hunk of such an owner in the same file is reverted.
     """
     for file in files:
         chosen = chosen_hunks([file], ids)
@@ -458,7 +466,7 @@ def built_on(
 def revert_steps(
     changes: Mapping[bytes, Sequence[OwnedChange]], tree: Tree, store: Store, ids: Collection[str]
 ) -> tuple[list[Step], list[ReviewedFile]]:
-    """Return the steps that revert hunks, and the review of all files.
+    """Return the steps that revert the selected hunks, and the review of all files.
 
     `ids`: of hunks, files or calls. `tree`: the present files.
     """
@@ -490,7 +498,7 @@ def revert_steps(
 
 
 def missing(ids: Iterable[str], files: Iterable[ReviewedFile]) -> list[str]:
-    """Return the ids that no hunk, file or call has (any more)."""
+    """Return the ids that no hunk, file or call has, or no longer has."""
     known = set[str]()
     for file in files:
         known |= {file.id, *(hunk.id for hunk in file.hunks)}

@@ -1,4 +1,4 @@
-"""The state of one file at one moment, as a checkpoint keeps it."""
+"""The state of one file at one moment, as a checkpoint stores it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor 
 
 
 class FileState(NamedTuple):
-    """A file's kind, mode and content.
+    """A file's kind, mode and contents.
 
-    `kind`: FILE, LINK, ABSENT, or UNKEPT for a file whose content no checkpoint holds. `mode`: the
+    `kind`: FILE, LINK, ABSENT, or UNKEPT for a file whose contents no checkpoint holds. `mode`: the
     permission bits of a FILE. `content`: the digest of a file's bytes or of a link's target; for
     UNKEPT, the reason, with facts that identify this version.
     """
@@ -21,7 +21,7 @@ class FileState(NamedTuple):
     content: str = ""
 
     def encode(self) -> str:
-        """Return the state as one line of text, for `decode`."""
+        """Serialise the state to one line of text, for `decode`."""
         return f"{self.kind} {self.mode:o} {self.content}"
 
     @property
@@ -31,7 +31,7 @@ class FileState(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The reason for not keeping an UNKEPT file, such as "too large"."""
+        """The reason why an UNKEPT file is not stored, such as "too large"."""
         return self.content.partition(":")[0]
 
 
@@ -40,14 +40,14 @@ UNKNOWN = FileState(UNKEPT, 0, "nobody looked before it was written")
 
 
 def decode(text: str) -> FileState:
-    """Return the state that `FileState.encode` wrote. Raises ValueError."""
+    """Parse the state that `FileState.encode` serialised. Raises ValueError."""
     kind, mode, content = text.split(" ", 2)
     return FileState(kind, int(mode, 8), content)
 
 
 def unkept(why: str, *version: int) -> FileState:
-    """Return the state of a file whose content is not kept.
+    """Return the state of a file whose contents are not stored.
 
-    `version`: its size and times.
+    `version`: numbers that identify this version of the file, such as its size and times.
     """
     return FileState(UNKEPT, 0, ":".join((why, *map(str, version))))
