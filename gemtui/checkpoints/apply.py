@@ -14,7 +14,7 @@ import orjson
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.states import ABSENT, FileState, decode
-from gemtui.checkpoints.store import Store
+from gemtui.checkpoints.store import CheckpointStore
 
 _MEANWHILE = "changed meanwhile"
 
@@ -27,7 +27,7 @@ class Task(NamedTuple):
     result: FileState
 
 
-class Done(NamedTuple):
+class Applied(NamedTuple):
     """The outcome of tasks.
 
     `paths`: the files that are now as planned. `failed`: maps each other file to the reason.
@@ -61,7 +61,7 @@ def decoded(text: str) -> list[Task]:
     ]
 
 
-def apply(store: Store, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Done:
+def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Applied:
     """Carry out the tasks of an undo, possibly one that was interrupted before.
 
     Files that have changed since the plan was made are skipped.
@@ -82,14 +82,14 @@ def apply(store: Store, files: ProjectFiles, tasks: Sequence[Task], undo: int) -
             failed[task.path] = error.strerror or str(error)
         else:
             done.add(task.path)
-    return Done(frozenset(done), failed)
+    return Applied(frozenset(done), failed)
 
 
 class _ChangedMeanwhile(Exception):
     """Raised if a file is no longer as the plan found it."""
 
 
-def _do(store: Store, files: ProjectFiles, task: Task, spare: bytes) -> None:
+def _do(store: CheckpointStore, files: ProjectFiles, task: Task, spare: bytes) -> None:
     state, _ = files.state(task.path)
     if state == task.result:
         if state.kind == ABSENT:  # an interrupted undo may have left the folder

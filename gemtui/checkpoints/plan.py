@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gemtui.checkpoints.merge import merge
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, UNKEPT, FileState
-from gemtui.checkpoints.store import Call, Store, Tree, digest_of, folders_of
+from gemtui.checkpoints.store import CheckpointStore, Tree, WritingCall, digest_of, folders_of
 
 _EDITED = "edited since, in the same lines"
 _DELETED = "deleted since"
@@ -68,7 +68,9 @@ Histories = Mapping[bytes, Sequence[Delta]]
 """The changes of each file, oldest first."""
 
 
-def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[Delta]]:
+def histories(
+    store: CheckpointStore, wanted: Callable[[WritingCall], bool]
+) -> dict[bytes, list[Delta]]:
     """Return the known changes of each file, from the first one to be undone.
 
     `wanted`: returns whether a call's changes are to be undone.
@@ -85,7 +87,7 @@ def histories(store: Store, wanted: Callable[[Call], bool]) -> dict[bytes, list[
     return found
 
 
-def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
+def plan(store: CheckpointStore, tree: Tree, changes: Histories) -> list[Step]:
     """Return the steps, sorted by path; files that need no change are omitted."""
     steps = [
         step
@@ -98,7 +100,9 @@ def plan(store: Store, tree: Tree, changes: Histories) -> list[Step]:
     return steps
 
 
-def _step(store: Store, path: bytes, now: FileState, deltas: Sequence[Delta]) -> Step | None:
+def _step(
+    store: CheckpointStore, path: bytes, now: FileState, deltas: Sequence[Delta]
+) -> Step | None:
     groups = _groups(deltas)
     if not groups:
         return None
@@ -138,7 +142,9 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
     return [(before, after) for before, after in groups if before != after]
 
 
-def _revert(store: Store, now: FileState, before: FileState, after: FileState) -> FileState | str:
+def _revert(
+    store: CheckpointStore, now: FileState, before: FileState, after: FileState
+) -> FileState | str:
     """Return the state without the change from `before` to `after`.
 
     Return a message with the reason if the change can't be reverted.
@@ -176,7 +182,7 @@ def same(one: FileState, other: FileState) -> bool:
     return unknown and one.kind == other.kind and one.content == other.content
 
 
-def _merged(store: Store, now: str, before: str, after: str) -> str | None:
+def _merged(store: CheckpointStore, now: str, before: str, after: str) -> str | None:
     if now == after:
         return before
     if before == after or now == before:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gemtui.checkpoints.store import Checkpoint, Store, open_store
+from gemtui.checkpoints.store import Checkpoint, CheckpointStore, open_store
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 
@@ -128,7 +128,7 @@ def _prune_one(
     return False
 
 
-def _drop(store: Store, first: int, checkpoints: list[Checkpoint]) -> bool:
+def _drop(store: CheckpointStore, first: int, checkpoints: list[Checkpoint]) -> bool:
     if checkpoints[0].id == first:
         return False
     with store.transaction():

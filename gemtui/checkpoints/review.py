@@ -18,9 +18,9 @@ from typing import NamedTuple, Protocol
 from gemtui.checkpoints.merge import MOST_LINES
 from gemtui.checkpoints.plan import Action, Step, same, with_mode, without_collisions
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, LINK, UNKNOWN, FileState
-from gemtui.checkpoints.store import Call, Keeper, Store, Tree, digest_of
+from gemtui.checkpoints.store import CheckpointStore, Keeper, Tree, WritingCall, digest_of
 from gemtui.checkpoints.undo import RecordedChange, by_person
-from gemtui.checkpoints.weave import Piece, Weave
+from gemtui.checkpoints.weave import Weave, WovenLines
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_BYTES = 2_000_000
@@ -157,8 +157,8 @@ class PassingContents:
 
 
 def owned_changes(
-    store: Store | None,
-    mine: Callable[[Call], bool],
+    store: CheckpointStore | None,
+    mine: Callable[[WritingCall], bool],
     recorded: Iterable[RecordedChange],
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
@@ -195,7 +195,7 @@ def _recorded(contents: Contents, content: bytes | None) -> FileState:
     return GONE if content is None else FileState(FILE, -1, contents.keep(content))
 
 
-def _owner(call: Call) -> HunkOwner:
+def _owner(call: WritingCall) -> HunkOwner:
     if by_person(call):
         return HunkOwner(OwnerKind.PERSON, tool=call.tool)
     return HunkOwner(
@@ -235,7 +235,7 @@ class FileReview:
         self.path, self.now, self.was = path, now, changes[0].before
         self._contents, self._by_lines = contents, by_lines
         self._versions = list(_versions(changes, now, late))
-        self._pieces: dict[str, Piece[HunkOwner]] = {}
+        self._pieces: dict[str, WovenLines[HunkOwner]] = {}
         self._weave = self._woven()
 
     def told(self) -> ReviewedFile | None:
@@ -464,7 +464,10 @@ def built_on(
 
 
 def revert_steps(
-    changes: Mapping[bytes, Sequence[OwnedChange]], tree: Tree, store: Store, ids: Collection[str]
+    changes: Mapping[bytes, Sequence[OwnedChange]],
+    tree: Tree,
+    store: CheckpointStore,
+    ids: Collection[str],
 ) -> tuple[list[Step], list[ReviewedFile]]:
     """Return the steps that revert the selected hunks, and the review of all files.
 

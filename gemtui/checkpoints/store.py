@@ -111,7 +111,7 @@ Tree = dict[bytes, tuple[FileState, Facts]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class WritingCall:
     """A call that may change files.
 
     * `id`: the store's own; 0 = not stored yet.
@@ -193,7 +193,7 @@ class Keeper(Protocol):
         ...
 
 
-class Store:
+class CheckpointStore:
     """The checkpoints of one project, in the folder `folder`."""
 
     def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
@@ -430,7 +430,7 @@ class Store:
                 ),
             )
 
-    def save_call(self, call: Call) -> int:
+    def save_call(self, call: WritingCall) -> int:
         """Add a call, or record its end; return its id."""
         self._database.execute(
             "insert into call (run, session, use, tool, command, path, began, ended, sure)"
@@ -446,13 +446,13 @@ class Store:
         ).fetchone()
         return int(row[0])
 
-    def calls(self) -> dict[int, Call]:
+    def calls(self) -> dict[int, WritingCall]:
         """Return all calls by their ids."""
         rows = self._database.execute(
             "select id, run, session, use, tool, command, path, began, ended, sure from call"
         )
         return {
-            row[0]: Call(
+            row[0]: WritingCall(
                 id=row[0], run=row[1], session=row[2], use=row[3], tool=row[4], command=row[5],
                 path=row[6], began=row[7], ended=row[8], sure=bool(row[9]),
             )
@@ -569,7 +569,7 @@ def folder_of(place: Path, root: Path) -> Path:
 
 
 @contextmanager
-def open_store(folder: Path, root: Path | None = None) -> Iterator[Store]:
+def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointStore]:
     """Open the checkpoints in a folder, and create them if `root` is given.
 
     `root`: the project's folder. Raises CheckpointsUnreadable, also if there are none and `root` is
@@ -584,7 +584,7 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[Store]:
             raise CheckpointsUnreadable(path, "there are no checkpoints")
         with closing(connect(path, wait=_WAIT)) as database:
             _make_ready(database, root)
-            yield Store(folder, database)
+            yield CheckpointStore(folder, database)
     except Newer as error:
         raise CheckpointsUnreadable(path, str(error)) from error
     except DAMAGE as error:

@@ -19,16 +19,16 @@ from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at
 from gemtui.checkpoints.states import FILE, GONE, UNREADABLE, FileState, unkept
 from gemtui.checkpoints.store import (
     UNTRUSTED,
-    Call,
     Checkpoint,
+    CheckpointStore,
     Facts,
     FileChange,
     Reason,
-    Store,
     Tree,
+    WritingCall,
     open_store,
 )
-from gemtui.checkpoints.tree import Listing, countable, index_file, list_files
+from gemtui.checkpoints.tree import TreeListing, countable, index_file, list_files
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
@@ -54,7 +54,7 @@ class Taker:
     `without`: folders that never count, such as gemtui's own.
     """
 
-    def __init__(self, root: Path, store: Store, without: tuple[Path, ...] = ()) -> None:
+    def __init__(self, root: Path, store: CheckpointStore, without: tuple[Path, ...] = ()) -> None:
         self._root, self._store, self._without = root, store, without
         self.progress = Progress()
 
@@ -64,7 +64,7 @@ class Taker:
         *,
         run: str = "",
         session: str = "",
-        calls: Sequence[Call] = (),
+        calls: Sequence[WritingCall] = (),
         also: Mapping[bytes, Before] | None = None,
         owned: Mapping[bytes, int] | None = None,
         always: bool = True,
@@ -148,7 +148,7 @@ class Taker:
         return [each for each in used.parent.glob("index-*") if each != used]
 
     def _first(
-        self, listing: Listing, also: Mapping[bytes, Before], tree: Tree
+        self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
     ) -> dict[bytes, FileState]:
         """Return the former states of files that count from now on."""
         new = also.keys() - tree.keys() - listing.names - listing.ignored
@@ -178,7 +178,7 @@ def _differing(
     tree: Tree,
     names: Iterable[bytes],
     began: float,
-    store: Store,
+    store: CheckpointStore,
     progress: Progress,
 ) -> Tree:
     """Return the files whose state or facts differ from the tree."""
@@ -205,7 +205,7 @@ def _differing(
 
 
 def _read(
-    files: ProjectFiles, place: int, last: bytes, store: Store
+    files: ProjectFiles, place: int, last: bytes, store: CheckpointStore
 ) -> tuple[FileState, Facts | None]:
     try:
         return files.read(place, last, store)
@@ -233,7 +233,7 @@ def _owner(
     path: bytes,
     state: FileState,
     files: ProjectFiles,
-    calls: Sequence[Call],
+    calls: Sequence[WritingCall],
     owned: Mapping[bytes, int],
     moved: Set[bytes],
 ) -> tuple[int | None, bool]:
@@ -260,7 +260,9 @@ def _owner(
 
 
 @contextmanager
-def taker_of(folder: Path, root: Path, without: tuple[Path, ...]) -> Iterator[tuple[Store, Taker]]:
+def taker_of(
+    folder: Path, root: Path, without: tuple[Path, ...]
+) -> Iterator[tuple[CheckpointStore, Taker]]:
     """Open the checkpoints of a project to take more; create them if there are none."""
     with open_store(folder, root) as store:
         yield store, Taker(root, store, without)

@@ -37,7 +37,7 @@ TRACKED = "git's index can't be read: ignored files that it holds are not covere
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TreeListing:
     """The files that may have changed, by name relative to the root.
 
     * `names`: all files that count and are not in the index, or differ from it.
@@ -56,7 +56,7 @@ class Listing:
 
 def list_files(
     root: Path, private: Path, index: GitIndex | None = None, *, without: tuple[Path, ...] = ()
-) -> Listing:
+) -> TreeListing:
     """Return the files that belong in checkpoints and may differ from `index`.
 
     `private`: the folder of gemtui's own repository, created if necessary, with the index.
@@ -64,7 +64,7 @@ def list_files(
     read.
     """
     if _holds_home(root):
-        return Listing(frozenset(), (TOO_MANY,))
+        return TreeListing(frozenset(), (TOO_MANY,))
     os.scandir(root).close()
     git = find_program("git")
     listing = None if git is None else _by_git(git, root, private, index)
@@ -111,7 +111,7 @@ def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
 # --- with git -------------------------------------------------------------------------------------
 
 
-def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Listing | None:
+def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> TreeListing | None:
     """Return git's list; None if git fails."""
     top = _top(root)
     _make_private(private)
@@ -139,8 +139,8 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> List
             ignored = _counted(set(more.split(b"\0")) - names)
             known = known._replace(tracked=version)
     if len(names) + len(ignored) > MOST_FILES:
-        return Listing(frozenset(), (TOO_MANY,))
-    return Listing(_counted(names - folders), tuple(notes), known, whole, ignored)
+        return TreeListing(frozenset(), (TOO_MANY,))
+    return TreeListing(_counted(names - folders), tuple(notes), known, whole, ignored)
 
 
 def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
@@ -276,7 +276,7 @@ def _regular(path: Path) -> Path | None:
 # --- without git ----------------------------------------------------------------------------------
 
 
-def _by_walk(root: Path) -> Listing:
+def _by_walk(root: Path) -> TreeListing:
     names: list[bytes] = []
     top = os.fsencode(root)
     for place, folders, files in os.walk(top):
@@ -285,5 +285,5 @@ def _by_walk(root: Path) -> Listing:
         inside = place[len(top) :].lstrip(b"/")
         names += [inside + b"/" + each if inside else each for each in (*files, *links)]
         if len(names) > MOST_WALKED:
-            return Listing(frozenset(), (TOO_MANY,))
-    return Listing(_counted(names), (NO_GIT,))
+            return TreeListing(frozenset(), (TOO_MANY,))
+    return TreeListing(_counted(names), (NO_GIT,))

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.checkpoints.apply import Done, apply, decoded, encode, tasks_of
+from gemtui.checkpoints.apply import Applied, apply, decoded, encode, tasks_of
 from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
-from gemtui.checkpoints.store import Call, Reason, Store, Undo, only_one
+from gemtui.checkpoints.store import CheckpointStore, Reason, Undo, WritingCall, only_one
 from gemtui.checkpoints.take import Before, Taker, taker_of
 from gemtui.checkpoints.tree import countable
 from gemtui.errors import UndoError
@@ -23,7 +23,7 @@ UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
 """The tools that undos, redos, reviews and applied worktrees are recorded as, to be undone, too."""
 
 
-def by_person(call: Call) -> bool:
+def by_person(call: WritingCall) -> bool:
     """Return whether a call is a person's undo, redo, review or applied worktree, not a run's."""
     return call.tool in (UNDO, REDO, REVIEW, APPLY) and not call.run
 
@@ -79,7 +79,7 @@ class FilesUndone:
         return [step.path for step in self.steps if step.action is action]
 
 
-def covered_calls(store: Store) -> frozenset[str]:
+def covered_calls(store: CheckpointStore) -> frozenset[str]:
     """Return Gemini CLI's ids of the calls whose changes are all known."""
     calls = store.calls()
     unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
@@ -92,7 +92,7 @@ class Project:
     Made by `open_project`.
     """
 
-    def __init__(self, root: Path, store: Store, taker: Taker) -> None:
+    def __init__(self, root: Path, store: CheckpointStore, taker: Taker) -> None:
         self.root, self.store, self.taker = root, store, taker
         self._settled: list[str] = []
 
@@ -107,7 +107,7 @@ class Project:
         lineage = self.store.lineage(target.session)
         recorded = [each for each in target.recorded if countable(each.path)]
 
-        def wanted(call: Call) -> bool:
+        def wanted(call: WritingCall) -> bool:
             mine = call.session in lineage and call.began >= target.since
             return mine or call.use in target.uses
 
@@ -206,12 +206,12 @@ class Project:
     def _call(self, session: str, tool: str, number: int) -> int:
         """Store the call that an undo or redo counts as; return its id."""
         now = time.time()
-        call = Call(
+        call = WritingCall(
             run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
         )
         return self.store.save_call(call)
 
-    def _finish(self, undo: Undo) -> Done:
+    def _finish(self, undo: Undo) -> Applied:
         tasks = decoded(undo.plan or "[]")
         with ProjectFiles(self.root) as files:
             done = apply(self.store, files, tasks, undo.id)
@@ -251,7 +251,7 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 
 
 def _with_records(
-    store: Store, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
+    store: CheckpointStore, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
     """Return the changes of checkpoints and of the session's record, in order of time."""
     for path in {each.path for each in recorded} & known.keys():
@@ -263,12 +263,12 @@ def _with_records(
     return known
 
 
-def _state(store: Store, content: bytes | None) -> FileState:
+def _state(store: CheckpointStore, content: bytes | None) -> FileState:
     """Return the state of a recorded content; records don't contain the mode."""
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 
-def _settled_words(undo: Undo, done: Done) -> Iterator[str]:
+def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
     """Yield the notes on an interrupted undo, redo or review that was finished."""
     what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
     yield f"An interrupted {what} of this folder was finished first."
@@ -276,7 +276,7 @@ def _settled_words(undo: Undo, done: Done) -> Iterator[str]:
         yield f"It left {os.fsdecode(path)} alone: {why}"
 
 
-def _after(step: Step, done: Done) -> Step:
+def _after(step: Step, done: Applied) -> Step:
     why = done.failed.get(step.path)
     if why is None or step.action is Action.KEEP:
         return step

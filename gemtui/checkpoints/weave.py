@@ -45,7 +45,7 @@ class _Line(Generic[Owner]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece(Generic[Owner]):
+class WovenLines(Generic[Owner]):
     """Neighbouring lines that one owner changed.
 
     `group`: number of the pieces between two lines that never changed. `before`, `now`: how many
@@ -93,7 +93,7 @@ class Weave(Generic[Owner]):
         """Return the lines at these positions in the weave."""
         return [self._lines[at].text for at in places]
 
-    def without(self, pieces: Collection[Piece[Owner]]) -> bytes:
+    def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
         """Return the newest text without these pieces; without all, it is the first text."""
         chosen, all_of = Counter(piece.group for piece in pieces), self._sizes()
         whole = {group for group, size in chosen.items() if all_of[group] == size}
@@ -115,9 +115,9 @@ class Weave(Generic[Owner]):
         ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines[:-1])
         return b"".join([*ended, *lines[-1:]])
 
-    def pieces(self) -> list[Piece[Owner]]:
+    def pieces(self) -> list[WovenLines[Owner]]:
         """Return the differences between the first and the newest text, by owner."""
-        found, group = list[Piece[Owner]](), list[int]()
+        found, group = list[WovenLines[Owner]](), list[int]()
         number = before = now = 0
         for at, line in enumerate(self._lines):
             if line.born is not None or line.died is not None:
@@ -135,7 +135,7 @@ class Weave(Generic[Owner]):
 
     def _pieces(
         self, group: Sequence[int], number: int, before: int, now: int
-    ) -> Iterator[Piece[Owner]]:
+    ) -> Iterator[WovenLines[Owner]]:
         """Yield the pieces between two lines that never changed.
 
         A single piece is the difference from the first text; several also remove what others
@@ -162,7 +162,7 @@ class Weave(Generic[Owner]):
             shown = places if len(joined) > 1 else [at for at in places if self._is_net(at)]
             removed = tuple(at for at in shown if self._lines[at].died is not None)
             added = tuple(at for at in shown if self._lines[at].died is None)
-            piece = Piece(
+            piece = WovenLines(
                 owner=owner,
                 group=number,
                 before=before,

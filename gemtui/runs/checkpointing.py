@@ -25,7 +25,7 @@ from gemtui.agent.tail import NewLines
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.prune import CheckpointsUsage, prune
 from gemtui.checkpoints.states import GONE, UNKNOWN
-from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
+from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, Progress, Taker, taker_of
 from gemtui.checkpoints.tree import countable
 from gemtui.checkpoints.undo import Project
@@ -99,7 +99,7 @@ class RunCheckpoints:
         self._lines = NewLines(folder.stdout)
         self._folder = folder
         self._sent = 0
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, WritingCall] = {}
         self._also: dict[bytes, Before] = {}
         self._wanted: Reason | None = None
         self._ends = self._ready = False
@@ -207,7 +207,7 @@ class RunCheckpoints:
             path = name_in(self._root, asked_path(arguments))
             if path is None:
                 return
-        call = Call(
+        call = WritingCall(
             run=self._run, session=self._session, use=use.id, tool=use.name, path=path, began=when,
             command=string(arguments.get("command")) or None, sure=when >= self._ready_at,
         )  # fmt: skip

@@ -24,7 +24,7 @@ from typing import Any
 import orjson
 
 from gemtui.checkpoints.states import UNKNOWN
-from gemtui.checkpoints.store import Call, Reason, folder_of, only_one
+from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, taker_of
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
@@ -113,9 +113,11 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
             each.file.unlink(missing_ok=True)
 
 
-def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[Call], list[_Event]]:
+def _calls(
+    root: Path, session: str, events: Sequence[_Event]
+) -> tuple[list[WritingCall], list[_Event]]:
     """Return the calls that have ended, and the start events of those that have not."""
-    began, calls = list[_Event](), list[Call]()
+    began, calls = list[_Event](), list[WritingCall]()
     for each in events:
         if each.kind == _BEFORE and _counts(root, each):
             began.append(each)
@@ -126,7 +128,7 @@ def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[Cal
             if start is not None:
                 began.remove(start)
                 command = string(start.arguments.get("command")) or None
-                call = Call(
+                call = WritingCall(
                     run="", session=session, use=start.use, tool=start.tool, command=command,
                     path=_path(root, start), began=start.when, ended=each.when,
                 )  # fmt: skip

@@ -30,7 +30,7 @@ from gemtui.checkpoints.review import (
     revert_steps,
 )
 from gemtui.checkpoints.states import UNKNOWN, FileState
-from gemtui.checkpoints.store import Call, Store, open_store
+from gemtui.checkpoints.store import CheckpointStore, WritingCall, open_store
 from gemtui.checkpoints.undo import REVIEW, by_person, covered_calls, open_project
 from gemtui.errors import UndoError
 from gemtui.paths import hooked_dir
@@ -227,7 +227,7 @@ def is_idle(folder: Path) -> bool:
 
 
 @contextmanager
-def _stored(place: Path) -> Iterator[Store | None]:
+def _stored(place: Path) -> Iterator[CheckpointStore | None]:
     """Open the checkpoints of a project; yield None if there are none."""
     if place.is_dir():
         with open_store(place) as store:
@@ -236,12 +236,14 @@ def _stored(place: Path) -> Iterator[Store | None]:
         yield None
 
 
-def _calls(subject: ReviewSubject, store: Store | None) -> Sequence[PlacedCall]:
+def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[PlacedCall]:
     calls = subject.calls()
     return calls if store is None else with_uses(calls, store)
 
 
-def _record(calls: Sequence[PlacedCall], root: Path, store: Store | None) -> RecordedCalls:
+def _record(
+    calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
+) -> RecordedCalls:
     """Return the recorded changes of calls without checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
@@ -255,12 +257,12 @@ def _changes(
     subject: ReviewSubject,
     calls: Sequence[PlacedCall],
     record: RecordedCalls,
-    store: Store | None,
+    store: CheckpointStore | None,
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
     uses = {each.use for each in calls if each.use}
 
-    def mine(call: Call) -> bool:
+    def mine(call: WritingCall) -> bool:
         if subject.run:
             return call.run == subject.run
         return not by_person(call) and (call.session == subject.session or call.use in uses)

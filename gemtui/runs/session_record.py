@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.checkpoints.store import Store
+from gemtui.checkpoints.store import CheckpointStore
 from gemtui.checkpoints.undo import RecordedChange
 from gemtui.runs.checkpointing import name_in
 from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use
@@ -62,7 +62,7 @@ def placed_calls(session: Summary) -> list[PlacedCall]:
 _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 
 
-def with_uses(placed: Sequence[PlacedCall], store: Store) -> list[PlacedCall]:
+def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[PlacedCall]:
     """Return the calls with the ids that checkpoints use for those reported by hooks.
 
     Among calls with the same arguments, the first in the record is the first in the store. Stored

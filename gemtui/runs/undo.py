@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.states import ABSENT, LINK, UNKEPT, FileState
-from gemtui.checkpoints.store import Call, Checkpoint, FileChange, Reason, Store, open_store
+from gemtui.checkpoints.store import (
+    Checkpoint,
+    CheckpointStore,
+    FileChange,
+    Reason,
+    WritingCall,
+    open_store,
+)
 from gemtui.checkpoints.undo import (
     FilesUndone,
     UndoTarget,
@@ -196,7 +203,7 @@ def _undo_files(
     return done, not record.left, [*done.notes, *record.notes()]
 
 
-def _since(store: Store, placed: Sequence[PlacedCall], number: int) -> float:
+def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) -> float:
     """Return when a prompt was given, judging by the calls known to checkpoints.
 
     In seconds since 1970; later than every call that is known to be older.
@@ -307,7 +314,7 @@ def sessions_with_checkpoints() -> frozenset[str]:
 
 
 @contextmanager
-def _store_of(session: Summary) -> Iterator[Store | None]:
+def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
     """Open the checkpoints of a session's project; yield None if there are none."""
     place = None if session.project is None else project_of(Path(session.project))[0]
     if place is None or not place.is_dir():
@@ -317,7 +324,9 @@ def _store_of(session: Summary) -> Iterator[Store | None]:
         yield store
 
 
-def _numbered_of(session: Summary, store: Store, *, by_calls: bool = False) -> list[_Numbered]:
+def _numbered_of(
+    session: Summary, store: CheckpointStore, *, by_calls: bool = False
+) -> list[_Numbered]:
     """Return the checkpoints of a session; `by_calls`: only files that a call changed."""
     placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
@@ -358,7 +367,7 @@ def step_texts(folder: Path, step: Step) -> StepTexts:
         return StepTexts(*(_state_text(store, each) for each in states))
 
 
-def _state_text(store: Store, state: FileState) -> StateText:
+def _state_text(store: CheckpointStore, state: FileState) -> StateText:
     if state.kind == ABSENT:
         return StateText(None, "there is no such file")
     if state.kind == UNKEPT:
@@ -378,12 +387,12 @@ class _Numbered(NamedTuple):
 
     checkpoint: Checkpoint
     files: Sequence[FileChange]
-    owner: Call | None
+    owner: WritingCall | None
     prompt: int | None
 
 
 def _numbered(
-    store: Store,
+    store: CheckpointStore,
     changed: Iterable[tuple[int, FileChange]],
     sessions: frozenset[str],
     numbers: Mapping[str, int],
@@ -407,7 +416,7 @@ def _numbered(
     return found[::-1]
 
 
-def _row(store: Store, each: _Numbered) -> dict[str, Any]:
+def _row(store: CheckpointStore, each: _Numbered) -> dict[str, Any]:
     time = datetime.fromtimestamp(each.checkpoint.time, UTC)
     return {
         "id": each.checkpoint.id,
@@ -420,7 +429,7 @@ def _row(store: Store, each: _Numbered) -> dict[str, Any]:
     }
 
 
-def _file(store: Store, change: FileChange) -> dict[str, Any]:
+def _file(store: CheckpointStore, change: FileChange) -> dict[str, Any]:
     before, after = _text(store, change.before.content), _text(store, change.after.content)
     kinds = change.before.kind == "absent", change.after.kind == "absent"
     what = {(True, False): "added", (False, True): "deleted"}.get(kinds, "modified")
@@ -431,7 +440,7 @@ def _file(store: Store, change: FileChange) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _text(store: Store, digest: str) -> bytes | None:
+def _text(store: CheckpointStore, digest: str) -> bytes | None:
     try:
         return store.content(digest) if digest else b""
     except KeyError:

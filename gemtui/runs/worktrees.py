@@ -22,7 +22,7 @@ from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
 from gemtui.checkpoints.plan import Action, Delta, Step, plan
 from gemtui.checkpoints.states import ABSENT, FILE, LINK, UNKNOWN, FileState
-from gemtui.checkpoints.store import Reason, Store, open_store
+from gemtui.checkpoints.store import CheckpointStore, Reason, open_store
 from gemtui.checkpoints.undo import APPLY, open_project
 from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
@@ -253,7 +253,7 @@ def _require_whole(worktree: Worktree) -> None:
         raise WorktreeError(f"worktree {worktree.name} was not made whole: remove it")
 
 
-def _changes(worktree: Worktree, store: Store) -> Iterator[WorktreeChange]:
+def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeChange]:
     assert worktree.base is not None
     times = {each.id: each.time for each in store.checkpoints()}
     first, last = dict[bytes, FileState](), dict[bytes, tuple[FileState, float]]()
@@ -273,7 +273,7 @@ def _changes(worktree: Worktree, store: Store) -> Iterator[WorktreeChange]:
         )  # fmt: skip
 
 
-def _text(store: Store, state: FileState) -> tuple[str | None, str]:
+def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
     """A file's text, and why there is none."""
     if state.kind == ABSENT:
         return None, ""
@@ -431,7 +431,9 @@ def apply_worktree(
     return Applied(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
 
 
-def _copy(source: Store, target: Store, changes: Iterable[WorktreeChange]) -> None:
+def _copy(
+    source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
+) -> None:
     """Keep both contents of each change in the repository's checkpoints, too."""
     for each in changes:
         for state in (each.before, each.after):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from gemtui.checkpoints.store import Call, Reason, folder_of
+from gemtui.checkpoints.store import Reason, WritingCall, folder_of
 from gemtui.checkpoints.undo import UndoTarget, open_project
 from tests.bench.measure import Cost, Row, medians, resident
 
@@ -60,7 +60,7 @@ def _again(store: Path, root: Path) -> tuple[Cost, Cost]:
         began = time.time()
         for number in range(CHANGED):
             (root / f"0/{number * FOLDERS}.py").write_text(f"# changed at {began}\n")
-        call = Call(run="r", session="s", use=str(began), tool="t", began=began - 1)
+        call = WritingCall(run="r", session="s", use=str(began), tool="t", began=began - 1)
         later = _timed(lambda: project.taker.take(Reason.CALL, session="s", calls=[call]))
         target = UndoTarget(session="s", prompt=1, since=began - 2)
         return later, _timed(lambda: project.undo(target))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.checkpoints.store import Call, Reason, folder_of
+from gemtui.checkpoints.store import Reason, WritingCall, folder_of
 from gemtui.checkpoints.undo import Project, UndoTarget, open_project
 
 Tree = dict[bytes, tuple[str, int, bytes]]
@@ -93,7 +93,7 @@ class Session:
         self.count += 1
         at = float(self.count)
         with self.opened() as project:
-            call = Call(run="r", session="s", use=str(at), tool="t", began=at)
+            call = WritingCall(run="r", session="s", use=str(at), tool="t", began=at)
             with project.store.transaction():
                 id = project.store.save_call(call)
             owned = dict.fromkeys(changed, id)

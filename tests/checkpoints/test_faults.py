@@ -16,7 +16,7 @@ import pytest
 from gemtui.checkpoints import store as store_module
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.states import GONE, FileState
-from gemtui.checkpoints.store import Reason, Store, folder_of
+from gemtui.checkpoints.store import CheckpointStore, Reason, folder_of
 from gemtui.errors import CheckpointsUnreadable
 from tests.checkpoints.projects import Session, put, tree_of, wait_for_next_second
 
@@ -57,7 +57,7 @@ def take(session: Session) -> None:
         project.taker.take(Reason.MANUAL)
 
 
-def told(store: Store) -> dict[bytes, FileState]:
+def told(store: CheckpointStore) -> dict[bytes, FileState]:
     """The tree as all changes together tell it."""
     found: dict[bytes, FileState] = {}
     for _, change in store.changes():

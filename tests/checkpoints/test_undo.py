@@ -15,7 +15,7 @@ import pytest
 
 from gemtui.checkpoints.plan import Action
 from gemtui.checkpoints.states import UNKNOWN
-from gemtui.checkpoints.store import Call, Reason
+from gemtui.checkpoints.store import Reason, WritingCall
 from gemtui.checkpoints.take import Before
 from gemtui.checkpoints.undo import RecordedChange, UndoTarget, covered_calls
 from tests.checkpoints.projects import Session, put, tree_of
@@ -102,8 +102,10 @@ def test_changes_are_owned_by_the_call_in_whose_time_they_fall(session: Session)
     os.utime(session.root / "a")
     with session.opened() as project:
         calls = [
-            Call(run="r", session="s", use="1", tool="run_shell_command", began=began),
-            Call(run="r", session="s", use="2", tool="write_file", path=b"b", began=0, ended=None),
+            WritingCall(run="r", session="s", use="1", tool="run_shell_command", began=began),
+            WritingCall(
+                run="r", session="s", use="2", tool="write_file", path=b"b", began=0, ended=None
+            ),
         ]
         put(session.root, b"b", b"by the call")
         project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
@@ -127,7 +129,7 @@ def test_a_folder_that_a_command_moved_is_undone_but_files_no_longer_ignored_sta
     (session.root / "src").rename(session.root / "lib")
     put(session.root, b".gitignore", b"")
     with session.opened() as project:
-        call = Call(run="r", session="s", use="1", tool="run_shell_command", began=began)
+        call = WritingCall(run="r", session="s", use="1", tool="run_shell_command", began=began)
         project.taker.take(Reason.CALL, run="r", session="s", calls=[call])
     undo(session)
     assert tree_of(session.root) == session.trees[0]
@@ -137,7 +139,8 @@ def test_two_calls_at_the_same_time_are_not_told_apart_as_if_sure(session: Sessi
     session.prompt()
     with session.opened() as project:
         calls = [
-            Call(run="r", session="s", use=use, tool="run_shell_command", began=0) for use in "12"
+            WritingCall(run="r", session="s", use=use, tool="run_shell_command", began=0)
+            for use in "12"
         ]
         put(session.root, b"a", b"by one of them")
         project.taker.take(Reason.CALL, run="r", session="s", calls=calls)
@@ -150,7 +153,9 @@ def test_what_was_there_before_is_not_guessed_of_a_new_ignored_file(session: Ses
     session.prompt()
     with session.opened() as project:
         calls = [
-            Call(run="r", session="s", use=name, tool="write_file", path=name.encode(), began=9)
+            WritingCall(
+                run="r", session="s", use=name, tool="write_file", path=name.encode(), began=9
+            )
             for name in (".env", "made", "known")
         ]
         put(session.root, b".env", b"new")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gemtui.checkpoints.store import Call, Reason
+from gemtui.checkpoints.store import Reason, WritingCall
 from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
 from gemtui.runs.checkpointing import project_of
@@ -59,7 +59,7 @@ def shell(root: Path, use: str, command: str, text: str) -> None:
     place, real, own = project_of(root)
     with open_project(place, real, own) as project:
         (root / "b.txt").write_text(text)
-        call = Call(
+        call = WritingCall(
             run=RUN, session=uuid(1), use=use, tool="run_shell_command", began=1.0, ended=2.0,
             command=command,
         )  # fmt: skip
