@@ -22,7 +22,7 @@ from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.text import Clean
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
-from gemtui.ui.run.list_dialog import RunListScreen, Wanted, What
+from gemtui.ui.run.list_dialog import ChosenRun, RunListScreen, What
 from gemtui.ui.run.mode import RUN_MODE
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
@@ -174,8 +174,8 @@ FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"
     [
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
-        (lambda: RunListScreen(RUNS), ["down", "enter"], Wanted(RUNS[1], What.OPEN)),
-        (lambda: RunListScreen(RUNS), ["slash", *"second", "enter"], Wanted(RUNS[1], What.OPEN)),
+        (lambda: RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], What.OPEN)),
+        (lambda: RunListScreen(RUNS), ["slash", *"second", "enter"], ChosenRun(RUNS[1], What.OPEN)),
         (lambda: CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
         (lambda: AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
         (lambda: ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),

@@ -41,15 +41,15 @@ class What(StrEnum):
     """Restore the session from the run's backup."""
 
 
-class Wanted(NamedTuple):
+class ChosenRun(NamedTuple):
     """An action and its run."""
 
     run: Run
     what: What
 
 
-class RunListScreen(FiltersRows, DialogScreen[Wanted]):
-    """Returns a `Wanted`, or None.
+class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
+    """Returns a `ChosenRun`, or None.
 
     `only_copies`: runs with the only copy of a session. `search`: the initial search, and
     afterwards the last one.
@@ -146,7 +146,7 @@ class RunListScreen(FiltersRows, DialogScreen[Wanted]):
     def _do(self, what: What) -> None:
         run, self.search = self.searched.rows.chosen, self.searched.query_text
         if run is not None:
-            self.dismiss(Wanted(run, what))
+            self.dismiss(ChosenRun(run, what))
 
 
 def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gemtui.ui.run.live_run import LiveRun
 
 
-class Wanted(NamedTuple):
+class ChosenPrompt(NamedTuple):
     """An action on a prompt: "edit", "drop", "up", "down" or "send"."""
 
     what: str
@@ -35,8 +35,8 @@ class Wanted(NamedTuple):
     at: int
 
 
-class QueueScreen(DialogScreen[Wanted]):
-    """Returns a `Wanted`, or None, which it also does once the queue is empty.
+class QueueScreen(DialogScreen[ChosenPrompt]):
+    """Returns a `ChosenPrompt`, or None, which it also does once the queue is empty.
 
     It shows the queue of the run, including that of the run which continues it, and the options for
     sending it. The cursor starts at index `at`.
@@ -74,7 +74,7 @@ class QueueScreen(DialogScreen[Wanted]):
         """Remove sent prompts; the cursor stays on its prompt."""
         prompts = self._run.latest.steered.prompts
         if self._sends != self._run.latest.over or not prompts:
-            self.dismiss(None if not prompts else Wanted("look", prompts[0], self._here))
+            self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
         elif prompts != self._prompts:
             ids, here = [each.id for each in prompts], self._prompts[self._here].id
             rows = self.query_one(OptionList)
@@ -88,7 +88,7 @@ class QueueScreen(DialogScreen[Wanted]):
         return self.query_one(OptionList).highlighted or 0
 
     def _do(self, what: str) -> None:
-        self.dismiss(Wanted(what, self._prompts[self._here], self._here))
+        self.dismiss(ChosenPrompt(what, self._prompts[self._here], self._here))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow sending only if no run is active."""
@@ -155,7 +155,7 @@ def _options(run: LiveRun) -> AgentOptions | None:
     return None
 
 
-async def _done(app: AppBase, run: LiveRun, wanted: Wanted) -> tuple[int, bool]:
+async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, bool]:
     """Carry out an action.
 
     Return the new position, and whether the prompt was still queued.
