@@ -101,6 +101,6 @@ async def test_the_library_starts_nothing_either(tmp_path: Path, fake_cli: FakeC
     policy.write_text("[[rules]]\n")
     adapter = UnguardedAdapter()
     events = adapter.run("x", AgentOptions(policies=(policy,), cwd=tmp_path))
-    with pytest.raises(OptionError, match="knows no table"):
+    with pytest.raises(OptionError, match="does not recognise the table"):
         await anext(events)
     assert not adapter.runs.exists()

@@ -352,7 +352,7 @@ def test_a_half_written_object_is_told_from_what_is_no_session(
 def test_a_pipe_in_the_store_is_not_opened(tmp_path: Path) -> None:
     path = tmp_path / "session-x.jsonl"
     os.mkfifo(path)
-    with pytest.raises(NotASession, match="no regular file"):
+    with pytest.raises(NotASession, match="not a regular file"):
         SessionLog(path).refresh()
 
 

@@ -241,7 +241,7 @@ def test_a_file_set_aside_by_the_cli_can_be_read(tmp_path: Path) -> None:
 def test_paths_that_hold_no_session(tmp_path: Path) -> None:
     with pytest.raises(SessionNotFound, match="not there"):
         find(MAIN, "/nowhere/at-all.jsonl")
-    with pytest.raises(SessionNotFound, match="no regular file"):
+    with pytest.raises(SessionNotFound, match="not a regular file"):
         find(MAIN, str(DATA))
     (tmp_path / "x.json").write_text("[1, 2]")
     with pytest.raises(NotASession):

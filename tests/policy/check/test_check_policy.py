@@ -111,9 +111,9 @@ def test_a_field_that_the_schema_refuses(
     [
         ('[rule]\ntoolName = "glob"\n', "rule", "no [[rule]] tables", "[[rule]]"),
         ("rule = 3\n", "rule", "no [[rule]] tables", "[[rule]]"),
-        (rule(GLOB, DENY) + f"[[rules]]\n{GLOB}{DENY}", "rules", "no table [[rules]]", "[[rule]]"),
-        (f"[[Rule]]\n{GLOB}", "Rule", "no table [[Rule]]", "[[rule]]"),
-        ("[policy]\nx = 1\n", "policy", "no table [policy]", "leave it out"),
+        (rule(GLOB, DENY) + f"[[rules]]\n{GLOB}{DENY}", "rules", "the table [[rules]]", "[[rule]]"),
+        (f"[[Rule]]\n{GLOB}", "Rule", "the table [[Rule]]", "[[rule]]"),
+        ("[policy]\nx = 1\n", "policy", "does not recognise the table [policy]", "leave it out"),
     ],
 )
 def test_a_table_that_the_cli_does_not_look_at(
@@ -128,7 +128,7 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
     text = '[[safety_checker]]\ntoolName = "*"\n[safety_checker.checker]\n'
     text += 'type = "in-process"\nname = "allowed-path"\n'
     assert check_text(text, "work.toml") == ()
-    says(only("version = 1\n", Severity.WARNING), "version", 'no key "version"', "leave it out")
+    says(only("version = 1\n", Severity.WARNING), "version", 'the key "version"', "leave it out")
 
 
 # --- what the CLI ends with, drops, ignores or never matches -------------------------------------
@@ -162,9 +162,9 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
             "ignored beside commandPrefix",
             "split",
         ),
-        (f'{SHELL}commandPrefix = ""\n{ALLOW}', "commandPrefix", "no condition", "say which"),
-        (f'{SHELL}commandRegex = ""\n{ALLOW}', "commandRegex", "no condition", ""),
-        (f'{GLOB}argsPattern = ""\n{DENY}', "argsPattern", "no condition", ""),
+        (f'{SHELL}commandPrefix = ""\n{ALLOW}', "commandPrefix", "not a condition", "say which"),
+        (f'{SHELL}commandRegex = ""\n{ALLOW}', "commandRegex", "not a condition", ""),
+        (f'{GLOB}argsPattern = ""\n{DENY}', "argsPattern", "not a condition", ""),
         (f"{SHELL}commandPrefix = []\n{ALLOW}", "commandPrefix", "never applies", "fill it"),
         (f"toolName = []\n{DENY}", "toolName", "never applies", "fill it"),
         (f'{GLOB}argsPattern = "("\n{DENY}', "argsPattern", "drops the rule", ""),
@@ -204,14 +204,14 @@ def test_names_that_rules_do_match(name: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "message", "way_out"),
     [
-        (f"{GLOB}{DENY}interactve = true\n", "interactve", "no key", "interactive"),
-        (f'{GLOB}{DENY}tool = "x"\n', "tool", "no key", "toolName"),
-        (f'{GLOB}{DENY}deny_messages = "x"\n', "deny_messages", "no key", "denyMessage"),
-        (f'{GLOB}{DENY}frob = "x"\n', "frob", "no key", "leave it out"),
+        (f"{GLOB}{DENY}interactve = true\n", "interactve", "does not recognise the key", "interactive"),
+        (f'{GLOB}{DENY}tool = "x"\n', "tool", "does not recognise the key", "toolName"),
+        (f'{GLOB}{DENY}deny_messages = "x"\n', "deny_messages", "does not recognise the key", "denyMessage"),
+        (f'{GLOB}{DENY}frob = "x"\n', "frob", "does not recognise the key", "leave it out"),
         (f'toolName = "globb"\n{DENY}', "toolName", 'no tool "globb"', '"glob"'),
         (f'toolName = "Read_File"\n{DENY}', "toolName", "no tool", '"read_file"'),
-        (f'toolName = "ReadFile"\n{DENY}', "toolName", "no name for rules", '"read_file"'),
-        (f'toolName = "ShellTool"\n{DENY}', "toolName", "no name", '"run_shell_command"'),
+        (f'toolName = "ReadFile"\n{DENY}', "toolName", "not a name for rules", '"read_file"'),
+        (f'toolName = "ShellTool"\n{DENY}', "toolName", "not a name", '"run_shell_command"'),
         (f'toolName = "custom-tool"\n{DENY}', "toolName", "no tool", "check the name"),
         (f'{SHELL}commandPrefix = ["", "ls"]\n{ALLOW}', "commandPrefix", "empty prefix", "take"),
         (f'{GLOB}argsPattern = "\\\\p{{L}}"\n{DENY}', "argsPattern", "plain characters", "[A-Z"),
@@ -305,7 +305,7 @@ def test_good_files_and_folders_have_no_findings(place: Path) -> None:
         ("good.toml,other.toml", "a comma parts two paths", "by itself"),
         ("plain", "does not end in .toml", "plain.toml"),
         ("UPPER.TOML", "does not end in .toml", "UPPER.TOML.toml"),
-        ("pipe", "no file", ""),
+        ("pipe", "not a file", ""),
         ("empty", "no .toml file", "put one there"),
         ("loop.toml", "is missing", ""),
     ],

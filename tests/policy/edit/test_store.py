@@ -303,9 +303,9 @@ def test_one_of_ours_is_renamed_and_deleted(own_places: None) -> None:
 def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
     path = users / "u.toml"
     path.write_text(TEXT)
-    with pytest.raises(PolicyError, match="no policy of gemtui"):
+    with pytest.raises(PolicyError, match="not a policy of gemtui"):
         store.delete(path)
-    with pytest.raises(PolicyError, match="no policy of gemtui"):
+    with pytest.raises(PolicyError, match="not a policy of gemtui"):
         store.rename(path, "x")
     assert path.read_text() == TEXT
 

@@ -210,7 +210,7 @@ async def test_deletions_are_undone_one_after_the_other(store: Path, trash: Path
         await me.press("u")
         await me.press("question_mark")
         await me.sees("Keys")
-        assert "Bring back" not in me.text
+        assert "Undo the last" not in me.text
 
 
 async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path) -> None:

@@ -117,7 +117,7 @@ async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(
         path.unlink()
         path.mkdir()
         await me.press("enter")
-        await me.sees("This session can't be shown.", "is no regular")
+        await me.sees("This session can't be shown.", "is not a regular")
         await me.press("y")
         assert "is not a regular file" in me.app.clipboard
         path.rmdir()
