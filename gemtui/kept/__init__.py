@@ -1,1 +1,1 @@
-"""Session files that outlive Gemini CLI's own: archived, backed up, restored."""
+"""Session files that outlive Gemini CLI's own copies: archived, backed up, and restored."""

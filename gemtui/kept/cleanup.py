@@ -1,4 +1,4 @@
-"""Files that the CLI's clean-up will remove (assets/gemini-cli.md#clean-up)."""
+"""Predict the files that the CLI's clean-up will delete (assets/gemini-cli.md#clean-up)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary, TitleSource
 
 SETTING = "general.sessionRetention.enabled"
-"""The setting that turns the clean-up off if false."""
+"""The setting that turns the clean-up off if it is false."""
 _PERIOD = re.compile(r"([0-9]+)([hdwm])")
 _HOURS = {"h": 1, "d": 24, "w": 24 * 7, "m": 24 * 30}
 _SHORT_ID = re.compile(r"-([a-zA-Z0-9]{8})\.jsonl?\Z")
@@ -28,9 +28,9 @@ _EVER = timedelta(days=400_000)
 class Retention:
     """The CLI's retention of a project's sessions, according to its settings.
 
-    `enabled`: it removes some; False also if it considers the settings wrong. `age`: the time after
-    which it removes them, None for never; `age_text`: as written in the setting. `count`: the
-    number it keeps, None for all.
+    `enabled`: whether the clean-up deletes any sessions; False also if the CLI considers the
+    settings invalid. `age`: the age at which it deletes sessions; None for no limit. `age_text`:
+    the age as written in the setting. `count`: the number of sessions it keeps; None for all.
     """
 
     enabled: bool = True
@@ -40,7 +40,10 @@ class Retention:
 
 
 def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
-    """Read the settings for a project, or None for no project. Raises nothing."""
+    """Read the retention settings for a project, or without a project for None.
+
+    Raises nothing.
+    """
     found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
     said = CliSettings.read(environ, project).get("general", "sessionRetention")
     found |= said if isinstance(said, dict) else {}
@@ -57,7 +60,7 @@ def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
 
 
 def _period(text: object) -> timedelta | None:
-    """Return a period such as 30d; None for one that the CLI rejects."""
+    """Return a period such as 30d; None for a period that the CLI rejects."""
     if not isinstance(text, str) or (found := _PERIOD.fullmatch(text)) is None:
         return None
     hours = int(found[1][:9]) * _HOURS[found[2]]
@@ -65,24 +68,24 @@ def _period(text: object) -> timedelta | None:
 
 
 class Why(StrEnum):
-    """The reason for a removal; the names are those of `gemtui vault status --json`."""
+    """The reason for a deletion, with the names that `gemtui vault status --json` uses."""
 
     EXPIRED = "expired"
     TOO_MANY = "too_many"
     NOTHING = "nothing_to_resume"
     UNREADABLE = "unreadable"
     NO_HEADER = "no_header"
-    """Its first line, which names session and project, is damaged or missing."""
+    """The first line, which names the session and its project, is corrupt or missing."""
     TWIN = "twin"
-    """Another file with its short id is removed, and the CLI removes all files with that id."""
+    """The clean-up deletes another file with this short id, and then all files with that id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoomedFile:
-    """A file that the next start of the CLI in its project removes.
+    """A file that will be deleted at the next start of the CLI in its project.
 
-    `retention`: the settings that cause it. `twin`: the other file with its id that causes it, if
-    any.
+    `retention`: the settings that cause the deletion. `twin`: the other file with the same id that
+    causes it, if any.
     """
 
     session: Summary
@@ -91,7 +94,7 @@ class DoomedFile:
     twin: Path | None = None
 
     def words(self) -> str:
-        """Return the reason, as a phrase."""
+        """Return the reason as a phrase."""
         match self.why:
             case Why.EXPIRED:
                 return f"not used for {self.retention.age_text}"
@@ -124,10 +127,10 @@ def next_hits(
     now: datetime,
     unreadable: Iterable[Problem] = (),
 ) -> tuple[DoomedFile, ...]:
-    """Return the files that the next starts of the CLI remove, if no session is open.
+    """Return the files that the CLI will delete at its next starts.
 
-    `sessions`, `unreadable`: all of a store, as in a snapshot. `retention_of` is called once per
-    project.
+    It is assumed that no session is open by then. `sessions` and `unreadable`: all of a store, as
+    in a snapshot. `retention_of`: called once per project.
     """
     folders: dict[Path, list[Summary]] = {}
     damaged = [_unread(each.path, now) for each in unreadable if not each.too_large]
@@ -167,7 +170,7 @@ def _unread(path: Path, now: datetime) -> Summary:
 def _is_cleaned(file: Summary) -> bool:
     """Return whether the clean-up considers a file.
 
-    It considers a session's own file, in a folder that is still in use.
+    It only considers the main files of sessions, in folders that are still in use.
     """
     path = file.path
     named = path.parent.name == "chats" and path.name.startswith("session-")
@@ -221,9 +224,9 @@ def expires(session: Summary, rule: Retention) -> datetime | None:
 
 
 def is_too_late(session: Summary, rule: Retention, now: datetime) -> bool:
-    """Return whether the clean-up may remove a session for its last update.
+    """Return whether the clean-up may delete a session because of its last update.
 
-    The question is about a session that is in the store, or would be again now.
+    The session may be in the store, or about to be restored to it.
     """
     late = rule.age is not None and now - session.when > rule.age
     return rule.enabled and (late or rule.count is not None)

@@ -1,4 +1,4 @@
-"""The contents of the vault, and the removal of archived files."""
+"""The contents of the vault, and the deletion of archived files."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ PRUNE = "gemtui vault prune"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultUsage:
-    """The size of the vault, for all stores that it has archived.
+    """The size of the vault, for all stores whose files it has archived.
 
-    Bytes: `shared` are hard links to the CLI's own files and cost nothing; `copied` are copies of
-    files that the CLI also has; `only_here` are files that it no longer has, or has with other
-    contents, and `kept` is their number.
+    Sizes are in bytes. `shared`: hard links to the CLI's own files, which take no extra space.
+    `copied`: copies of files that the CLI also has. `only_here`: files that the CLI no longer has,
+    or has with different contents. `kept`: the number of files counted in `only_here`.
     """
 
     folder: Path
@@ -50,11 +50,11 @@ class VaultUsage:
 
     @property
     def own(self) -> int:
-        """Bytes that the vault uses in addition to the store."""
+        """The number of bytes that the vault uses in addition to the store."""
         return self.copied + self.only_here
 
     def to_dict(self) -> dict[str, Any]:
-        """Return `vault` of `gemtui vault status --json`."""
+        """Return the `vault` object of `gemtui vault status --json`."""
         return {
             "folder": str(self.folder),
             "on": self.on,
@@ -65,7 +65,7 @@ class VaultUsage:
 
 
 def contents() -> VaultUsage:
-    """Inspect every file in the vault. Raises nothing."""
+    """Inspect every file in the vault, and return the vault's size. Raises nothing."""
     shared = copied = only_here = files = kept = 0
     for tree in trees():
         for name, inode in files_below(str(tree)):
@@ -101,8 +101,8 @@ def only_kept(
 ) -> tuple[Summary, ...]:
     """Return the files that only the vault has, each as a session, newest first.
 
-    `sessions`: all of a store, as in a snapshot. `project`: only files of this folder. `before`:
-    only files last updated before that.
+    `sessions`: all sessions of a store, as in a snapshot. `project`: return only files of this
+    folder. `before`: return only files last updated before this time.
     """
     names = None if project is None else folder_names(project)
     return tuple(
@@ -116,9 +116,10 @@ def only_kept(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """A planned removal of archived files: `names` in the vault, `size` in bytes.
+    """A planned deletion of archived files.
 
-    `sessions`: those of the files that are neither copies nor ghosts.
+    `sessions`: the sessions among the files that appear in the session list. `names`: the paths to
+    delete in the vault. `size`: in bytes.
     """
 
     sessions: tuple[Summary, ...]
@@ -130,7 +131,7 @@ class Removal:
 
 
 def removal(files: Iterable[Summary]) -> Removal:
-    """Return the removal of these archived files and related ones."""
+    """Plan the deletion of these archived files, and of the outputs kept with them."""
     files = tuple(files)
     places = trees()
     names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file, places)))
@@ -160,9 +161,9 @@ def remove(removal: Removal) -> int:
 
 
 def forget_kept(session: Summary) -> int:
-    """Delete every name in the vault of a session's files and its subagents' files.
+    """Delete from the vault all files of a session and of its subagents.
 
-    Returns the size of those files in bytes. Raises OSError.
+    Returns the total size of the deleted files in bytes. Raises OSError.
     """
     return sum(map(_remove, set(_names(session))))
 
@@ -185,7 +186,7 @@ def _remove(path: Path) -> int:
         path.unlink()
     except FileNotFoundError:
         return 0
-    with suppress(OSError):  # stops at the first that is not empty
+    with suppress(OSError):  # stops at the first folder that is not empty
         for folder in path.parents:
             if folder.parent == vault_dir():
                 break
@@ -200,9 +201,10 @@ def _remove(path: Path) -> int:
 class VaultStatus:
     """The vault at one moment.
 
-    `kept`: listed sessions that only the vault has, newest first. `hits`: the files that the next
-    starts of the CLI remove. `first`: the next of the other listed sessions to become too old, and
-    when; None if none does. `hook`: the extension archives sessions, too.
+    `kept`: sessions shown in lists that only the vault has, newest first. `hits`: the files that
+    the CLI will delete at its next starts. `first`: of the other sessions in lists, the one that
+    will become too old first, and when; None if none will. `hook`: whether the extension also
+    archives sessions.
     """
 
     contents: VaultUsage
@@ -217,7 +219,7 @@ class VaultStatus:
         return tuple(hit for hit in self.hits if not hit.session.hidden)
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Yield the rows of the status as name and text; "" continues the row above."""
+        """Yield the rows of the status as (name, text); an empty name continues a row."""
         held = self.contents
         yield "vault", "on" if held.on else "off: nothing more is kept"
         yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"
@@ -236,7 +238,7 @@ _NO_HOOK = "gemtui while it runs; the extension would do it at the end of each t
 def vault_status(
     snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
 ) -> VaultStatus:
-    """Inspect the vault, and the settings of each project. Raises nothing."""
+    """Inspect the vault and the retention settings of each project. Raises nothing."""
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
     hits = next_hits(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(
@@ -264,9 +266,9 @@ def _project(session: Summary) -> Path | None:
 
 
 def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
-    """Describe when and why the clean-up removes a session.
+    """Describe when and why the clean-up will delete a session.
 
-    "" if it does not consider it.
+    Returns "" if the clean-up does not consider the session.
     """
     rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
@@ -282,7 +284,7 @@ def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: 
 
 
 def unless_used(when: datetime) -> str:
-    """Describe the date from which the clean-up may remove a session."""
+    """Describe the date from which the clean-up may delete a session."""
     return f"unless used again, from {when.astimezone():%Y-%m-%d} on"
 
 

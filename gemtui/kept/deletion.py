@@ -1,12 +1,13 @@
-"""Deleting a session's files, and nothing else, after a reviewed plan.
+"""Delete a session's files, and nothing else, according to a plan that was reviewed.
 
-A plan names every file and folder with its size. Carrying it out moves them to the system's trash,
-and is refused if anything has changed since the plan was made: then the session is in use.
+A plan names every file and folder with its size. Carrying out the plan moves these to the system's
+trash. It is refused if anything has changed since the plan was made, because the session is then in
+use.
 
-No record of the trash is stored. The location of a file in it is obtained from the system while the
-file is moved, as the system knows the path of an open file. So if gemtui is killed, every file is
-where a person would look for it, and files taken out of the trash or emptied are forgotten here,
-too.
+gemtui stores no record of the trash. The location of a file in the trash is obtained from the
+system while the file is being moved, because the system knows the path of an open file. So if
+gemtui is killed, every file is where the user would look for it. Files that the user has taken out
+of the trash, or that were deleted with it, are no longer known here either.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from gemtui.text import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One file or folder to delete; `size` (bytes) and `files` include its contents.
+    """One file or folder to delete; `size` (in bytes) and `files` include its contents.
 
-    `seen`: its state when the plan was made, to detect changes.
+    `seen`: its state when the plan was made, for detecting changes.
     """
 
     path: Path
@@ -44,7 +45,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The items that deleting a session removes, in order; its own files come last.
+    """The plan for deleting a session: its items in order; the session's own files come last.
 
     `home` and `copies`: the arguments of `plan`.
     """
@@ -62,7 +63,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """The paths removed, and whether they can be restored from the system's trash."""
+    """The paths that were removed, and whether they can be restored from the system's trash."""
 
     paths: tuple[Path, ...]
     trashed: bool
@@ -73,13 +74,13 @@ class Deleted:
 
 
 def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
-    """Return the plan for everything that belongs to this session alone.
+    """Return the plan for deleting everything that belongs to this session alone.
 
-    That is its files, its subagents' sessions, its tool outputs and its plans
-    (assets/gemini-cli.md#places). `copies`: include the other files of this id; without them only
-    the file in use is deleted, and the newest copy takes its place. Symbolic links are never
+    That is its files, its subagents' sessions, its tool outputs, and its plans
+    (assets/gemini-cli.md#places). `copies`: include the other files with the same id; otherwise
+    only the file in use is deleted, and the newest copy takes its place. Symbolic links are never
     followed out of the store, and files that no longer exist are left out. Raises DeletionFailed if
-    nothing of it is in the store.
+    the session has no file in the store.
     """
     items = _planned(session, home, copies=copies)
     if not items:
@@ -104,11 +105,12 @@ def carry_out(
 ) -> Deleted:
     """Move everything in a plan to the system's trash.
 
-    `permanent`: delete permanently if there is no trash; otherwise that raises an error. `trash`:
-    records what is moved, even if only part of it could be, so that it can be restored. Raises
-    DeletionFailed, whose `left` names the remaining files with reasons. Nothing is removed if
-    anything was changed or added since the plan was made; files that change during the removal are
-    left.
+    `permanent`: delete permanently if there is no trash, instead of raising an error. `trash`:
+    records what was moved, even if only part of it could be, so that it can be restored.
+
+    If anything was changed or added since the plan was made, nothing is removed. Files that change
+    during the removal are left. Raises DeletionFailed, whose `left` names the remaining files with
+    the reasons.
     """
     changed = _changed(deletion)
     if changed:
@@ -146,10 +148,10 @@ def _changed(deletion: Deletion) -> list[Path]:
 
 
 def bring_back(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
-    """Restore everything that a deletion moved to the trash to its place in the store.
+    """Restore everything that a deletion moved to the trash to its original place.
 
-    Nothing is overwritten. Returns the items that could not be restored, each with the reason; they
-    remain in the trash, and in `trash`.
+    No file is overwritten. Returns the items that could not be restored, each with the reason;
+    these remain in the trash, and in `trash`.
     """
     return trash.bring_back(lambda path: _in_store(path, home))
 
@@ -158,10 +160,11 @@ def bring_back(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
 
 
 def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Iterator[Path]:
-    """Yield the folders that the CLI keeps for this session beside one of its files.
+    """Yield the folders that the CLI stores for this session beside one of its files.
 
-    None if the file's name does not agree with the id in it, as a header may claim anything.
-    Without `copies`, folders are left out that another file of the session in that project needs.
+    Yields nothing if the file's name does not match the session's id, because a header may contain
+    any id. Without `copies`, folders that another file of the session in the same project needs are
+    left out.
     """
     named = name_of(path, home)
     if named is None or not is_plain_id(session.id):
@@ -180,7 +183,7 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
 
 
 def _items(paths: Iterable[Path], home: Path) -> Iterator[Item]:
-    """Yield an item for each of these paths that exists in the store, each once."""
+    """Yield an item, once, for each of these paths that exists in the store."""
     for path in dict.fromkeys(paths):
         if _in_store(path, home) and (item := _item(path)) is not None:
             yield item
@@ -195,7 +198,7 @@ def _in_store(path: Path, home: Path) -> bool:
 
 
 def _item(path: Path) -> Item | None:
-    """Return the item at a path; None if there is nothing, or a link."""
+    """Return the item at a path; None if there is no file or folder, or a link."""
     try:
         info = path.lstat()
         if stat.S_ISDIR(info.st_mode):
@@ -216,7 +219,7 @@ def _item(path: Path) -> Item | None:
 
 
 def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
-    """Yield (path, inode, size, time) of all files below a folder.
+    """Yield (path, inode, size, modification time) of all files under a folder.
 
     Links are included but not followed.
     """
@@ -262,8 +265,8 @@ def _remove(item: Item, trash: Trash, *, permanent: bool) -> bool:
 class Trashed:
     """A file or folder in the trash.
 
-    `path`: its original place. `place`: its place in the trash, None if unknown. `identity`: of the
-    file, wherever it is.
+    `path`: its original path. `place`: its path in the trash; None if unknown. `identity`: its
+    device and inode, which don't depend on its path.
     """
 
     path: Path
@@ -272,14 +275,14 @@ class Trashed:
 
 
 class Trash:
-    """The items that one deletion moves to the trash, in order."""
+    """The items that one deletion has moved to the trash, in order."""
 
     def __init__(self) -> None:
         self.items: list[Trashed] = []
 
     @property
     def is_known(self) -> bool:
-        """Whether everything can be restored: there are items, and all places are known."""
+        """Whether everything can be restored: all items have known places in the trash."""
         return bool(self.items) and all(item.place is not None for item in self.items)
 
     def put(self, path: Path) -> None:
@@ -292,10 +295,10 @@ class Trash:
             self.items.append(Trashed(path=path, place=present(), identity=identity))
 
     def bring_back(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
-        """Restore all items, never over anything; return those that failed, with reasons.
+        """Restore all items without overwriting; return those that failed, with reasons.
 
-        `allowed`: returns whether a path may still be written to. Failed items stay where they are
-        and are tried again the next time, unless they no longer exist.
+        `allowed`: returns whether a path may still be written to. Items that failed stay where they
+        are and are tried again the next time, unless they no longer exist.
         """
         left = []
         for item in reversed(self.items):

@@ -1,8 +1,9 @@
-"""Operations on one archived file: link, copy, compare, restore.
+"""Operations on one archived file: link, copy, compare, and restore.
 
-A log only grows, so a hard link to it holds everything that is appended; a change in place affects
-all links, so there a copy is needed. The vault and the runs decide what to use and when. No file
-appears before it is complete, and no session file is ever overwritten.
+A log only grows, so a hard link to it holds everything that is appended later. A change in place
+affects all links, so files that may change in place must be copied. The vault and the runs decide
+which operation to use, and when. No file becomes visible before it is complete, and no session file
+is ever overwritten.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from gemtui.sessions.vault_files import TEMPORARY
 
 _PIECE = 1 << 20
 _SAMPLE = 4096
-"""Bytes compared at either end when a sample suffices."""
+"""Number of bytes to compare at either end when a sample is enough."""
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
-"""The system's errors if a hard link is impossible: mostly another file system."""
+"""The errors with which the system reports that a hard link is impossible, mostly because of
+different file systems.
+"""
 
 
 # --- comparing -----------------------------------------------------------------------------------
@@ -45,15 +48,15 @@ def size_of(path: Path) -> int:
 
 
 def same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
-    """Return whether a copy has the size and the time of its file."""
+    """Return whether a copy has the same size and modification time as its file."""
     return (kept.st_size, kept.st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
 
 
 def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
-    """Return whether a file begins with the complete contents of another one.
+    """Return whether a file begins with the complete contents of another file.
 
-    `sampled`: compare only both ends of it, for use in lists; never before something is removed.
-    Raises OSError.
+    `kept`: the other file. `sampled`: compare only both ends of its contents; this is for lists,
+    and must never decide whether something is removed. Raises OSError.
     """
     with open_regular(path) as file, open_regular(kept) as beginning:
         size = os.fstat(beginning.fileno()).st_size
@@ -76,7 +79,7 @@ def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
 def link(path: Path, new: Path) -> bool:
     """Create `new` as a hard link to a file; return False if the system can't.
 
-    Raises OSError, and FileExistsError if `new` exists.
+    Raises OSError; in particular FileExistsError if `new` exists.
     """
     try:
         os.link(path, new, follow_symlinks=False)
@@ -88,7 +91,7 @@ def link(path: Path, new: Path) -> bool:
 
 
 def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
-    """Copy content and times after writing `head`, readable by the user alone.
+    """Write `head`, then copy the file's content, and its times.
 
     Raises OSError.
     """
@@ -101,9 +104,9 @@ def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
 
 
 def append_rest(path: Path, copy: Path) -> None:
-    """Append what a file has gained since it was copied to its copy. Raises OSError.
+    """Append to a copy what its file has gained since it was copied. Raises OSError.
 
-    If this is interrupted, the copy is still the beginning of the file.
+    If this is interrupted, the copy is still a beginning of the file.
     """
     with open_regular(path) as source, copy.open("ab") as target:
         facts = os.fstat(source.fileno())
@@ -113,9 +116,9 @@ def append_rest(path: Path, copy: Path) -> None:
 
 
 def link_instead(path: Path, kept: Path) -> bool:
-    """Replace `kept` by a hard link to a file that contains it.
+    """Replace `kept` with a hard link to a file that contains all of it.
 
-    Return False if impossible. Raises OSError.
+    Returns False if that is impossible. Raises OSError.
     """
     with temporary(kept) as new:
         if not link(path, new):
@@ -125,7 +128,7 @@ def link_instead(path: Path, kept: Path) -> bool:
 
 
 def copy_instead(path: Path, kept: Path, *, head: bytes = b"") -> None:
-    """Replace `kept` by a copy of a file, which is on the disk by then.
+    """Replace `kept` with a copy of a file, once the copy is flushed to the disk.
 
     Raises OSError.
     """
@@ -138,7 +141,7 @@ def copy_instead(path: Path, kept: Path, *, head: bytes = b"") -> None:
 
 @contextmanager
 def temporary(kept: Path) -> Iterator[Path]:
-    """Yield a temporary name beside a file, and remove the temporary file afterwards."""
+    """Yield a temporary path beside a file, and delete the temporary file afterwards."""
     new = kept.with_name(f"{TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
     new.unlink(missing_ok=True)
     try:
@@ -161,10 +164,10 @@ def put(
 ) -> bool:
     """Restore an archived file to its place, complete and flushed to the disk.
 
-    Returns False if the place is taken. `shared`: restore the archived file itself, as a hard link
-    if possible. Otherwise `write` makes a copy; if that is interrupted, it leaves a temporary file
-    beside the archived one or, on another file system, beside the place, which the next attempt
-    removes. Raises OSError.
+    Returns False if a file already exists there. `shared`: restore the archived file itself, as a
+    hard link, if possible. Otherwise `write` creates a copy. If that is interrupted, a temporary
+    file remains beside the archived file or, on another file system, beside its place; the next
+    attempt deletes it. Raises OSError.
     """
     make_folder(place.parent)
     try:

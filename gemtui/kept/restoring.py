@@ -1,9 +1,10 @@
-"""Restoring a session to the CLI's store, so that the CLI lists and resumes it.
+"""Restore a session to the CLI's store, so that the CLI lists and resumes it.
 
-It comes from the vault, or from a run that has the only copy. Only the file in use is restored,
-with its subagents, tool outputs and plans, but none of its ghosts and older copies: the clean-up
-removes all files of an id as soon as one of them can't be resumed or is too old. Such files in the
-store are first archived in the vault, and then removed.
+The session is taken from the vault, or from a run that has the only copy. Only the file in use is
+restored, with its subagents, tool outputs, and plans, but none of the session's ghosts and older
+copies, because the clean-up deletes all files with an id as soon as one of them can't be resumed or
+is too old. If the store has such files, they are first archived in the vault, and then removed from
+the store.
 """
 
 from __future__ import annotations
@@ -45,21 +46,22 @@ from gemtui.sessions.vault_files import (
 )
 
 _FIRST = 4096
-"""Bytes at the beginning of a log that are searched for its first line."""
+"""Number of bytes at the beginning of a log that are searched for its first line."""
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 Rule = Callable[[Path | None], Retention]
-"""Returns the CLI's retention of a project's sessions; None stands for no project."""
+"""Returns the CLI's retention of a project's sessions; called with None if there is no project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """The result of restoring a session.
 
-    `paths`: the files that are in the store again. `removed`: files with this id that could not be
-    resumed or were too old, and would have caused its removal; the vault has them. `renewed`: its
-    last update was set to now, as the CLI would have considered it too old. `in_the_way`: maps
-    places whose file holds less than the saved copy to that copy; they are not overwritten.
+    `paths`: the files that are in the store again. `removed`: files with the same id that could not
+    be resumed or were too old, so that the clean-up would have deleted the session with them; the
+    vault has them. `renewed`: whether the session's last update was set to now, because the CLI
+    would have considered the session too old. `in_the_way`: maps places where an existing file
+    contains less than the saved copy to that copy; these files were not overwritten.
     """
 
     paths: tuple[Path, ...]
@@ -72,9 +74,10 @@ class Restored:
 class _Source:
     """The saved files of one session.
 
-    `place`: the place in the store of the file in use. `kept`: its saved copy. `others`: maps the
-    session's id to the places of subagents' files, tool outputs and plans with their saved copies.
-    `is_shared`: returns whether such a file may itself be restored, as nothing overwrites it.
+    `place`: the place in the store for the file in use. `kept`: its saved copy. `others`: takes the
+    session's id and returns its other files (subagents, tool outputs, and plans), by place in the
+    store. `is_shared`: returns whether a saved file may itself be restored, as a link, because
+    nothing overwrites it.
     """
 
     place: Path
@@ -84,10 +87,11 @@ class _Source:
 
 
 def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
-    """Restore a session from the vault to its place, never over another conversation.
+    """Restore a session from the vault, never overwriting another conversation.
 
-    `rule`: the CLI's retention for its project. If interrupted at any moment, nothing is lost, and
-    it can be repeated. Raises RestoreFailed if there is a reason not to restore, and OSError.
+    `rule`: the CLI's retention for its project. If this is interrupted at any moment, nothing is
+    lost, and it can be repeated. Raises RestoreFailed if there is a reason not to restore the
+    session, and OSError.
     """
     if Flag.KEPT not in session.flags:
         raise RestoreFailed(f"{session.path} is where it belongs: there is nothing to restore")
@@ -105,9 +109,10 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
 
 
 def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restored:
-    """Restore a session's missing files from a run's backup, in the newest state.
+    """Restore a session's missing files from a run's backup, in their newest state.
 
-    A missing conversation is restored as from the vault. Raises RestoreFailed, OSError.
+    If the conversation itself is missing, it is restored in the same way as from the vault. Raises
+    RestoreFailed or OSError.
     """
     kept = kept_of(folder)
     if kept is None:
@@ -177,9 +182,9 @@ def put_back_first(id: str) -> str:
 
 
 def _add_header(session: Summary, place: Path, root: str | None) -> None:
-    """Restore a log with a new first line, without which the CLI would remove it.
+    """Add a first line to a saved log, without which the CLI would delete it.
 
-    Raises RestoreFailed, OSError.
+    Raises RestoreFailed or OSError.
     """
     id = _id_in_first_line(session.path, short_id(place))
     if root is None or not id:
@@ -200,7 +205,7 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
 
 
 def _id_in_first_line(kept: Path, short: str) -> str:
-    """Return the id in the remains of a log's first line, else a new one for its name."""
+    """Return the id in the remains of a log's first line, or a new id for its name."""
     with open_regular(kept) as file:
         first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
     found = _ID.search(first)
@@ -215,7 +220,7 @@ def _id_in_first_line(kept: Path, short: str) -> str:
 def _clear_obstacles(
     place: Path, session: Summary, rule: Retention, now: datetime
 ) -> Iterator[Path]:
-    """Archive and remove files that would make the clean-up remove the session, too."""
+    """Archive and remove files that would make the clean-up delete the session."""
     for path in _of_this_id(place):
         there = read_session(path)
         goes = there is None or not (there.resumable and there.has_header)
@@ -243,7 +248,10 @@ def _of_this_id(place: Path) -> list[Path]:
 
 
 def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
-    """Return the vault's best copies of subagents' files, the newest of others."""
+    """Return the vault's best copies of a session's other files, by original place.
+
+    For subagents' files, this is the largest copy, for all other files the newest.
+    """
     best: dict[Path, tuple[int, Path]] = {}
 
     def offer(path: Path, kept: Path, rank: int) -> None:
@@ -269,7 +277,7 @@ def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -
 
 
 def _is_shared(kept: Path) -> bool:
-    """Return whether an archived file may itself be restored."""
+    """Return whether an archived file may itself be restored, as a hard link."""
     return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
 
 
@@ -281,7 +289,7 @@ def _put(
 
 
 def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
-    """Write a copy of a session with this time as its last update."""
+    """Write a copy of a session in which this time is the last update."""
     if kept.suffix == ".json":
         with open_regular(kept) as file:
             found = loads(file.read()) | {"lastUpdated": iso(updated)}
@@ -290,6 +298,6 @@ def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
     copy_file(kept, new)
     with open_regular(new) as log, new.open("ab") as target:
         log.seek(-1, io.SEEK_END)
-        target.write(b"" if log.read() == b"\n" else b"\n")  # the last line may have been cut
+        target.write(b"" if log.read() == b"\n" else b"\n")  # the last line may be incomplete
         line = {"$set": {"lastUpdated": iso(updated)}}
         target.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))

@@ -1,11 +1,11 @@
-"""Protection of a session's files while a run resumes it, and afterwards.
+"""Protect a session's files while a run resumes it, and afterwards.
 
-`--resume` opens a new session under the same id before it continues in the old file; unless both
+`--resume` opens a new session under the same id before it continues in the old file. Unless both
 begin in the same minute, that leaves a ghost: a second, empty file with this id. The next start of
-the CLI in that project would remove every file of that id (assets/gemini-cli.md#ghosts). So the
-ghost is removed as soon as it is complete: the CLI opens it by name for two records, within a
-millisecond, and never again. If a file vanishes nevertheless, it is restored at once: the CLI opens
-the file by its name for each record, so it continues in the restored one.
+the CLI in the same project would then delete every file with that id (assets/gemini-cli.md#ghosts).
+So the ghost is removed as soon as it is complete: the CLI opens it by name for two records, within
+a millisecond, and never again. If a file of the session vanishes nevertheless, it is restored at
+once. Because the CLI opens the file by its name for each record, it continues in the restored file.
 """
 
 from __future__ import annotations
@@ -54,25 +54,27 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two calls until the CLI's first output, by which the ghost exists."""
+"""Seconds between two calls until the CLI's first output; any ghost exists by that time."""
 STEP = 0.02
 _RECENT = 50_000_000
-"""Nanoseconds within which a folder may change again without a new time stamp.
+"""Nanoseconds within which a folder may change again without a new modification time.
 
-File systems count in steps of some milliseconds.
+File systems update these times in steps of some milliseconds.
 """
 _HEAD = 64 * 1024
 _RECORDS = 2
-"""Lines of a complete ghost: its header, and the session context."""
+"""Number of lines of a complete ghost: its header, and the session context."""
 
 _COPY = "copy-"
-"""Prefix of backups that are copies, for example if store and run are on two file systems."""
+"""Prefix of backups that are copies, for example because the store and the run are on different
+file systems.
+"""
 
 Stamp = tuple[int, int, int]
 
 
 class SessionKeeper:
-    """Protects one session; call `look` repeatedly, and `close` at the end."""
+    """Protects one session. Call `look` repeatedly, and `close` at the end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
@@ -84,7 +86,7 @@ class SessionKeeper:
         self._said = False
 
     def look(self) -> float:
-        """Handle changes since the last call; return the seconds until the next one.
+        """Handle changes since the last call; return the seconds to wait before the next.
 
         Raises OSError.
         """
@@ -98,9 +100,9 @@ class SessionKeeper:
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
-        """Handle what the run has left behind; record and return what was found.
+        """Handle what the run has left behind; record and return the findings.
 
-        Raises OSError if that can't be recorded, after everything else has been done.
+        Raises OSError if these can't be recorded, but only after everything else has been done.
         """
         self._said = True
         self._rescan()
@@ -120,7 +122,7 @@ class SessionKeeper:
     # --- places --------------------------------------------------------------------------------
 
     def _chats(self, files: set[Path]) -> tuple[Path, ...]:
-        """Return the folders in which the CLI keeps files of this session."""
+        """Return the folders in which the CLI stores files of this session."""
         id = self._kept.session_id
         chats = {path.parent for path in files if path.parent.name == "chats"}
         return tuple(
@@ -183,7 +185,7 @@ class SessionKeeper:
             self._unclear[path] = now
 
     def _handle_new(self, path: Path, now: Stamp) -> None:
-        """Handle a file without a backup: own, ghost, or another session's."""
+        """Handle a file without a backup: the session's own, a ghost, or another's."""
         if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
         elif path in self._kept.seen or not self._is_ghost(path):
@@ -197,8 +199,8 @@ class SessionKeeper:
     def _is_ghost(self, path: Path) -> bool:
         """Return whether a file that appeared during the run is a complete ghost.
 
-        That requires another file with content. If the CLI continued writing after a ghost was
-        removed, the new file has no header.
+        That requires that another file of the session has content. If the CLI continued to write
+        after a ghost was removed, the new file has no header.
         """
         again = path in self._done.ghosts
         empty = holds(path, self._kept.session_id) is False or (
@@ -236,14 +238,14 @@ class SessionKeeper:
         self._write()
 
     def _write(self) -> None:
-        """Record the progress in case we are killed; a full disk must not stop us."""
+        """Record the progress in case gemtui is killed; ignore errors (full disk)."""
         with suppress(OSError):
             write_newest(self._folder, self._newest, self._done)
 
     # --- newest states -------------------------------------------------------------------------
 
     def _hold(self, path: Path) -> None:
-        """Back up the newest state of a file: as a hard link, else as a copy."""
+        """Back up the newest state of a file as a hard link, or otherwise as a copy."""
         taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
         number = next(number for number in count() if str(number) not in taken)
         newest = self._folder.path / f"now-{number}{path.suffix}"
@@ -257,7 +259,7 @@ class SessionKeeper:
         self._write()
 
     def _handle_replaced(self, path: Path, newest: Path) -> bool:
-        """Handle a replaced file; return whether all of its content is backed up now."""
+        """Handle a replaced file; return whether all of its content is now backed up."""
         if path.suffix == ".jsonl" and not _has_header(path):
             _rejoin(path, newest)
         elif _is_copy(newest):
@@ -269,14 +271,14 @@ class SessionKeeper:
         return True
 
     def _copy_links(self) -> None:
-        """Copy backups that are only links, if there is room (`copy_at_end`)."""
+        """Copy backups that are only links, if there is enough space (`copy_at_end`)."""
         for newest in self._newest.values():
             if not _is_copy(newest):
                 with suppress(OSError):
                     copy_at_end(newest)
 
     def _bring_up_to_date(self) -> None:
-        """Update the copies with new content; a file that shrank changes nothing."""
+        """Update the copies with new content; if a file shrank, its copy is kept."""
         for path, copy in self._newest.items():
             if _is_copy(copy) and _stamp(path)[1:] != _stamp(copy)[1:]:
                 with suppress(OSError):
@@ -286,8 +288,8 @@ class SessionKeeper:
 def _rejoin(path: Path, newest: Path) -> None:
     """Join a log that was removed during writing with the CLI's later records.
 
-    The CLI began a new file; its content is appended to the earlier one, and the result takes its
-    place.
+    The CLI began a new file. Its content is appended to the earlier log, which then replaces the
+    new file.
     """
     made = path.with_name(f".gemtui-{newest.name}")
     with path.open("rb") as later, newest.open("ab") as log:
@@ -311,9 +313,9 @@ def _refresh(path: Path, copy: Path) -> None:
 
 
 def _was_rewritten(path: Path, copy: Path) -> bool:
-    """Return whether a log no longer continues its copy.
+    """Return whether a log no longer begins with its copy.
 
-    The other format is rewritten.
+    Files in the legacy format are always rewritten, so they don't count.
     """
     try:
         return path.suffix == ".jsonl" and not begins_with(path, copy, sampled=True)
@@ -322,7 +324,7 @@ def _was_rewritten(path: Path, copy: Path) -> bool:
 
 
 def _has_header(path: Path) -> bool:
-    """Return whether a log begins with a header; True if that is unknown."""
+    """Return whether a log begins with a header; True if that can't be determined."""
     try:
         with path.open("rb") as file:
             first = file.read(_HEAD).partition(b"\n")[0]
@@ -366,9 +368,9 @@ def _with(paths: tuple[Path, ...], path: Path) -> tuple[Path, ...]:
 class ResumeGuard:
     """Protects the sessions that an adapter's runs resume.
 
-    Use it as `GeminiAdapter(guard=ResumeGuard())`. The keeper works in the run's supervisor, so
-    that it is active as long as the run, regardless of who follows it. If the supervisor was
-    killed, the next gemtui does the keeper's final part.
+    Use it as `GeminiAdapter(guard=ResumeGuard())`. The SessionKeeper works in the run's supervisor,
+    so that it is active as long as the run, regardless of who follows the run. If the supervisor
+    was killed, the next gemtui does the SessionKeeper's final work.
     """
 
     supervisor = "gemtui.runs.supervisor"
@@ -376,8 +378,8 @@ class ResumeGuard:
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
         """Copy the session that the run will resume.
 
-        Any start of the CLI cleans up, so remains of earlier runs are handled first. Raises
-        OSError, which keeps the run from starting.
+        Because every start of the CLI cleans up, the sessions of earlier runs are settled first.
+        Raises OSError, which keeps the run from starting.
         """
         settle_left(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
@@ -385,9 +387,9 @@ class ResumeGuard:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Restore order in a resumed session once; does nothing if the run resumed none.
+        """Settle the session that a run resumed, once; does nothing if it resumed none.
 
-        If the disk is full, this is not recorded.
+        If the disk is full, the result is not recorded.
         """
         kept = kept_of(folder)
         if kept is not None and aftermath_of(folder) is None:
@@ -396,10 +398,10 @@ class ResumeGuard:
 
 
 def settle_left(runs: Path) -> tuple[RunFolder, ...]:
-    """Settle the sessions of ended runs whose supervisors could not (were killed).
+    """Settle the sessions of ended runs whose supervisors were killed before that.
 
-    Returns these runs. Cheap if there is nothing to do. While processes of such a run remain, its
-    session is handled for now and will be again.
+    Returns these runs. This takes little time if there is nothing to do. While processes of such a
+    run remain, its session is only checked, and will be settled later.
     """
     left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
     for folder in left:

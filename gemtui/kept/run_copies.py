@@ -1,9 +1,10 @@
 """A run's backup of the session that it resumes, and how to restore it.
 
-`before.json` names a copy of each of the session's files from before the run; `now.json` their
-newest states: hard links, so that everything written to a file is backed up at once, or copies that
-are updated if links are impossible. When the run has ended, linked files are copied as well, as a
-change in place affects all links. `after.json` records what was found at the end of the run.
+`before.json` names a copy of each of the session's files from before the run. `now.json` names
+their newest states. These are hard links, so that everything written to a file is backed up at
+once, or copies that are updated if links are impossible. When the run has ended, linked files are
+copied as well, because a change in place affects all links. `after.json` records what was found at
+the end of the run.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ _BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"
 _TAIL = 4096
 _PIECE = 256 * 1024
 _HEAD = 64 * 1024
-"""Bytes of a copy that are read for the title of its session."""
+"""Number of bytes of a copy that are read to find the title of its session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSession:
     """A session that a run resumes.
 
-    `files`: maps places in the store to copies from before the run. `seen`: files that had the
-    session's short id in their names then, whatever their content. `newest`: maps places in the
-    store to their newest backups, including files that appeared during the run.
+    `files`: maps places in the store to copies from before the run. `seen`: files whose names
+    contained the session's short id at that time, whatever their content. `newest`: maps places in
+    the store to their newest backups, including files that appeared during the run.
     """
 
     session_id: str
@@ -59,7 +60,7 @@ class KeptSession:
 
 
 class Aftermath(Struct, frozen=True, kw_only=True):
-    """The actions and findings during a run and after it.
+    """What was done and found during a run and after it.
 
     `ghosts`: empty second files that were removed. `restored`: missing files of the session that
     were restored in their newest state. `lost`: missing files that could not be restored.
@@ -112,9 +113,9 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 
 
 def kept_of(folder: RunFolder) -> KeptSession | None:
-    """Return a run's backup of a session; None if the run resumed none.
+    """Return a run's backup of a session; None if the run did not resume a session.
 
-    Also None if the backup's record is damaged, see `is_damaged`.
+    Returns None as well if the backup's record is corrupt; see `is_damaged`.
     """
     found = _read(folder, _BEFORE, _Before)
     if found is None or not found.session_id or "\0" in found.session_id:
@@ -151,7 +152,7 @@ def _at_end(newest: Path) -> Path:
 
 
 def _whole(newest: Path) -> Path:
-    """Return a newest state, or its copy from the end of the run if that holds more."""
+    """Return a newest state, or its copy from the run's end if that has more."""
     copy = _at_end(newest)
     if not is_there(copy):
         return newest
@@ -174,7 +175,7 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
 
 
 def done_so_far(folder: RunFolder) -> Aftermath:
-    """Return the actions so far, as recorded by `write_newest`."""
+    """Return what has been done so far, as recorded by `write_newest`."""
     found = _read(folder, _NOW, Aftermath)
     return Aftermath() if found is None else found
 
@@ -187,7 +188,7 @@ def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
 def aftermath_of(folder: RunFolder) -> Aftermath | None:
     """Return what was found after a run.
 
-    None if nobody has checked, or it resumed nothing.
+    Returns None if the run has not been checked, or did not resume a session.
     """
     return _read(folder, _AFTER, Aftermath)
 
@@ -204,12 +205,12 @@ def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
 
 
 def unsettled(runs: Path) -> Iterator[RunFolder]:
-    """Yield the folders of runs that resumed a session and are not checked yet."""
+    """Yield the folders of runs that resumed a session and have not been checked yet."""
     return (folder for folder in runs_that_keep(runs) if not is_there(folder.path / _AFTER))
 
 
 def drop_kept(folder: RunFolder) -> None:
-    """Remove a run's backup of a session. Raises OSError."""
+    """Delete a run's backup of a session. Raises OSError."""
     kept = kept_of(folder)
     newest = _newest(folder).values()
     for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
@@ -253,7 +254,7 @@ def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
 def holds(path: Path, session_id: str | None) -> bool | None:
     """Return whether a file of this session has, or once had, content.
 
-    None if unknown. `session_id` None: for a file that does not name its session.
+    Returns None if unknown. `session_id`: None for a file that does not name its session.
     """
     try:
         with SessionLog(path) as log:
@@ -271,9 +272,9 @@ def holds(path: Path, session_id: str | None) -> bool | None:
 
 
 def covers(path: Path, copy: Path) -> bool:
-    """Return whether a file holds everything in a copy of the session.
+    """Return whether a file contains everything in a copy of the session.
 
-    It does if it is the same or longer, or has at least as many messages.
+    That is the case if the file begins with the copy's content, or has at least as many messages.
     """
     try:
         if path.samefile(copy) or begins_with(path, copy, sampled=True):
@@ -296,11 +297,11 @@ def _messages(path: Path) -> int:
 
 
 def put_file_back(kept: KeptSession, path: Path) -> bool:
-    """Restore one file, completely and durably or not at all.
+    """Restore one file, either completely and durably or not at all.
 
-    False if a file is there. The newest state is restored as the very file that was removed, if
-    that still exists, so that a running CLI writes to it; a copy from before the run is copied.
-    Raises OSError.
+    Returns False if a file already exists there. The newest state is restored by linking the file
+    that was removed, if it still exists, so that a running CLI continues to write to it. A state
+    from before the run is copied. Raises OSError.
     """
     return not os.path.lexists(path) and put(kept.states[path], path, shared=path in kept.newest)
 
@@ -309,7 +310,7 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
 
 
 class _Copy(Struct, frozen=True):
-    """A place in the store, and the name of its copy in the folder."""
+    """A place in the store, and the name of its copy in the run's folder."""
 
     path: Path
     copy: str
@@ -339,7 +340,7 @@ def _read(folder: RunFolder, name: str, type: type[R]) -> R | None:
 
 
 def _path_of(_: type, text: object) -> Path:
-    """Return a path. Raises ValueError, reported as ValidationError, for invalid ones."""
+    """Return a path; raise ValueError, reported as ValidationError, for invalid ones."""
     if not isinstance(text, str) or "\0" in text:
         raise ValueError("not a path")
     return Path(text)
@@ -350,7 +351,10 @@ def _pairs(files: Mapping[Path, Path]) -> tuple[_Copy, ...]:
 
 
 def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
-    """Map places in the store to files in the folder, ignoring folders in the record."""
+    """Map places in the store to files in the run's folder.
+
+    Folders in the recorded names are ignored.
+    """
     copies = {each.path: folder.path / Path(each.copy).name for each in files}
     return {path: copy for path, copy in copies.items() if path.is_absolute() and is_file(copy)}
 
@@ -360,10 +364,10 @@ def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCopy:
-    """A run with the only copy of files of a session.
+    """A run with the only copy of some files of a session.
 
-    `files`: maps places in the store, which are empty or hold a file with less in it, to the
-    copies. `size`: bytes of the copies.
+    `files`: maps places in the store to the copies; in each place there is no file, or one that
+    contains less. `size`: the size of the copies in bytes.
     """
 
     folder: RunFolder
@@ -373,18 +377,21 @@ class LastCopy:
 
     @property
     def in_the_way(self) -> Mapping[Path, Path]:
-        """The copies that can't be restored, as a file with less in it is in their place."""
+        """The copies that can't be restored because their places are taken.
+
+        The files in these places contain less than the copies.
+        """
         return {path: copy for path, copy in self.files.items() if os.path.lexists(path)}
 
     def is_named(self, id: str) -> bool:
-        """Return whether an id or prefix denotes this run or its session."""
+        """Return whether an id or prefix identifies this run or its session."""
         return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
 
 
 def title_of(copy: LastCopy) -> str:
-    """Return the session's title from the beginning of the copies.
+    """Return the session's title, found at the beginning of the copies.
 
-    "" if there is none.
+    Returns "" if there is none.
     """
     for path in copy.files.values():
         known = read_session(path, upto=_HEAD)
@@ -402,10 +409,10 @@ def last_copy_words(copy: LastCopy) -> str:
 
 
 def last_copies(runs: Path) -> tuple[LastCopy, ...]:
-    """Return the runs in `runs` with the only copy of a session, newest first.
+    """Return the runs in `runs` that have the only copy of a session, newest first.
 
-    Of several runs with one session, this is the newest that has all of it. Reads the store's
-    folders, and only those sessions that are missing or were rewritten.
+    If several runs have backed up the same session, only the newest with all of it is returned.
+    Reads the store's folders, but only those sessions that are missing or were rewritten.
     """
     holders: dict[tuple[Path, str], list[Path]] = {}
     stores: dict[Path, Store] = {}
@@ -429,9 +436,9 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
 
 
 def forget_copies(runs: Path, home: Path, session_id: str) -> None:
-    """Remove all backups of a session that the user has deleted from the store.
+    """Delete all backups of a session that the user has deleted from the store.
 
-    Does nothing while the store has any file of it. Raises OSError.
+    Does nothing while the store has any file of the session. Raises OSError.
     """
     mine = [folder for folder in runs_that_keep(runs) if _keeps(folder, home, session_id)]
     if mine and not _in_store(Store(home), session_id):
@@ -449,7 +456,7 @@ def _in_store(store: Store, session_id: str) -> list[Path]:
 
 
 def _copies(kept: KeptSession) -> dict[Path, Path]:
-    """Return the conversation's own files, without which others are worthless."""
+    """Return the conversation's own files, without which the others are useless."""
     return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
 
 

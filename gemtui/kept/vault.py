@@ -1,15 +1,16 @@
-"""Archiving the files of sessions: a hard link to each in the vault, later a copy.
+"""Archive the files of sessions: each as a hard link in the vault, and later as a copy.
 
-A log only grows, so a hard link holds everything that is written to it, at once and at no cost. But
-truncating or overwriting a file affects all links: so a link whose file has been unchanged for some
-minutes is replaced by a copy, which shares its blocks with the file if the disk supports that. A
-file that grows again is linked again, and the copy is updated when it is unchanged for a while.
-Tool outputs and plans are archived in the same way, in their latest version. A copy is made at once
-if a link is impossible (the vault is on another file system), and for the objects of older
-versions, which the CLI overwrites. `gemtui/sessions/vault_files.py` describes the layout.
+A log only grows, so a hard link holds everything that is written to it, immediately and without
+extra space. But truncating or overwriting a file affects all its links. So once a file has been
+unchanged for some minutes, its link is replaced with a copy, which shares its blocks with the file
+if the file system supports that. A file that grows again is linked again, and the copy is updated
+when the file has been unchanged for a while. Tool outputs and plans are archived in the same way,
+in their latest version. A copy is made at once if a link is impossible (because the vault is on
+another file system), and for legacy files, which the CLI overwrites.
+`gemtui/sessions/vault_files.py` describes the layout.
 
-Nothing in here removes or replaces an archived file unless its replacement holds all of it; so
-gemtui may be killed at any moment, and several programs may archive the same file at once.
+Nothing in this module removes or replaces an archived file unless the replacement contains all of
+it. So gemtui may be killed at any moment, and several programs may archive the same file at once.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ _ON, _LOCK = "on", "lock"
 _STALE = 3600
 """Seconds after which another program's temporary file counts as abandoned."""
 QUIET = 300
-"""Seconds without a change after which a link is replaced by a copy."""
+"""Seconds without a change after which a link is replaced with a copy."""
 _ROOM = 1 << 30
-"""Bytes to leave free on the disk; with less, links stay links."""
+"""Number of bytes to leave free on the disk; if there are fewer, links are not replaced."""
 
 
 def is_on() -> bool:
@@ -65,7 +66,7 @@ def switch_on() -> None:
 
 
 def switch_off() -> None:
-    """Turn the vault off, keeping archived files. Raises OSError."""
+    """Turn the vault off; archived files are kept. Raises OSError."""
     (vault_dir() / _ON).unlink(missing_ok=True)
 
 
@@ -75,10 +76,10 @@ def keep_all(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Archive every file of a store that is not archived yet; return their number.
+    """Archive all files of a store that aren't archived yet; return their number.
 
-    `told` is called with the number of archived files, and the total. Raises OSError after all
-    files if one can't be archived.
+    `told`: called with the number of archived files and the total. If a file can't be archived,
+    raises OSError after all others have been archived.
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
@@ -115,7 +116,7 @@ def _is_quiet(changed: tuple[int, int] | None) -> bool:
 
 
 def keep_changed(paths: Iterable[Path], home: Path) -> None:
-    """Archive these files of a store, and other files of their sessions.
+    """Archive these files of a store, and the other files of their sessions.
 
     Raises OSError.
     """
@@ -129,7 +130,10 @@ def keep_changed(paths: Iterable[Path], home: Path) -> None:
 
 
 def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
-    """Yield every file of a store to archive: path, inode, and size and time if known."""
+    """Yield every file of a store to archive.
+
+    Each item is a path, an inode, and a pair of size and modification time, or None if unknown.
+    """
     places = Store(home).files()
     for place in places:
         yield place.name, place.inode, (place.size, place.mtime_ns)
@@ -142,7 +146,7 @@ def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
 
 
 def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
-    """Yield the files, with inodes, that the CLI removes with these sessions."""
+    """Yield the files, with inodes, that the CLI deletes with these sessions."""
     for folder in folders_beside(places):
         yield from files_below(str(folder))
 
@@ -150,7 +154,8 @@ def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
 def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
     """Return the linked files as (path in the store, inode), and the copied ones.
 
-    The latter map paths to (size, time). Temporary files of killed programs are removed.
+    The copied ones are a mapping from paths to (size, modification time). Temporary files of killed
+    programs are deleted.
     """
     links: set[tuple[str, int]] = set()
     copies: dict[str, tuple[int, int]] = {}
@@ -176,9 +181,9 @@ def _remove_stale(path: Path) -> None:
 
 
 def keep(path: Path) -> bool:
-    """Archive a file of the store as it is now.
+    """Archive a file of the store in its current state.
 
-    Return False if there is nothing to do. Symbolic links are not followed. Raises OSError.
+    Returns False if there is nothing to do. Symbolic links are not followed. Raises OSError.
     """
     try:
         facts = path.lstat()
@@ -205,7 +210,7 @@ def keep(path: Path) -> bool:
 
 
 def _link(path: Path, facts: os.stat_result) -> bool | None:
-    """Return whether a new link was made in the vault; None if impossible.
+    """Return whether a new link was created in the vault; None if that is impossible.
 
     Raises OSError.
     """
@@ -245,9 +250,9 @@ def _keep_apart(path: Path) -> None:
 
 
 def detach(path: Path) -> None:
-    """Replace links in the vault to a file of the store by a copy on the disk.
+    """Replace the vault's links to a file of the store with a copy on the disk.
 
-    Does nothing if there are none, or the disk is nearly full. Raises OSError.
+    Does nothing if there are no links, or if the disk is nearly full. Raises OSError.
     """
     with suppress(FileNotFoundError):
         facts, copy = path.lstat(), in_tree(vault_dir() / COPIES, path)
@@ -264,7 +269,7 @@ def detach(path: Path) -> None:
 
 
 def _names(path: Path) -> list[Path]:
-    """Return a path's names in the vault, in the trees whose names are never replaced."""
+    """Return a path's names in the vault's trees whose files are never replaced."""
     names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
     return [name for name in names if facts_of(name) is not None]
 
@@ -281,7 +286,10 @@ def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
 
 
 def _replace_copy(path: Path, kept: Path) -> bool:
-    """Copy a file, unless it is an object that is still being written."""
+    """Copy a file, unless it is a legacy file that is still being written.
+
+    Returns whether it was copied.
+    """
     make_own_folder(kept.parent)
     with temporary(kept) as new:
         copy_file(path, new)
@@ -297,7 +305,7 @@ def _replace_copy(path: Path, kept: Path) -> bool:
 
 
 def _set_aside(path: Path, kept: Path) -> None:
-    """Give a copy a name that is never replaced."""
+    """Add a link to a copy under a name that is never replaced."""
     for aside in _numbered(path):
         make_own_folder(aside.parent)
         with suppress(FileExistsError):
@@ -313,9 +321,9 @@ def _holds_all(new: Path, kept: Path) -> bool:
 
 
 def _message_ids(path: Path) -> set[str] | None:
-    """Return the message ids in an object of an older version.
+    """Return the message ids in a legacy file.
 
-    None if it is incomplete.
+    Returns None if the file is incomplete.
     """
     with open_regular(path) as file, suppress(orjson.JSONDecodeError):
         found = loads(file.read())

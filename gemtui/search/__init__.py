@@ -1,1 +1,1 @@
-"""Full-text search over stored sessions."""
+"""Full-text search in stored sessions."""

@@ -35,38 +35,39 @@ if TYPE_CHECKING:
     from gemtui.sessions.records import SessionLog
 
 UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
-"""Errors for a file that can't be read or holds no session."""
+"""Errors raised for a file that can't be read or holds no session."""
 
 
 _BLOCKS = 10
-"""Bits of `Document.order` that number the blocks of a message."""
+"""Number of low bits in `SearchDocument.order` that hold a block's index in its message."""
 
 
 class DocumentKind(IntEnum):
-    """The author of a document; the index stores its number."""
+    """Who or what wrote a document. The numbers are stored in the index."""
 
     USER = 0
     MODEL = 1
     THOUGHT = 2
     TOOL = 3
     NOTICE = 4
-    """Gemini CLI itself: "Request cancelled."."""
+    """A notice from Gemini CLI itself, such as "Request cancelled."."""
 
     @property
     def word(self) -> str:
-        """The kind's name in JSON and for people."""
+        """The kind's name, for JSON and for display."""
         return self.name.lower()
 
 
 class SearchDocument(Struct, frozen=True, kw_only=True):
     """One block of a message.
 
-    `message`, `block`: the message's id in the transcript and the block's index in it. `order`:
-    greater than that of the session's earlier documents. `time`: when the message was written, or
-    the tool ended. `tool`: the tool's name. `paths`: files that the tool call names. `parts`: the
-    parts of compound names in the text. `failed`: the call or prompt failed. `dropped`: the message
-    is no longer part of the conversation. `line`: offset and length of the one line that holds the
-    whole document; None if it is spread over several.
+    `message`: the message's id in the transcript. `block`: the block's index in the message.
+    `order`: greater than that of any earlier document of the session. `time`: when the message was
+    written, or when the tool ended. `tool`: the tool's name. `paths`: the files that the tool call
+    names. `parts`: the parts of compound names in the text. `failed`: whether the call or prompt
+    failed. `dropped`: whether the message is no longer part of the conversation. `line`: offset and
+    length of the line that holds the whole document; None if the document is spread over several
+    lines.
     """
 
     message: str
@@ -91,7 +92,7 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
 class FileDocuments(NamedTuple):
     """The indexable contents of a file.
 
-    `session`: its session, as in `file_list.session_of`.
+    `session`: the key of its session, as returned by `file_list.session_of`.
     """
 
     session: str = ""
@@ -101,9 +102,10 @@ class FileDocuments(NamedTuple):
 def documents_of(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield the documents of a session as far as read, with dropped messages.
+    """Yield the documents of a session as far as it has been read.
 
-    `start`, `stop`: limit them to these messages, as numbered by `placed_messages`.
+    Dropped messages are included. `start` and `stop`: yield only the documents of these messages,
+    as numbered by `placed_messages`.
     """
     from gemtui.sessions.load import placed_messages
 
@@ -149,7 +151,7 @@ def _kind(block: Block, author: Author) -> DocumentKind:
 
 
 def _paths(block: Block) -> tuple[str, ...]:
-    """Return the files that a block reads, writes or attaches to a prompt."""
+    """Return the files that a block reads, writes, or attaches to a prompt."""
     match block:
         case ToolCall():
             shown = block.display.path if isinstance(block.display, DiffDisplay) else ""

@@ -1,8 +1,8 @@
 """The list of indexed session files and their versions, in SQLite.
 
-A file's documents carry its number, or one of several if it was indexed in parts. A changed file
-gets a new number, and no number is used twice. So after an interruption, documents whose numbers
-are not in the list are never found.
+A file's documents carry a number that identifies the file; a file indexed in parts has several
+numbers. A changed file gets a new number, and no number is used twice. So if indexing is
+interrupted, documents whose numbers are not in the list are never found.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, connect, identity
 
 VERSION = 6
-"""Version of the list and the documents; raise it when either changes, to rebuild every index."""
+"""The version of the list and the documents. Increase it when either changes, so that every index
+is rebuilt.
+"""
 _APPLICATION = 0x67657300
 _WAIT = 2.0
-"""Seconds to wait for another gemtui, which holds the file only for milliseconds."""
+"""Seconds to wait for another gemtui, which locks the file only for milliseconds."""
 _TABLES = """
     create table file (path blob primary key, data blob, checksum integer) without rowid;
     create table replaced (number integer primary key);
@@ -36,7 +38,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def index_folder(cache: Path, home: Path) -> Path:
-    """Return the folder for the index of the store in `home`, below our cache folder."""
+    """Return the folder, inside gemtui's cache folder, for the index of a store.
+
+    `home`: the folder that contains the store.
+    """
     name = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
     return cache / "search" / name
 
@@ -49,7 +54,7 @@ def list_file(folder: Path) -> Path:
 class NoIndex(Exception):
     """Raised if there is no index that this gemtui can use; the message says why.
 
-    `is_there`: an index exists. `damaged`: it can no longer be read.
+    `is_there`: whether an index exists. `damaged`: whether the existing index is corrupt.
     """
 
     def __init__(self, why: str, *, is_there: bool = True, damaged: bool = False) -> None:
@@ -61,9 +66,10 @@ class NoIndex(Exception):
 class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
     """A file in the index.
 
-    `numbers`: the numbers of its documents. `stamp`: `ChatFile.stamp` of the version that was read.
-    `size`: bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`: the value
-    of `session_of`, shared by all files of one session; "" if the file holds none.
+    `numbers`: the numbers that its documents carry. `stamp`: the `ChatFile.stamp` of the version
+    that was indexed. `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`.
+    `session`: the value of `session_of`, which all files of one session share; "" if the file holds
+    no session.
     """
 
     numbers: tuple[int, ...]
@@ -74,25 +80,25 @@ class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
 
 
 def session_of(kind: SessionKind, id: str) -> str:
-    """Return a session's key for a row.
+    """Return the key of a session, for a row of the list.
 
-    Undecodable ids from file names are made printable.
+    Undecodable characters in an id, which may come from a file name, are replaced.
     """
     return f"{kind} {id}".encode(errors="replace").decode()
 
 
 class Indexed(NamedTuple):
-    """The document numbers and session of a newly indexed file (`IndexedFile`)."""
+    """The document numbers and the session of a newly indexed file (see `IndexedFile`)."""
 
     numbers: tuple[int, ...]
     session: str
 
 
 class FileList:
-    """The list of indexed files at `path`. Raises NoIndex and sqlite3.Error.
+    """The list of indexed files at `path`.
 
-    NoIndex is raised if there is no list of our version. `name`: the folder with the words that
-    belong to this list.
+    `name`: the name of the folder with the text index that belongs to this list. Raises NoIndex if
+    there is no list of this version, and sqlite3.Error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -103,7 +109,7 @@ class FileList:
             )
         self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
-            self._database.execute("pragma synchronous = off")  # rebuilt if a power cut damages it
+            self._database.execute("pragma synchronous = off")  # rebuilt if a power cut corrupts it
             self.name = self._name()
         except BaseException:
             self.close()
@@ -145,7 +151,7 @@ class FileList:
         return self._number("data_version")
 
     def rows(self) -> dict[str, IndexedFile]:
-        """Return all files in the index, by path. Raises Damaged, sqlite3.Error."""
+        """Return all files in the index, by path. Raises Damaged or sqlite3.Error."""
         found: dict[str, IndexedFile] = {}
         decode = msgspec.msgpack.Decoder(IndexedFile).decode
         for path, data, kept in self._database.execute("select path, data, checksum from file"):
@@ -155,7 +161,7 @@ class FileList:
         return found
 
     def replaced(self) -> list[int]:
-        """Return the numbers of replaced documents, which are still to be removed."""
+        """Return the numbers of replaced documents that have not been deleted yet."""
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
@@ -166,10 +172,11 @@ class FileList:
         replaced: Iterable[int],
         removed: Iterable[int],
     ) -> None:
-        """Add files under their numbers and drop others, in one transaction.
+        """Add files under their numbers and remove other entries, in one transaction.
 
-        `replaced`: numbers that no longer belong to any file. `removed`: earlier replaced numbers
-        whose documents have now been removed.
+        `taken`: files to add. `gone`: paths of entries to remove. `replaced`: numbers that no
+        longer belong to any file. `removed`: previously replaced numbers whose documents have been
+        deleted.
         """
         paths = [(os.fsencode(path),) for path in (*(place.name for place in taken), *gone)]
         new = [_values(place, each) for place, each in taken.items()]

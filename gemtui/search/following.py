@@ -1,8 +1,9 @@
 """Incremental indexing of logs that are still growing.
 
-A log's last messages may still change, as calls get their results; earlier ones rarely do. So its
-documents have several numbers, and only the last is replaced each time. If earlier messages change
-too (by a rewind, or because a list replaced them), the whole log is indexed again.
+The last messages of a log may still change, because calls get their results later; earlier messages
+rarely change. So a growing log's documents have several numbers, and only those under the last
+number are replaced each time. If earlier messages change after all (by a rewind, or because a list
+replaced them), the whole log is indexed again.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 
 _LOGS = 4
-"""Most logs kept open."""
+"""Maximum number of logs kept open."""
 _LIVE = 600.0
-"""Seconds since its last change for which a log counts as growing."""
+"""Seconds after its last change for which a log counts as growing."""
 _OPEN = 16
-"""Messages at the end of a log that may still change."""
+"""Number of messages at the end of a log that may still change."""
 _MANY = 64
-"""Messages after which the settled ones get a permanent number."""
+"""Number of settled messages after which they get a permanent number."""
 
 
 class Following:
@@ -39,12 +40,12 @@ class Following:
         self._logs: OrderedDict[str, _Growing] = OrderedDict()
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all open logs."""
         while self._logs:
             self._logs.popitem()[1].log.close()
 
     def growing(self, places: Sequence[ChatFile]) -> Collection[ChatFile]:
-        """Return the files to follow, out of `places`, which are sorted newest first."""
+        """Return those of `places` to follow; `places` must be sorted newest first."""
         now = time.time()
         found = {
             place
@@ -69,7 +70,7 @@ class Following:
 
 
 class _Growing:
-    """A growing log, with its messages that are indexed and final."""
+    """A growing log, and its messages that are indexed and final."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)
@@ -78,7 +79,7 @@ class _Growing:
         self._settled: tuple[int, ...] = ()
 
     def add(self, index: WriteIndex, place: ChatFile) -> None:
-        """Index the messages that were added to the log."""
+        """Index the messages that have been added to the log."""
         messages = made_of(self.log)
         start = len(self._messages)
         if self._replay is not self.log.replay or messages[:start] != self._messages:

@@ -1,4 +1,4 @@
-"""The texts of hits, read from their files, as the index has none."""
+"""Read the text of hits from their files, because the index doesn't store any text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class HitTexts:
-    """Reads the texts of hits, caching the last files that were read whole.
+    """Reads the text of hits, and keeps the most recently opened files in memory.
 
     Not thread-safe.
     """
@@ -32,7 +32,7 @@ class HitTexts:
         self._logs = OrderedDict()
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all open logs."""
         for log, _ in self._logs.values():
             log.close()
         self._logs.clear()

@@ -1,9 +1,9 @@
 """The index of a store on disk, with many readers and one writer at a time.
 
-It is kept in our cache folder, private to the user, and can be deleted at any time. Its folder has
-a list of files (`file_list.py`), their words (`text_index.py`) in a folder that the list names, and
-the writer's lock. Words are committed before the list, so everything that the list names exists,
-and nothing else is ever found.
+The index is kept in gemtui's cache folder, private to the user, and can be deleted at any time. Its
+folder contains a list of files (`file_list.py`), a folder named in that list with the text index
+(`text_index.py`), and the writer's lock. Documents are committed before the list, so everything
+that the list names exists, and nothing else is ever found.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from gemtui.sessions.store import ChatFile
 _LOCK = "lock"
 _BROKEN = "broken"
 _HOME = "home"
-"""The file with the path of the store."""
+"""The name of the file that holds the path of the store."""
 _WORDS = f"words-{minor_version()}-"
-"""Prefix of the name of a folder with words."""
+"""Prefix of the name of a folder with a text index."""
 
 
 # --- reading -------------------------------------------------------------------------------------
 
 
 class ReadIndex:
-    """An index opened for searching. Raises NoIndex if none can be used.
+    """An index opened for searching. Raises NoIndex if there is no usable one.
 
-    `rows`: the indexed files; `words`: their text. Both are as of the last `refresh`.
+    `rows`: the indexed files. `words`: a reader of their text index. Both are as of the last
+    `refresh`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -49,11 +50,14 @@ class ReadIndex:
         self.refresh()
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the index's files."""
         self._list.close()
 
     def refresh(self) -> bool:
-        """Load what was indexed since; return True if anything was. Raises NoIndex."""
+        """Load what was indexed since the last call; return whether anything was.
+
+        Raises NoIndex.
+        """
         with _no_index_if_damaged():
             if not _is_there(self._folder, self._list):
                 raise NoIndex("it has been replaced")
@@ -68,13 +72,13 @@ class ReadIndex:
 
 
 def report_damage(folder: Path) -> None:
-    """Mark the index in a folder as damaged, so that its writer rebuilds it."""
+    """Mark the index in a folder as corrupt, so that its writer rebuilds it."""
     with suppress(OSError):
         (folder / _BROKEN).touch(mode=0o600)
 
 
 def _is_there(folder: Path, files: FileList) -> bool:
-    """Return whether an open index is still the current one, and undamaged."""
+    """Return whether an open index is still the current one, and not corrupt."""
     return (folder / files.name).is_dir() and not (folder / _BROKEN).exists()
 
 
@@ -107,8 +111,8 @@ def _no_index_if_damaged() -> Iterator[None]:
 def only_writer(folder: Path) -> Iterator[bool]:
     """Hold an index's write lock in this context.
 
-    Yield False if another program has it. The system releases the lock when its program ends,
-    however it ends. Raises OSError.
+    Yields False if another program holds the lock. The operating system releases the lock when the
+    program that holds it ends, however it ends. Raises OSError.
     """
     make_own_folder(folder)
     for private in (folder.parent, folder):
@@ -120,10 +124,10 @@ def only_writer(folder: Path) -> Iterator[bool]:
 
 
 def remove_gone(folder: Path, home: Path) -> None:
-    """Label an index with its store, and remove indexes of deleted stores.
+    """Record which store an index belongs to; delete indexes of deleted stores.
 
-    The label is `home`. The other indexes lie beside it; those that somebody is writing to are
-    kept. Raises OSError.
+    The store is the one in `home`. The other indexes are in the same parent folder; an index is
+    kept while another program is writing to it. Raises OSError.
     """
     write_whole(folder / _HOME, [os.fsencode(home)])
     for other in folder.parent.iterdir():
@@ -136,10 +140,10 @@ def remove_gone(folder: Path, home: Path) -> None:
 
 
 class WriteIndex:
-    """An index to keep up to date, for the program that holds its lock.
+    """An index opened for updating, by the program that holds its lock.
 
-    An index that is broken or of another version is rebuilt: `renewed` says why, and is None
-    otherwise. Raises OSError if nothing can be written.
+    An index that is corrupt or of another version is rebuilt. `renewed`: why the index was rebuilt,
+    or None. Raises OSError if the index can't be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -158,7 +162,7 @@ class WriteIndex:
         self._taken: dict[ChatFile, Indexed] = {}
 
     def _settled(self) -> set[int]:
-        """Remove documents left by an interrupted commit; return all numbers in use."""
+        """Delete documents left by an interrupted commit; return all numbers in use."""
         with _no_index_if_damaged():
             listed = {number for row in self._list.rows().values() for number in row.numbers}
             there = set(self._text.reader().numbers())
@@ -166,17 +170,17 @@ class WriteIndex:
             return there | listed | set(self._list.replaced())
 
     def close(self) -> None:
-        """Close its files, discarding whatever was not committed."""
+        """Close the index's files, discarding whatever hasn't been committed."""
         self._text.close()
         self._list.close()
 
     @property
     def is_there(self) -> bool:
-        """Whether it is still the index in its folder, and not reported damaged."""
+        """Whether this is still the index in its folder, and not reported as corrupt."""
         return _is_there(self._folder, self._list)
 
     def stale(self, places: Iterable[ChatFile]) -> list[ChatFile]:
-        """Return those of `places` that are not indexed in their present version."""
+        """Return those of `places` whose current version is not indexed."""
         return [place for place in places if not self._knows(place)]
 
     def _knows(self, place: ChatFile) -> bool:
@@ -184,10 +188,10 @@ class WriteIndex:
         return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: FileDocuments, *, keep: tuple[int, ...] = ()) -> int:
-        """Add the contents of a file in its present version; return their number.
+        """Add the contents of the current version of a file; return their number.
 
-        `keep`: numbers under which other documents of this file were added; all remaining ones are
-        replaced.
+        `keep`: numbers under which other documents of this file have been added. All other
+        documents of the file are replaced.
         """
         number = self._next
         self._next += 1
@@ -196,7 +200,10 @@ class WriteIndex:
         return number
 
     def commit(self, gone: Iterable[str] = ()) -> None:
-        """Commit all additions and forget the files that are gone. Raises OSError."""
+        """Commit all additions, and remove the files in `gone` from the index.
+
+        Raises OSError.
+        """
         gone, removed = list(gone), self._list.replaced()
         if not (gone or removed or self._taken):
             return
@@ -213,13 +220,13 @@ class WriteIndex:
 
 
 def _remove_unless_file(entry: Path) -> None:
-    """Remove a folder, link or device in the place of an index file."""
+    """Remove an index file's path if it is a folder, link, or device instead."""
     if os.path.lexists(entry) and (entry.is_symlink() or not entry.is_file()):
         _remove(entry)
 
 
 def _remove(entry: Path) -> None:
-    """Remove a file, link or folder, if it exists."""
+    """Remove a file, link, or folder if it exists."""
     if entry.is_dir() and not entry.is_symlink():
         shutil.rmtree(entry)
     else:
@@ -227,9 +234,9 @@ def _remove(entry: Path) -> None:
 
 
 def _recreated(folder: Path) -> tuple[FileList, TextIndex]:
-    """Replace whatever is there by an empty index.
+    """Replace whatever is in the index's folder with an empty index.
 
-    Without a list, no reader opens the rest.
+    The list is removed first, because readers open nothing without a list.
     """
     _remove(list_file(folder))
     for entry in folder.iterdir():

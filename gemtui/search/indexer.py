@@ -1,12 +1,12 @@
-"""Keeping a store's index up to date in a separate process.
+"""Keep a store's index up to date in a separate process.
 
-    indexer = Indexer(home, index_folder(cache_dir(), home), told)   # `told` receives each Progress
-    indexer.look()                                                   # the store has changed
+    indexer = Indexer(home, index_folder(cache_dir(), home), told)  # `told` gets each IndexProgress
+    indexer.look()                                                  # the store has changed
     indexer.stop()
 
-The process runs this module as a program and ends when its input is closed, that is, with its
-parent. Of several running gemtui one writes, and all see what it commits; the others wait to take
-over.
+The process runs this module as a program. It exits when its input is closed, which also happens
+when its parent exits. If several instances of gemtui are running, one writes the index, and all see
+what it commits; the others wait to take over.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.vault_files import store_with_kept
 
 _FIRST, _LONGEST = 0.5, 8.0
-"""First and longest seconds between commits; the first is short, to find new sessions soon."""
+"""Minimum and maximum seconds between commits. The first interval is short, so that new sessions
+are found soon.
+"""
 _TOLD = 0.1
-"""Seconds between two reports of progress."""
+"""Seconds between two progress reports."""
 _REST = 0.6
-"""Longest pause in seconds between scans of the store; usually three times the scan's duration."""
+"""Maximum seconds to pause between scans; the pause is three times as long as the scan."""
 _TURN = 1.0
 """Seconds after which a waiting indexer tries again to get the lock."""
 _AGAIN = 30.0
-"""Seconds after which a failed indexer tries again."""
+"""Seconds after which an indexer tries again after an error."""
 _PATIENCE = 5.0
-"""Seconds that a process gets to exit by itself."""
+"""Seconds that a process is given to exit by itself."""
 
 
 class IndexerState(StrEnum):
@@ -54,20 +56,20 @@ class IndexerState(StrEnum):
 
     INDEXING = "indexing"
     DONE = "done"
-    """The whole store is indexed; waiting for changes."""
+    """The whole store is indexed, and the indexer is waiting for changes."""
     WAITING = "waiting"
-    """Another gemtui keeps the index up to date."""
+    """Another gemtui is keeping the index up to date."""
     FAILED = "failed"
-    """The index can't be written, as `IndexProgress.note` explains; it will be tried again."""
+    """The index can't be written, as `IndexProgress.note` explains. Indexing will be retried."""
     ENDED = "ended"
-    """The process has ended."""
+    """The process has exited."""
 
 
 class IndexProgress(Struct, frozen=True, kw_only=True):
     """The progress of indexing.
 
-    `done`, `total`: files of the store. `note`: why indexing failed or the index was rebuilt; None
-    otherwise.
+    `done`: how many of the `total` files of the store are indexed. `note`: why indexing failed or
+    the index was rebuilt; otherwise None.
     """
 
     state: IndexerState
@@ -87,11 +89,12 @@ def update(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Index what changed in a store, newest first, and forget deleted files.
+    """Index what has changed in a store, newest first, and remove deleted files.
 
-    `following`: growing logs, of which only the new part is read; None to read every file whole.
-    `told` is called with the number of indexed files and the total. If `cancelled`, whatever was
-    read is kept. Raises OSError, ValueError or sqlite3.Error if the index can't be written.
+    `following`: growing logs, of which only the new part is read; None reads every file in full.
+    `told`: called with the number of indexed files and the total. `cancelled`: once it returns
+    True, indexing stops, but everything read so far is kept. Raises OSError, ValueError, or
+    sqlite3.Error if the index can't be written.
     """
     files = store_with_kept(home).files()
     places = [place for place in files if place.kind is not SessionKind.CHECKPOINT]
@@ -115,7 +118,7 @@ def _added(
     following: Following | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[ChatFile]:
-    """Index files, and yield each one afterwards."""
+    """Index files, and yield each one once it is indexed."""
     growing = () if following is None else following.growing(stale)
     for place in growing:
         if following is not None and not cancelled():
@@ -129,7 +132,7 @@ def _added(
 
 @contextmanager
 def _unless_gone(index: WriteIndex) -> Iterator[None]:
-    """Suppress errors of writing if somebody has removed the index meanwhile."""
+    """Suppress write errors if the index has since been deleted or replaced."""
     try:
         yield
     except (OSError, ValueError, sqlite3.Error):
@@ -138,7 +141,7 @@ def _unless_gone(index: WriteIndex) -> Iterator[None]:
 
 
 class _Program:
-    """The indexing process: runs until its input is closed."""
+    """The program of the indexing process, which runs until its input is closed."""
 
     def __init__(self, home: Path, folder: Path, out: BinaryIO) -> None:
         self._home = home
@@ -235,8 +238,9 @@ def _main() -> None:
 class Indexer:
     """The process that keeps the index of the store in `home` up to date.
 
-    `folder`: the index's folder. `told` is called with each Progress, in a thread of its own. If
-    the process can't be started, it receives the state ENDED, just as when the process ends.
+    `folder`: the index's folder. `told`: called with each IndexProgress, in a separate thread. If
+    the process can't be started, `told` is called with the state ENDED, just as when the process
+    exits.
     """
 
     def __init__(self, home: Path, folder: Path, told: Callable[[IndexProgress], None]) -> None:
@@ -252,11 +256,11 @@ class Indexer:
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def look(self) -> None:
-        """Report that the store has changed; new text becomes searchable within a second."""
+        """Report that the store has changed; new text is searchable within a second."""
         self._say(b"\n")
 
     def stop(self) -> None:
-        """End the process and keep what it has indexed so far. May be called twice."""
+        """End the process, keeping what has been indexed so far. May be called twice."""
         with self._lock:
             process, self._process = self._process, None
         if process is None:
@@ -290,7 +294,7 @@ if __name__ == "__main__":
 def begin_index(home: Path, folder: Path) -> None:
     """Start updating the index in `folder` for the store in `home`.
 
-    If the process can't be started, there is no index; nothing is raised.
+    If the process can't be started, the index isn't updated; no error is raised.
     """
     with suppress(OSError):
         process = helper("-m", "gemtui.search.indexer", stdin=subprocess.PIPE)

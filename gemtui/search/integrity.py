@@ -1,8 +1,9 @@
 """Integrity checks for the files of a text index.
 
-The engine maps its files into memory and trusts them: a changed byte leads to wrong hits or a
-panic, and a pipe blocks it for ever. So every file that a reader will use is compared with the
-checksum at its end. Checked files that have not changed since are named in a small file.
+The search engine maps its files into memory and trusts them: a changed byte leads to wrong hits or
+a panic, and a FIFO blocks it forever. So every file that a reader will use is compared with the
+checksum at its end. The names of checked files are stored in a small file, so that a file is
+checked again only after it has changed.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from gemtui.files import open_regular, write_whole
 
 _META = "meta.json"
 _END = struct.Struct("<II")
-"""Footer of an engine's file: the length of the footer, and the engine's magic number."""
+"""The footer of the engine's files: the length of the metadata before it, and a magic number."""
 _MARK = 1337
 _TRIES = 3
-"""Attempts if a writer replaces files meanwhile."""
+"""Number of attempts if a writer replaces files during the check."""
 _Stamp = tuple[int, int, int]
 
 
@@ -53,7 +54,7 @@ class _Footer(Struct):
 class Integrity:
     """Checks the files in the folder `words`.
 
-    The file `known` names those already checked.
+    `known`: the path of the file that names the files already checked.
     """
 
     def __init__(self, words: Path, known: Path) -> None:
@@ -63,7 +64,7 @@ class Integrity:
             self._checked = msgspec.json.decode(stream.read(), type=dict[str, _Stamp])
 
     def check(self) -> None:
-        """Check the files that changed since the last time. Raises IndexDamaged."""
+        """Check the files that have changed since the last check. Raises IndexDamaged."""
         for left in reversed(range(_TRIES)):
             try:
                 self._check()
@@ -93,7 +94,10 @@ class Integrity:
                 write_whole(self._known, [msgspec.json.encode(used)])
 
     def _used(self) -> Iterator[str]:
-        """Yield the files of the segments in use; the engine itself reports missing ones."""
+        """Yield the names of the files that the current segments use.
+
+        The engine itself reports missing files.
+        """
         with open_regular(self._words / _META) as stream:
             data = stream.read()
         try:

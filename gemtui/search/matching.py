@@ -1,4 +1,4 @@
-"""Translation of a query into one of the text engine."""
+"""Translate a query into a query of the search engine."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gemtui.sessions.query import Field, Narrowed, Query, Term, is_of_sessions
 
 
 class Likeness(IntEnum):
-    """The ways to search for a term that occurs nowhere."""
+    """How to search for a term that occurs nowhere."""
 
     SAME = 0
     SIMILAR = 1
-    """With typing errors; see `gemtui.search.similar`."""
+    """Match words that differ by typing errors; see `gemtui.search.similar`."""
     INSIDE = 2
-    """Inside other words."""
+    """Match inside other words."""
 
 
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
-"""Lengths in bytes of words that are searched for inside other words."""
+"""Minimum and maximum length, in bytes, of words that are also searched for inside other words."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
 _KINDS = {
     "prompt": DocumentKind.USER,
@@ -49,13 +49,14 @@ def engine_query(
 ) -> Engine:
     """Return the engine's query for the documents that match `query`.
 
-    Scores do not depend on other documents, so they are the same in every index. `likeness`: how to
-    search for the terms in `missing`; all others are matched exactly. `files`: numbers of the files
-    to search; None for all. `dropped`: search messages that are no longer part of their
-    conversation, instead of those that are. `in_a_row`: if False, the last word of a phrase may
-    occur anywhere when it is a prefix; use this for prefixes with more completions than the engine
-    accepts in a phrase (`TooMuch`). Conditions on sessions are left to the caller, who chooses
-    `files`.
+    The score of a document does not depend on other documents, so it is the same in every index.
+
+    `files`: numbers of the files to search; None means all. `likeness`: how to search for the terms
+    in `missing`; all other terms are matched exactly. `dropped`: search messages that are no longer
+    part of the conversation instead of those that are. `in_a_row`: if False, the last word of a
+    phrase may occur anywhere when it is a prefix; use this for prefixes with more completions than
+    the engine accepts in a phrase (`TooMuch`). Conditions on sessions are left to the caller, who
+    chooses `files` accordingly.
     """
     kept = Engine.term_query(schema(), "dropped", int(dropped))
     clauses = [_only(kept), *_times(query)]
@@ -69,12 +70,12 @@ def engine_query(
 
 
 def wanted_terms(query: Query) -> list[Term]:
-    """Return the terms that must occur, leaving out those without a word."""
+    """Return the terms that must occur, leaving out those without any word."""
     return [term for term in query.terms if not term.excluded and words(term.text)]
 
 
 def _only(query: Engine) -> _Clause:
-    """Return a required clause that does not affect the score."""
+    """Return a required clause that doesn't affect the score."""
     return Occur.Must, Engine.const_score_query(query, 0.0)
 
 
@@ -133,7 +134,7 @@ def _of_term(term: Term, row: list[str], likeness: Likeness, in_a_row: bool) -> 
 
 
 def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
-    """Return a query for a phrase; a single word also matches parts of compound names."""
+    """Return a query for a phrase; single words also match parts of compound names."""
     if len(row) > 1:
         found = _in_a_row("text", row, likeness, prefix=prefix)
         return Engine.const_score_query(found, 1.0)
@@ -157,7 +158,7 @@ def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[tuple[Engine,
 
 
 def may_be_inside(word: str) -> bool:
-    """Return whether a word is searched for inside other words."""
+    """Return whether a word may also be searched for inside other words."""
     return _SHORTEST_INSIDE <= len(word.encode()) <= _LONGEST_INSIDE
 
 

@@ -1,4 +1,4 @@
-"""Scoring, ranking and counting of matches from several sources."""
+"""Score, rank, and count the matches from several sources."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gemtui.sessions.query import Query, Term
 from gemtui.text import clean_line, listed
 
 _RANKED = 2000
-"""Most matches that are ranked by all criteria; beyond these only the newest are considered."""
+"""Maximum number of matches ranked by all criteria; if there are more, only the newest are."""
 _BRIEF = 50
-"""Words of a text that still counts as brief."""
+"""Number of words up to which a text counts as brief."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {
     DocumentKind.USER: 1.5,
@@ -37,7 +37,11 @@ _WEIGHTS = {
 
 
 class SearchedIndex(NamedTuple):
-    """Words to search, file names by number, and how many files the words hold in all."""
+    """A text index to search.
+
+    `words`: its reader. `files`: the names of the files to search, by number. `total`: the number
+    of files in the whole text index.
+    """
 
     words: TextReader
     files: Mapping[int, str]
@@ -45,7 +49,7 @@ class SearchedIndex(NamedTuple):
 
 
 class SearchRequest(NamedTuple):
-    """A search request; `dropped`: search dropped messages.
+    """A search request.
 
     `limit`: most hits to show. `page`: which hits; None for the best.
     """
@@ -57,7 +61,7 @@ class SearchRequest(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The number of matches to fetch."""
+        """The maximum number of matches to fetch."""
         most = max(2 * self.limit, _RANKED)
         return most if self.page is None or self.page.after is None else 2 * most
 
@@ -69,11 +73,13 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Share of an index above which it is faster to search all of it and filter afterwards."""
+"""Share of an index's files above which it is faster to search the whole index and filter the
+matches afterwards.
+"""
 
 
 class Matches:
-    """The matches of several sources, and their number in each file, by path.
+    """The matches from several sources, and how many there are in each file, by path.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
     by which ages count, None for the present. Matches beyond those fetched are counted separately,
@@ -93,7 +99,7 @@ class Matches:
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
-        """The number of matches; includes those that were not fetched once they are counted."""
+        """The number of matches; `count_all` adds those that were not fetched."""
         self._uncounted: list[tuple[SearchedIndex, Engine, Mapping[int, int]]] = []
 
     def add(self, source: SearchedIndex, ask: SearchRequest) -> None:
@@ -105,7 +111,7 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        Some are missing if too many matches in other files crowd them out.
+        Some may be missing if too many matches in other files crowd them out.
         """
         known = source.files
         ask_engine = partial(
@@ -151,7 +157,7 @@ class Matches:
         return not self._uncounted
 
     def count_all(self) -> None:
-        """Count the matches that were not fetched, too."""
+        """Add the matches that were not fetched to the counts."""
         uncounted, self._uncounted = self._uncounted, []
         for source, wanted, fetched in uncounted:
             counts = source.words.files(wanted)
@@ -160,9 +166,9 @@ class Matches:
 
 
 def _score(found: FoundDocument, now: float) -> float:
-    """Score a match by its fit, author, length and age.
+    """Return a match's score, from its relevance, author, length, and age.
 
-    Half of the score fades within months; long texts lose more than half.
+    Half of the score fades over months, and long texts lose more than half.
     """
     age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
     brief = 1.0 / (1.0 + log2(1.0 + found.length / _BRIEF) / 4)
@@ -170,7 +176,7 @@ def _score(found: FoundDocument, now: float) -> float:
 
 
 def _rank(match: _Match) -> Rank:
-    """Return a match's sort key, the same in every index."""
+    """Return a match's sort key, which is the same in every index."""
     found = match.found
     return -match.score, -found.time, match.source.files[found.file], found.order
 
@@ -178,9 +184,10 @@ def _rank(match: _Match) -> Rank:
 def results_of(
     found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int
 ) -> Results:
-    """Return the best matches by session; hits in subagents count for their callers.
+    """Return the best matches grouped by session.
 
-    `complete`, `unindexed`: as in `Results`.
+    Hits in subagents count for the sessions that called them. `complete` and `unindexed`: as in
+    `Results`.
     """
     best, following = _page(found, ask)
     hits: dict[str, list[Hit]] = {}
@@ -219,7 +226,7 @@ def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None
 
 
 def recounted(results: Results, found: Matches, *, scope: SearchScope, complete: bool) -> Results:
-    """Return `results` with the counts in `found`, now that all matches are counted."""
+    """Return `results` with the counts in `found`, once all matches are counted."""
     counts = _by_session(found, scope)
     return replace(
         results,
@@ -231,7 +238,7 @@ def recounted(results: Results, found: Matches, *, scope: SearchScope, complete:
 
 
 def _by_session(found: Matches, scope: SearchScope) -> Mapping[str, int]:
-    """Return the number of matches in each session."""
+    """Return the number of matches in each session, by path."""
     counts = Counter(found.counts)
     for name in scope.askers.keys() & counts.keys():
         counts[scope.askers[name]] += counts.pop(name)

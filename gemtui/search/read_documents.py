@@ -1,4 +1,4 @@
-"""Reading the documents of session files, in several processes if there are many.
+"""Read the documents of session files, in several processes if there is much to read.
 
 Each process runs this module as a program (`gemtui.sessions.readers`).
 """
@@ -16,20 +16,22 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 
 MUCH = 32 * 1024 * 1024
-"""Bytes from which several processes read; fewer are read in this one."""
+"""Number of bytes from which helper processes are used; this process reads smaller amounts."""
 _HUGE = 64 * 1024 * 1024
-"""Bytes of a file from which it is read here, so that its documents are never all in memory."""
+"""File size in bytes from which a file is read in this process, so that its documents are never all
+in memory.
+"""
 _KEPT = 8 * 1024 * 1024
-"""Bytes of a log that is kept parsed, to avoid parsing it twice."""
+"""Number of bytes of a log to keep parsed, so that they aren't parsed twice."""
 
 
 def read_documents(
     places: Sequence[ChatFile], *, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[ChatFile, FileDocuments]]:
-    """Yield each file with its documents, in rough order, until `cancelled`.
+    """Yield each file with its documents, roughly in order, until `cancelled`.
 
-    Consume the documents before asking for the next file. Files that can't be read or hold no
-    session have none.
+    Callers must consume the documents before asking for the next file. Files that can't be read or
+    hold no session have no documents.
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
@@ -55,7 +57,7 @@ def _contents(log: SessionLog, place: ChatFile) -> FileDocuments:
 def readable_documents(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield as `documents_of` does, up to the first one that can't be read."""
+    """Yield the documents of `documents_of`, up to the first one that can't be read."""
     with suppress(*UNREADABLE):
         yield from documents_of(log, start=start, stop=stop)
 

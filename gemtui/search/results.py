@@ -1,4 +1,4 @@
-"""The results of a search: sessions with their hits, and a note for the reader."""
+"""The results of a search: sessions with their hits, and a note for the user."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from gemtui.sessions.summary import Summary
 class Hit(Struct, frozen=True, kw_only=True):
     """A matching block of a message.
 
-    `session`: the session it counts for; `file`: the one to open, which differs only for subagents.
-    `message`, `block`: id and index of the block in its transcript. `kind`: its author. `tool`: the
-    tool's name, "" for none. `time`: None if unknown. `score`: greater is better, within one
-    search. `rank`: 0 is the best of the search.
+    `session`: the session that the hit counts for. `file`: the session to open, which differs from
+    `session` only for subagents. `message` and `block`: the id of the message and the index of the
+    block in its transcript. `kind`: who or what wrote the block. `tool`: the tool's name, or "".
+    `time`: None if unknown. `score`: higher is better; comparable within one search only. `rank`: 0
+    for the best hit of the search.
     """
 
     session: Summary
@@ -33,7 +34,7 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 class SessionHits(Struct, frozen=True, kw_only=True):
-    """The hits of one session, the best first; `count` includes those left out."""
+    """The hits of one session, best first; `count` includes hits beyond the limit."""
 
     session: Summary
     hits: tuple[Hit, ...]
@@ -78,6 +79,6 @@ class Results(Struct, frozen=True, kw_only=True):
 
     @property
     def hits(self) -> list[Hit]:
-        """The hits of all groups, the best first."""
+        """The hits of all groups, best first."""
         hits = (hit for group in self.groups for hit in group.hits)
         return sorted(hits, key=lambda hit: hit.rank)

@@ -1,4 +1,4 @@
-"""The scope of a search: its files, and the session that each one counts for."""
+"""The scope of a search: its files, and the session that each file counts for."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 _MOST_UNREAD = 24 * 1024 * 1024
-"""Bytes of unindexed files; with more, all of them must be read anyway."""
+"""Maximum bytes of unindexed files; if there are more, all summaries have to be read anyway."""
 _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 class File(Protocol):
-    """A session file in its present version: a summary, or a file of the store."""
+    """The current version of a session file: a summary, or a file of the store."""
 
     @property
     def name(self) -> str:
-        """The absolute path as text."""
+        """The absolute path as a string."""
 
     @property
     def path(self) -> Path:
@@ -41,16 +41,17 @@ class File(Protocol):
 
     @property
     def modified(self) -> datetime:
-        """The time of the last change."""
+        """The modification time."""
 
 
 class SearchScope(Protocol):
     """The files to search."""
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], Sequence[File]]:
-        """Return the file names in the index by number, and the files that are not in it.
+        """Split the files into indexed ones, by number, and those not in the index.
 
-        Files whose indexed version is outdated are among the latter, which are sorted newest first.
+        Files whose indexed version is outdated count as not indexed. Those not in the index are
+        sorted newest first.
         """
 
     def file(self, name: str) -> Summary:
@@ -61,14 +62,14 @@ class SearchScope(Protocol):
 
     @property
     def askers(self) -> Mapping[str, str]:
-        """The names of calling sessions, by file, for files of subagents."""
+        """Maps each subagent's file to the path of the session that called the subagent."""
 
 
 # --- sessions of a snapshot ----------------------------------------------------------------------
 
 
 class SnapshotScope:
-    """The sessions of a snapshot that match the conditions of a query on sessions."""
+    """The sessions of a snapshot that satisfy a query's conditions on sessions."""
 
     def __init__(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
@@ -88,7 +89,7 @@ class SnapshotScope:
     def is_of(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> bool:
-        """Return whether it was made from these arguments."""
+        """Return whether this scope was created from these arguments."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
@@ -131,7 +132,7 @@ def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
 def _asker(
     project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]
 ) -> Summary | None:
-    """Return the session that called a subagent, preferably in its project."""
+    """Return the session that called a subagent, preferably one in the same project."""
     if not parent:
         return None
     return mains.get((project_key, parent)) or mains.get(("", parent))
@@ -141,11 +142,11 @@ def _asker(
 
 
 class StoreScope:
-    """The files of a store, without reading all their summaries: for a single search.
+    """The files of a store, without reading all their summaries; for a single search.
 
-    `index`: an up-to-date index of the store's sessions; summaries are read when needed. `rows`:
-    the files of the text index. `project`: search only its sessions; None for all. Every method may
-    raise Unsure.
+    `index`: an up-to-date index of the store's sessions, which reads summaries when needed. `rows`:
+    the files of the text index. `project`: search only its sessions; None searches all. Every
+    method may raise Unsure.
     """
 
     def __init__(self, index: Index, rows: Mapping[str, IndexedFile], project: Path | None) -> None:
@@ -202,7 +203,7 @@ class StoreScope:
         return self.session(name).name if others else only
 
     def _askers(self, name: str) -> Sequence[str]:
-        """Return the files that may hold the session which called a subagent."""
+        """Return the files that may hold the session that called a subagent."""
         parent = self._places[name].parent
         return self._mains.get(parent, ()) if parent else ()
 
@@ -224,7 +225,7 @@ class StoreScope:
                 self._sessions[each.name] = session_of(each.kind, each.id)
 
     def _leave_out(self, project: Path | None) -> None:
-        """Keep the project's files and, of several copies, the one in use."""
+        """Limit the scope to the project's files and, of copies, to the one in use."""
         count = Counter(self._sessions.values())
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])

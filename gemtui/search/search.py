@@ -6,13 +6,13 @@
         ...                                                # each replaces the previous one
     line = search.snippet(hit, query, width=80)            # reads the file: for visible hits only
 
-All methods are for worker threads, of which several may search at once. With an index, `find`
-yields its first results (`gemtui.search.results`) within milliseconds, and more while it reads
-files that are not indexed. `Results.groups` are sessions, the best first; `Group.hits` point to a
-message by its id in the session's transcript, and to one of its blocks by number. `Hit.file` is the
-summary of the file to open, which may be a subagent's. Dropped messages (`dropped=True`) are in
-`transcript_of(log, dropped=True)`. To see changes, pass `find` a new snapshot of the store: what is
-not indexed yet is read from the files.
+All methods are blocking and meant for worker threads; several threads may search at once. With an
+index, `find` yields its first results (`gemtui.search.results`) within milliseconds, and more while
+it reads files that are not indexed. `Results.groups` are sessions, best first. `SessionHits.hits`
+identify a message by its id in the session's transcript, and one of the message's blocks by index.
+`Hit.file` is the summary of the file to open, which may be a subagent's. Dropped messages
+(`dropped=True`) are found in `transcript_of(log, dropped=True)`. To find new messages, pass a new
+snapshot of the store to `find`, which reads everything that is not indexed yet from the files.
 
 The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
 progress and must be notified of changes. `gemtui.sessions.query.completions` completes fields.
@@ -55,7 +55,7 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 class Search:
     """Searches the sessions of one store.
 
-    `folder`: the index's folder (`index_folder`); None to read everything from the files.
+    `folder`: the index's folder (`index_folder`); None reads everything from the files.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -70,10 +70,10 @@ class Search:
         self._texts = HitTexts()
         self._reading = threading.Lock()
         self.damage: str | None = None
-        """The damage that made the last search ignore the index; None if there was none."""
+        """Why the last search could not use the existing index; None if it could."""
 
     def close(self) -> None:
-        """Close all files and free all memory; a further search opens them again."""
+        """Close all files and free all memory; another search reopens them."""
         with self._reading:
             self._texts.close()
         with self._lock:
@@ -98,7 +98,7 @@ class Search:
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
     ) -> Iterator[Results]:
-        """Yield growing results; the last is complete unless cancelled or cut by `limit`.
+        """Yield growing results; the last ones are complete unless cancelled or limited.
 
         `sessions`: where to search, as in a snapshot with subagents; copies, ghosts and checkpoints
         are left out. `limit`: the most hits. `dropped`: search rewound, replaced and failed
@@ -121,9 +121,9 @@ class Search:
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
     ) -> Iterator[Results]:
-        """Yield results from the files of a scope, otherwise as `find`.
+        """Yield results from the files of a scope; otherwise like `find`.
 
-        An index that turns out to be damaged is ignored, and marked to be rebuilt.
+        An index that turns out to be corrupt is ignored, and marked to be rebuilt.
         """
         if not query:
             yield Results(query=query)
@@ -186,7 +186,7 @@ class Search:
     ) -> SnapshotScope:
         """Return the files to search.
 
-        The last scope is cached, as every key press asks for it.
+        The last scope is cached, because every key press asks for it.
         """
         key = sessions, marks, tuple(each for each in query.fields if is_of_sessions(each))
         if self._scope is None or not self._scope.is_of(*key):
@@ -194,7 +194,7 @@ class Search:
         return self._scope
 
     def _sources(self, scope: SearchScope) -> tuple[list[SearchedIndex], Sequence[File]]:
-        """Return the indexed source of current files, and the files that are not indexed."""
+        """Return the index limited to current files, and the files that are not indexed."""
         index = self._current_index()
         if index is None:
             return [], scope.divided({})[1]
@@ -229,7 +229,7 @@ class Search:
         self._split = None
 
     def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> SearchedIndex:
-        """Return the words of a few unindexed files, cached while unchanged."""
+        """Return the text index of a few unindexed files, cached while unchanged."""
         fresh = self._fresh
         if fresh is None or fresh[0] != files:
             fresh = files, words_of(files, cancelled)
@@ -241,7 +241,7 @@ class Search:
         return self._fresh is not None and self._fresh[0] == files
 
     def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
-        """Return the matches; if there are none, those with words similar to unknown ones."""
+        """Return the matches; if there are none, match unknown words more loosely."""
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)
         for likeness, some in (
@@ -262,12 +262,12 @@ class Search:
             return self._texts.text(hit)
 
     def snippet(self, hit: Hit, query: Query, *, width: int = WIDTH) -> Snippet:
-        """Return the matching line of a hit, cleaned and at most `width` characters long."""
+        """Return the matching line of a hit, sanitized, with at most `width` characters."""
         text = self.text(hit)
         return Snippet(Clean("")) if text is None else snippet(text, query, width=width)
 
     def pattern(self, hit: Hit, query: Query) -> re.Pattern[str] | None:
-        """Return a pattern for the words by which a hit matches; None if it has none."""
+        """Return a pattern for the words of a hit that match; None if there are none."""
         text = self.text(hit)
         return None if text is None else pattern_for(text, query)
 

@@ -1,4 +1,4 @@
-"""Words that differ from a given one only by typing errors."""
+"""Find words that differ from a given word only by typing errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from gemtui.search.words import parts
 
 _FIXED, _SHORT = 4, 7
-"""Letters of words that may have no typing error, and of those that may have one."""
+"""Maximum lengths of words in which no typing error, or only one, is allowed."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -19,9 +19,9 @@ def typos(word: str) -> int:
 
 
 def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
-    """Return the similar words and name parts in the first `most` words.
+    """Return the words and name parts similar to `word` in the first `most` words.
 
-    `prefix`: include words that only begin like `word`. Each is spelled as in the text.
+    `prefix`: include words that only begin similarly. The words returned are spelled as in `text`.
     """
     if not (errors := typos(word)):
         return []
@@ -40,7 +40,8 @@ def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
 def _is_similar(found: str, word: str, most: int, prefix: bool) -> bool:
     """Return whether two words differ by at most `most` typing errors.
 
-    An error is a letter added, left out, replaced, or swapped with its neighbour.
+    A typing error is a letter that is added, left out, replaced, or swapped with its neighbour.
+    `prefix`: compare only the beginning of `found`.
     """
     if len(found) < len(word) - most or (not prefix and len(found) > len(word) + most):
         return False

@@ -1,4 +1,4 @@
-"""The line of a text that matches a query, cleaned, with the words marked."""
+"""Find the line of a text that best matches a query, sanitize it, and mark the matches."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gemtui.sessions.query import Query, Term
 from gemtui.text import Clean, clean_line
 
 WIDTH = 200
-"""Default length of a snippet in characters."""
+"""Default maximum length of a snippet in characters."""
 _LOOKS = 200
-"""Most lines that are compared to find the best one."""
+"""Maximum number of lines that are compared to find the best one."""
 _MOST_WORDS = 50_000
-"""Most words that are searched for similar ones."""
+"""Maximum number of words that are searched for similar ones."""
 _CUT = "…"
 
 
 class Snippet(NamedTuple):
-    """One line; `spans` are the start and end of each matching word, in characters."""
+    """One line; `spans` holds the start and end index of each matching word."""
 
     text: Clean
     spans: tuple[tuple[int, int], ...] = ()
@@ -32,7 +32,8 @@ class Snippet(NamedTuple):
 def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
     """Return the line with most of a query's words, at most `width` characters long.
 
-    Return the text's first line if the query has no words, or none of them is found.
+    If the query has no words, or none of them is found, the text's first non-empty line is
+    returned.
     """
     patterns = _patterns(text, query)
     if (line := _best_line(text, patterns)) is not None:
@@ -44,7 +45,7 @@ def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
 def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
     """Return a pattern for the words by which a text matches a query.
 
-    None if it has none.
+    Returns None if no word matches.
     """
     patterns = [each.pattern for each in _patterns(text, query)]
     return re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
@@ -54,7 +55,7 @@ def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
 
 
 def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
-    """Return a pattern for each term: as whole words, inside words, or similar."""
+    """Return a pattern for each term: for whole words, word parts, or similar words."""
     found = []
     for term, whole, inside in _ways(query):
         pattern = next((each for each in (whole, inside) if each.search(text)), None)
@@ -66,7 +67,7 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 
 @lru_cache(maxsize=16)
 def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
-    """Return each term with patterns for whole words and for parts of words."""
+    """Return each term with one pattern for whole words and one for parts of words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
     return [
         (term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", ""))
@@ -83,7 +84,7 @@ def _pattern(row: list[str], start: str, end: str) -> re.Pattern[str]:
 
 
 def _similar(text: str, term: Term) -> re.Pattern[str] | None:
-    """Return a pattern for the words of a text that are similar to a one-word term."""
+    """Return a pattern for the words in a text that are similar to a one-word term."""
     row = words(term.text)
     if term.quoted or len(row) != 1:
         return None
@@ -95,7 +96,7 @@ def _similar(text: str, term: Term) -> re.Pattern[str] | None:
 
 
 def _best_line(text: str, patterns: Sequence[re.Pattern[str]]) -> str | None:
-    """Return the first line with the most patterns; None if no line has any."""
+    """Return the first line that matches most patterns; None if no line matches any."""
     best, most = None, 0
     for start, end in islice(_lines_with(text, patterns), _LOOKS):
         line = text[start:end]
@@ -108,9 +109,9 @@ def _best_line(text: str, patterns: Sequence[re.Pattern[str]]) -> str | None:
 
 
 def _lines_with(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of lines with a match.
+    """Yield the start and end index of lines with a match.
 
-    A phrase may continue on the next line.
+    A span may cover several lines, because a phrase may continue on the next line.
     """
     for pattern in patterns:
         at = 0
@@ -122,7 +123,7 @@ def _lines_with(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[tupl
 
 
 def _marked(line: str, patterns: Sequence[re.Pattern[str]], width: int) -> Snippet:
-    """Return the line around its first match, cut to `width`."""
+    """Return the part of a line around its first match, at most `width` characters."""
     first = min((match.start() for p in patterns if (match := p.search(line))), default=0)
     near = max(0, first - 4 * width)
     shown = clean_line(line[near : first + 4 * width])
@@ -137,7 +138,7 @@ def _marked(line: str, patterns: Sequence[re.Pattern[str]], width: int) -> Snipp
 
 
 def _spans(line: str, patterns: Iterable[re.Pattern[str]]) -> tuple[tuple[int, int], ...]:
-    """Return the matching spans in order, with overlapping ones joined."""
+    """Return the matching spans in order, joining those that overlap."""
     found = sorted(match.span() for pattern in patterns for match in pattern.finditer(line))
     joined: list[tuple[int, int]] = []
     for start, end in found:

@@ -1,7 +1,7 @@
 """The inverted index of documents, on disk or in memory.
 
-With `matching.py`, the only module that uses `tantivy`. Texts are not stored; a document holds the
-location of its text.
+Only this module and `matching.py` use `tantivy`. The text of documents is not stored; the index
+holds its location instead.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from gemtui.search.integrity import IndexDamaged, Integrity
 from gemtui.search.words import analyzer
 
 WORDS = "words"
-"""The name of `analyzer()` in the index."""
+"""The name under which `analyzer()` is registered in the index."""
 CHECKED = "checked"
-"""The file beside the words that names those whose checksums were verified."""
+"""The name of the file that lists the index files whose checksums have been verified."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
-"""Longest length of a text in words; longer texts count as this long."""
+"""Maximum length of a text in words; longer texts count as this long."""
 LATEST = 2**53
-"""A time in seconds that is later than any other."""
+"""A time in seconds that is later than any real one."""
 _MOST_FILES = 60_000
-"""Most files that the engine counts separately."""
+"""Maximum number of files for which the engine counts matches separately."""
 
 
 class TooMuch(Exception):
@@ -59,8 +59,8 @@ def _engine() -> Iterator[None]:
 class FoundDocument(NamedTuple):
     """A matching document.
 
-    `file`: the number of its file; `time`: seconds since 1970, 0 if unknown; `order`: as in
-    `SearchDocument`; `length`: number of words, up to a limit.
+    `file`: the number of its file. `time`: seconds since 1970; 0 if unknown. `order`: as in
+    `SearchDocument`. `length`: the number of words, up to a maximum.
     """
 
     score: float
@@ -82,7 +82,7 @@ class DocumentPlace(NamedTuple):
 
 
 def minor_version() -> str:
-    """Return the version of the text engine that indexes depend on, such as `0.27`."""
+    """Return the engine's version on which the index format depends, such as `0.27`."""
     found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
     return "" if found is None else found[0]
 
@@ -109,8 +109,8 @@ def schema() -> tantivy.Schema:
 class TextIndex:
     """Documents indexed by their words.
 
-    `folder`: where the index is kept; None for memory. `new`: create it there. Raises IndexDamaged
-    if the folder holds no index of this form.
+    `folder`: the folder of the index; None keeps the index in memory. `new`: create the index
+    there. Raises IndexDamaged if the folder doesn't hold a valid index.
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
@@ -127,7 +127,7 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add the documents of a file under a number."""
+        """Add the documents of a file under its number."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))
@@ -143,7 +143,7 @@ class TextIndex:
         self._written().commit()
 
     def close(self) -> None:
-        """Stop writing, discarding whatever was not committed."""
+        """Stop writing, discarding whatever hasn't been committed."""
         if self._writer is not None:
             with suppress(ValueError):
                 self._writer.rollback()
@@ -157,9 +157,9 @@ class TextIndex:
     # --- reading -----------------------------------------------------------------------------
 
     def reader(self) -> TextReader:
-        """Return a reader of all that is committed so far. Raises IndexDamaged.
+        """Return a reader of everything committed so far. Raises IndexDamaged.
 
-        This includes commits of other programs.
+        Commits by other programs are included.
         """
         if self._integrity is not None:
             self._integrity.check()
@@ -182,7 +182,7 @@ class TextReader:
     def search(self, query: tantivy.Query, most: int) -> list[FoundDocument]:
         """Return the matching documents.
 
-        If there are more than `most`, about the newest `most`. Raises TooMuch.
+        If there are more than `most`, about the newest `most` are returned. Raises TooMuch.
         """
         with _engine():
             most = max(1, min(most, self._searcher.num_docs))
@@ -199,10 +199,10 @@ class TextReader:
             ]
 
     def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
-        """Restrict a query to about its `most` newest matches; return None if it has none.
+        """Restrict a query to about its `most` newest matches; None if it has none.
 
-        This runs first, as most queries have either many matches or next to none, and sorting by
-        time loses the scores.
+        The newest matches are determined first, because most queries have either many matches or
+        hardly any, and because sorting by time loses the scores.
         """
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
         if len(newest) < most or most == self._searcher.num_docs:
@@ -217,7 +217,7 @@ class TextReader:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
 
     def files(self, query: tantivy.Query) -> dict[int, int]:
-        """Return the numbers of the files with matches, each with its count of matches."""
+        """Map the number of each file with matches to its count of matches."""
         most = max(1, min(_MOST_FILES, self._searcher.num_docs))
         terms = {"field": "file", "size": most, "segment_size": most}
         with _engine():
@@ -256,8 +256,8 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
 
 
 def seconds(time: datetime | None) -> int:
-    """Return a time as the index holds it: whole seconds since 1970.
+    """Return a time as the index stores it: whole seconds since 1970.
 
-    0 if unknown or earlier.
+    Returns 0 if the time is unknown or earlier.
     """
     return 0 if time is None else max(0, int(time.timestamp()))

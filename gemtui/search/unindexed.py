@@ -1,4 +1,4 @@
-"""Read the words of files whose current version is not indexed."""
+"""Index files in memory whose current version is not in the index on disk."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from gemtui.search.words import words
 from gemtui.sessions.query import Query
 
 AT_ONCE = 24 * 1024 * 1024
-"""Bytes of session files that are read and held as words at once."""
+"""Maximum bytes of session files that are read and indexed in memory at once."""
 _AT_FIRST = 2 * 1024 * 1024
-"""Bytes of the files that are read first."""
+"""Bytes of session files in the first group."""
 _HUGE = 64 * 1024 * 1024
-"""Bytes of a file above which it is read without scanning it first."""
+"""File size in bytes above which a file is read without scanning it for the words first."""
 
 
 def chunks(files: Iterable[File]) -> Iterator[list[File]]:
     """Yield groups of files small enough to index in memory.
 
-    The first ones are the smallest.
+    The first group is the smallest, so that first results appear soon.
     """
     chunk: list[File] = []
     size, enough = 0, min(_AT_FIRST, AT_ONCE)
@@ -46,7 +46,7 @@ def words_of(
     *,
     only: Callable[[Path], bool] = lambda _: True,
 ) -> SearchedIndex:
-    """Return the words of files; `only` skips those that can't match."""
+    """Return an index of these files in memory, skipping files if `only` is false."""
     from gemtui.sessions.records import SessionLog
 
     text = TextIndex()
@@ -65,11 +65,11 @@ def words_of(
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")
-"""A character that JSON may have escaped as its code."""
+"""A JSON escape for a character outside of ASCII, which may hide a word."""
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:
-    """Return a predicate that is False for files which can't match a query."""
+    """Return a predicate that is False for files that can't match a query."""
     wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
     plain = [word.encode() for word in wanted if word.isascii()]
 

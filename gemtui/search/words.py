@@ -1,9 +1,9 @@
-"""Tokenization: how texts are split into words, and compound names into parts.
+"""Tokenization: how strings are split into words, and compound names into parts.
 
-A word is a run of letters and digits in lower case; everything else separates words. So
-`parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one, with two parts.
-The text engine splits texts itself while it indexes; these functions do the same for queries and
-for the few lines that are shown.
+A word is a run of letters and digits, converted to lower case; everything else separates words. So
+`parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one word with two
+parts. The search engine splits documents itself while it indexes them; these functions do the same
+for queries and for the few lines that are shown.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
 LONGEST = 255
-"""Bytes of a word; a longer run is data and is not indexed."""
+"""Maximum length of a word in bytes; a longer run is data and is not indexed."""
 
 _CLASSES = bytearray(b" " * 256)
 _CLASSES[ord("a") : ord("z") + 1] = b"a" * 26
 _CLASSES[ord("0") : ord("9") + 1] = b"a" * 10
 _CLASSES[ord("A") : ord("Z") + 1] = b"A" * 26
-"""Maps each byte of a text to its class: capital, small letter or digit."""
+"""Maps each byte of a text to its class: a capital, a small letter or digit, or neither."""
 _SEAMS = (b"aA", b"AAa")
-"""Pairs of classes at which the parts of a name meet."""
+"""Sequences of classes at which two parts of a name meet."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 
 
 @lru_cache(maxsize=1)
 def analyzer() -> TextAnalyzer:
-    """Return the text engine's own tokenizer; loads the engine."""
+    """Return the engine's own tokenizer. The first call imports the engine."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     simple = TextAnalyzerBuilder(Tokenizer.simple())
@@ -46,8 +46,8 @@ def words(text: str) -> list[str]:
 def parts(text: str) -> str:
     """Return the parts of all compound names in a text, each once.
 
-    For `parseMessage` they are "parse message". Only ASCII letters and digits with a capital inside
-    form such a name.
+    The parts of `parseMessage` are "parse message". Only ASCII letters and digits with a capital
+    inside form a compound name.
     """
     classes = text.encode("latin-1", "replace").translate(_CLASSES)
     names = dict.fromkeys(name for seam in _SEAMS for name in _names_with(seam, text, classes))
@@ -58,7 +58,7 @@ def parts(text: str) -> str:
 
 
 def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
-    """Yield the names in a text that contain such a seam."""
+    """Yield the names in a text that contain the given sequence of classes."""
     end = 0
     while (at := classes.find(seam, end)) >= 0:
         start = classes.rfind(b" ", 0, at) + 1

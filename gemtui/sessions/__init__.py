@@ -1,1 +1,1 @@
-"""Gemini CLI's stored sessions: finding, reading, summarising, watching."""
+"""Gemini CLI's stored sessions: find, read, summarise, and watch them."""

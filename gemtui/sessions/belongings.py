@@ -1,6 +1,6 @@
-"""The CLI's files for a session beside its log: tool outputs, plans, tasks.
+"""Files that the CLI stores for a session outside its log: tool outputs, plans, and tasks.
 
-It removes them with the session (assets/gemini-cli.md#clean-up).
+The CLI deletes them together with the session (assets/gemini-cli.md#clean-up).
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ _CHATS, _OUTPUTS, _OF_SESSION = "/chats/", "tool-outputs", "session-"
 _OF_ALL = frozenset(
     {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
 )
-"""Folders beside `chats` that belong to the whole project, whatever id a header claims.
+"""Folders beside `chats` that belong to the whole project, even if a log's header claims such a
+name as its session id.
 
-Compared without case, as some file systems ignore it.
+Names are compared case-insensitively, because some file systems ignore case.
 """
 
 
 def belongings(project: Path, id: str) -> tuple[Path, Path]:
-    """Return the two folders of a session in its project's folder below `tmp`.
+    """Return the two folders of a session inside its project's folder under `tmp`.
 
-    They need not exist. `id`: must be plain (`is_plain_id`).
+    The folders need not exist. `id` must be safe as a folder name; check it with `is_plain_id`.
     """
     return project / _OUTPUTS / f"{_OF_SESSION}{id}", project / id
 
 
 def is_plain_id(id: str) -> bool:
-    """Return whether an id names one folder of its own and nothing else.
+    """Return whether an id is safe to use as the name of a session's own folder.
 
-    Ids are untrusted.
+    Ids are untrusted: one could contain a path separator or name a folder of the whole project.
     """
     odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
     return not odd and id.casefold() not in _OF_ALL
 
 
 def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
-    """Yield the existing folders that belong to these sessions."""
+    """Yield the existing folders that belong to the sessions in these files."""
     ids: dict[str, set[str]] = {}
     for file in files:
         name, chats, _ = file.name.rpartition(_CHATS)

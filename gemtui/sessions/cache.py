@@ -1,10 +1,11 @@
-"""The cache of data read from session files: SQLite files in our cache folder.
+"""The cache of data read from session files: SQLite files in gemtui's cache folder.
 
-They hold titles (the first words of prompts), paths of written files and counts, so the folder is
-0700 and each file 0600. A row is valid while inode, size, time and mode of its session file are
-unchanged. Every row carries a checksum: a damaged cache is replaced by an empty one, whatever the
-damage, and `renewed` says so. If that does not help (the file is locked, not writable, or written
-by a newer gemtui), gemtui works without it, and `problem` says so.
+The files hold titles (the first words of prompts), paths of written files, and counts, so the
+folder has mode 0700 and each file 0600. A row is valid while the inode, size, modification time,
+and mode of its session file are unchanged. Every row carries a checksum. A corrupt cache is
+replaced by an empty one, whatever the corruption, and `renewed` says why. If replacing the cache
+does not help (the file is locked, not writable, or written by a newer gemtui), gemtui works without
+a cache, and `problem` says why.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ VERSION = 11
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
-"""Seconds to wait for another gemtui, which holds the file only for milliseconds."""
+"""Seconds to wait for another gemtui, which locks the file only for milliseconds."""
 _AT_ONCE = 500
 _TABLE = """
     create table summary (
@@ -43,10 +44,11 @@ _TABLE = """
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
-    """The sort key of the session in a file, without the rest of its summary.
+    """The fields of a session file's summary that are needed to sort and select it.
 
     `kind`: a SessionKind; "" if the file holds no session. `when`: `Summary.when`, in seconds since
-    1970. `hidden`: hidden in lists, unless another file of the session has more content.
+    1970. `hidden`: lists hide the session, unless another file of the same session has more
+    content.
     """
 
     kind: str = ""
@@ -60,13 +62,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedRows(Generic[T]):
-    """A type of cached rows, one for each file.
+    """Defines one kind of cache: its file, its version, and how to decode its rows.
 
-    `version`: an older cache is replaced, a newer one is left alone. `application`: plus the
-    version, it is the file's application id; a mismatch counts as damage. `first_marked`: the first
-    version with an application id. `decode`: decodes a row's data. `share`: replaces values in a
-    decoded row by shared objects. `head`: returns a row's Head, which is stored apart from its
-    data.
+    Each cached file has one row. `version`: an older cache is replaced; a newer one is left alone.
+    `application`: this number plus the version is the cache file's application id; a mismatch means
+    that the file is corrupt. `first_marked`: the first version whose files have an application id.
+    `decode`: decodes a row's data. `share`: replaces values in a decoded row with shared objects.
+    `head`: returns a row's Head, which is stored separately from the row's data.
     """
 
     file: str
@@ -79,11 +81,11 @@ class CachedRows(Generic[T]):
 
 
 class Cache(Generic[T]):
-    """The cache for one store's files; without a file all methods do or find nothing.
+    """The cache for one store's files; without a cache file, every method does or finds nothing.
 
-    `folder`: our cache folder, None for no cache. Several programs may use one cache at once.
-    `problem`: why there is no cache; `renewed`: why it was replaced by an empty one. Both may be
-    None.
+    `folder`: gemtui's cache folder; None disables the cache. Several programs may use one cache at
+    once. `problem`: why there is no cache, or None. `renewed`: why the cache was replaced by an
+    empty one, or None.
     """
 
     def __init__(self, folder: Path | None, home: Path, rows: CachedRows[T]) -> None:
@@ -98,7 +100,7 @@ class Cache(Generic[T]):
             self._open(self.path)
 
     def close(self) -> None:
-        """Close the file; afterwards nothing is found or stored."""
+        """Close the cache; later calls find and store nothing."""
         with self._lock:
             if self._database is not None:
                 self._database.close()
@@ -107,7 +109,7 @@ class Cache(Generic[T]):
     # --- rows --------------------------------------------------------------------------------
 
     def get(self, places: Iterable[ChatFile]) -> dict[str, T]:
-        """Return, by path, the cached rows of these files in their present state."""
+        """Return, by path, the cached rows that match these files' current state."""
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, T] = {}
         shared: dict[Any, Any] = {}
@@ -124,9 +126,9 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def heads(self, places: Iterable[ChatFile]) -> dict[str, Head]:
-        """Return, by path, the cached heads of these files in their present state.
+        """Return, by path, the cached heads that match these files' current state.
 
-        `places`: all files of the store; the rows of others are removed.
+        `places`: all files of the store; the cache rows of any other file are deleted.
         """
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, Head] = {}
@@ -146,7 +148,7 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
-        """Yield the rows of some files; if there are many, of the whole store."""
+        """Yield the rows of these files; if there are many, yield all rows of the store."""
         if len(paths) > _AT_ONCE:
             return database.execute(f"{_SELECT} where home = ?", [self._home])
         marks = ",".join("?" * len(paths))
@@ -164,12 +166,12 @@ class Cache(Generic[T]):
         self._change("insert or replace into summary values (?,?,?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
-        """Remove the rows of files of this store that no longer exist."""
+        """Delete the rows of this store's files, except the given ones, from the cache."""
         there = {os.fsencode(place.name) for place in places}
         self._remove_all(lambda path: path not in there)
 
     def remove_gone(self, known: Iterable[str]) -> None:
-        """Remove the rows of files that are not in `known` and do not exist on the disk."""
+        """Delete the rows of files that are neither in `known` nor on the disk."""
         there = set(map(os.fsencode, known))
         self._remove_all(lambda path: path not in there and not os.path.lexists(path))
 
@@ -190,9 +192,10 @@ class Cache(Generic[T]):
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection | None]:
-        """Yield the open database; on failure, replace it or give it up, and note why.
+        """Yield the open database; on failure, replace it or stop using it.
 
-        If another gemtui merely holds the lock, only this change is lost; its files are read again.
+        If another gemtui is holding the lock, only this change is lost, and the files affected are
+        read again later.
         """
         with self._lock:
             try:
@@ -215,9 +218,9 @@ class Cache(Generic[T]):
             self._recover(path, error)
 
     def _recover(self, path: Path, error: Exception) -> None:
-        """Replace the file by an empty one, unless the error comes from its surroundings.
+        """Replace the cache with an empty file if it is corrupt; otherwise stop using it.
 
-        This loses nothing, as its content can be recreated.
+        Nothing is lost, because the cache can be rebuilt from the session files.
         """
         self._give_up(path, error)
         if not is_damage(error):
@@ -245,7 +248,7 @@ class Cache(Generic[T]):
 def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
     database = connect(path, wait=_WAIT, any_thread=True)
     try:
-        database.execute("pragma synchronous = off")  # rebuilt if a power cut damages it
+        database.execute("pragma synchronous = off")  # recreated if a power cut corrupts it
         database.execute("begin")
         version = _version(database, rows)
         database.execute("commit")
@@ -264,7 +267,7 @@ def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
 
 
 def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
-    """Return the version of a cache, or 0 for a new file. Raises Newer, Damaged."""
+    """Return the version of a cache, or 0 for a new file. Raise Newer or Damaged."""
     application, version = identity(database)
     marked = version and version >= rows.first_marked
     if application != (rows.application + version if marked else 0):
@@ -296,7 +299,10 @@ def _checksum(*row: bytes) -> int:
 
 
 def _packed(known: object) -> bytes | None:
-    """Return a row's data; None for values with undecodable text (file names)."""
+    """Return a row's encoded data; None if a string in it isn't valid UTF-8.
+
+    File names may be undecodable.
+    """
     try:
         return _pack(known)
     except UnicodeEncodeError:
@@ -304,7 +310,7 @@ def _packed(known: object) -> bytes | None:
 
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
-    """Return the row with common values shared, as a store may have ten thousand."""
+    """Return the row with equal values shared, because a store may have 10,000 rows."""
     if isinstance(known, Unread):
         return known
     return replace(
@@ -334,11 +340,11 @@ SUMMARIES: CachedRows[Known] = CachedRows(
     share=_sharing,
     head=head_of,
 )
-"""The cached data of each session for lists."""
+"""The cached summary of each session file, as shown in lists."""
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return the row to cache, if the result is valid while the file is unchanged."""
+    """Return the row to cache; empty if the result may change while the file doesn't."""
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
         return [(place, known)]
     return []

@@ -1,7 +1,7 @@
-"""The known summaries of files, merged into sessions and updated file by file.
+"""A catalog of file summaries, merged into sessions and updated file by file.
 
-Only the sessions that a change affects are merged again; all others remain the same objects, so
-that a list can detect changes by identity.
+Only the sessions affected by a change are merged again. All others remain the same objects, so that
+a list can detect changes by identity.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ class Catalog:
         self._changed |= self._groups.keys()
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Add absolute paths that may be the projects of sessions without one."""
+        """Add absolute paths as candidates for the projects of sessions without one."""
         if self._projects.learn(paths):
             self._changed |= self._homeless
 
     def knows(self, path: str, stamp: Stamp, *, whole: bool) -> bool:
-        """Return whether the catalog has a file in its present state.
+        """Return whether the catalog has the summary of a file in its current state.
 
-        `whole`: ignore files of which only the head was read.
+        `whole`: don't count a summary for which only the beginning of the file was read.
         """
         known = self._files.get(path)
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
 
     def file(self, path: str) -> Summary | None:
-        """Return the unmerged summary of one file; None if it is not known."""
+        """Return one file's summary before merging; None if the file is not known."""
         known = self._files.get(path)
         return None if known is None else known[1]
 
     def put(self, stamp: Stamp, summary: Summary) -> None:
-        """Add the summary of one file, or replace an earlier one."""
+        """Add the summary of one file, replacing any earlier one."""
         path, key = summary.name, identity(summary)
         before = self._files.get(path)
         if before is not None and identity(before[1]) != key:
@@ -81,7 +81,7 @@ class Catalog:
         self._learn(summary)
 
     def drop(self, path: str) -> None:
-        """Remove a file that is gone."""
+        """Remove the entry of a file that no longer exists."""
         known = self._files.pop(path, None)
         self._partial.discard(path)
         if known is not None:
@@ -89,14 +89,14 @@ class Catalog:
             self._changed.add(identity(known[1]))
 
     def drop_all_but(self, paths: Iterable[str]) -> None:
-        """Remove all files but these."""
+        """Remove every file's entry except these; nothing on disk is deleted."""
         for path in self._files.keys() - set(paths):
             self.drop(path)
 
     def sessions(self, now: datetime) -> tuple[Summary, ...]:
-        """Return all sessions, newest first, each with its copies.
+        """Return all sessions, newest first; each one lists its copies.
 
-        `now`: the time that decides which sessions are live.
+        `now`: the current time, which determines the sessions that are live.
         """
         self._merge(now)
         if self._listed is None:
@@ -105,7 +105,7 @@ class Catalog:
         return self._listed
 
     def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:
-        """Return the known sessions of these files, newest first."""
+        """Return the known sessions that these files belong to, newest first."""
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
         files = {summary.name for summary in known}
@@ -113,7 +113,7 @@ class Catalog:
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
-        """Add the paths in a session as candidates for projects known by hash only."""
+        """Add the paths in a session as candidates for projects known only by a hash."""
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)
@@ -157,23 +157,23 @@ class Catalog:
 
 
 def _same(before: Summary | None, now: Summary) -> Summary:
-    """Return the earlier object if it is equal, so that lists see no change."""
+    """Return the earlier object if it is equal, so that lists don't detect a change."""
     return before if before is not None and before == now else now
 
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
-    """Return sessions in the order of lists."""
+    """Return sessions in the default sort order of lists, newest first."""
     return tuple(sorted(sessions, key=lambda each: (each.when, each.id), reverse=True))
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The known sessions of a store at one moment.
 
-    `sessions`: newest first, one per session id, hidden ones (`Summary.hidden`) included; a
-    session's other files are its `copies`. `done` of `total` files are known; `complete`: all were
-    read to their ends. `unreadable`: files without a readable session, and folders without access.
-    `looked`: the places that were searched. `cache`: why there is no cache; `renewed`: why it was
-    replaced; both may be None.
+    `sessions`: newest first, one per session id, including hidden ones (`Summary.hidden`); the
+    other files of a session are its `copies`. `done`: how many of the `total` files are known.
+    `complete`: whether all files have been read to the end. `unreadable`: files without a readable
+    session, and folders that can't be accessed. `looked`: the locations that were searched.
+    `cache`: why there is no cache, or None. `renewed`: why the cache was replaced, or None.
     """
 
     sessions: tuple[Summary, ...]

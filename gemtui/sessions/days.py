@@ -8,9 +8,9 @@ from msgspec import Struct
 
 
 class DaySpan(Struct, frozen=True):
-    """A day, or the days of a month that share one heading: [start, end).
+    """A day, or several days of one month that share a heading.
 
-    `end` is None for all times after `start`.
+    The span includes `start` and excludes `end`; if `end` is None, the span has no end.
     """
 
     name: str
@@ -22,10 +22,10 @@ class DaySpan(Struct, frozen=True):
 
 
 class Days:
-    """The headings for days, as seen from `today` in a time zone (None: local).
+    """The headings for days, relative to today in a time zone (None: the local one).
 
-    Today, Yesterday, the five days before by name, then whole months: with a heading for each day,
-    half of a list would be headings.
+    Today, Yesterday, and the five days before have their own headings; earlier days share one
+    heading per month, because with a heading for each day, half of a list would be headings.
     """
 
     def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
@@ -33,7 +33,7 @@ class Days:
         self.today = now.astimezone(tz).date()
 
     def span_of(self, when: datetime) -> DaySpan:
-        """Return the heading of a time; future times, from a wrong clock, belong to today."""
+        """Return the heading for a time; future times, from a wrong clock, are today."""
         day = when.astimezone(self.tz).date()
         ago = (self.today - day).days
         if ago <= 0:
@@ -49,9 +49,9 @@ class Days:
         return DaySpan(name, self._start(first), self._start(end))
 
     def moment(self, when: datetime) -> str:
-        """Return the part of a time that its heading lacks: `23:11`, or `Sat 14`.
+        """Return the part of a time that its heading doesn't show: `23:11`, or `Sat 14`.
 
-        Applies to days before today.
+        Call this only for days before today.
         """
         local = when.astimezone(self.tz)
         return f"{local:%H:%M}" if (self.today - local.date()).days <= _NAMED else f"{local:%a %d}"

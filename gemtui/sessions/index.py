@@ -1,7 +1,7 @@
 """All sessions of a store as summaries: first the newest, then all, then changes.
 
-Methods are synchronous and meant for worker threads; `load` may run in one while `update` runs in
-another. Summaries are cached (`cache.py`), so that a second start reads next to nothing.
+Methods are blocking and meant for worker threads; `load` may run in one thread while `update` runs
+in another. Summaries are cached (`cache.py`), so that the next start hardly reads any session file.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from gemtui.sessions.records import SessionLog
 
 HEAD = 64 * 1024
-"""Bytes that `quick` reads of a file: enough for the first prompt."""
+"""Number of bytes that `quick` reads of each file: enough for the first prompt."""
 LOGS = 4
-"""Growing files whose logs stay open, so that only their new bytes are read."""
+"""Maximum number of growing files whose logs are kept open, so that only new bytes are read."""
 _QUICK_LOOKS = 3
-"""Most files that `quick` tries per wanted session, as many are ghosts or copies."""
+"""Maximum number of files that `quick` reads per session wanted, because many files are ghosts or
+copies.
+"""
 _SAVE = 200
 _PUBLISH = 0.25
 
@@ -60,9 +62,9 @@ def never() -> bool:
 
 
 class Index:
-    """The sessions below `home` (`~/.gemini`).
+    """An index of the sessions under `home` (`~/.gemini`).
 
-    `cache`: our cache folder, None for no cache.
+    `cache`: gemtui's cache folder; None disables the cache.
     """
 
     def __init__(self, home: Path, *, cache: Path | None) -> None:
@@ -81,11 +83,11 @@ class Index:
 
     @property
     def renewed(self) -> Problem | None:
-        """Why the cache was replaced by an empty one; None if it was not."""
+        """Why the cache was replaced by an empty one; None if it wasn't."""
         return self._cache.renewed
 
     def close(self) -> None:
-        """Close all files."""
+        """Close all open session logs and the cache."""
         with self._updating:
             for log in self._logs.values():
                 log.close()
@@ -93,9 +95,9 @@ class Index:
             self._cache.close()
 
     def expect(self, project: Path) -> None:
-        """Assign sessions that only name the hash of this folder's path to the folder.
+        """Assign to this folder the sessions that name it only by a hash of its path.
 
-        `quick` and `find` do so for their `project`.
+        `quick` and `find` do the same for their `project`.
         """
         names = folder_names(project)
         with self._lock:
@@ -103,12 +105,12 @@ class Index:
             self._catalog.learn(names)
 
     def take(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
-        """Add summaries that another index of this store has read."""
+        """Add summaries that another index of the same store has read."""
         for place, summary in known:
             self._take(place, summary)
 
     def known(self) -> list[tuple[ChatFile, Summary]]:
-        """Return the files that were read, in part or whole, with their summaries."""
+        """Return the files that have been read, fully or in part, with their summaries."""
         with self._lock:
             files = ((place, self._catalog.file(name)) for name, place in self._places.items())
             return [(place, summary) for place, summary in files if summary is not None]
@@ -116,10 +118,10 @@ class Index:
     # --- quick, load, update -----------------------------------------------------------------
 
     def quick(self, *, project: Path | None, limit: int) -> Snapshot:
-        """Return the newest `limit` sessions, from cache or the start of their files.
+        """Return the newest `limit` sessions, from the cache or their files' beginnings.
 
-        `project`: only sessions of this folder; None for all. Counts of sessions that were read in
-        part (`Summary.partial`) are lower bounds.
+        `project`: limit the result to sessions of this folder; None returns those of all projects.
+        If a session has only been read in part (`Summary.partial`), its counts are lower bounds.
         """
         store = self._scan()
         scope = self._scope(store, project, read=False, worktrees=True)
@@ -136,20 +138,21 @@ class Index:
     def load(
         self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]
     ) -> Snapshot:
-        """Read everything, newest first, and fill the cache; return the whole store.
+        """Read all files, newest first, and fill the cache; return the whole store.
 
-        `publish` is called a few times a second with an intermediate snapshot. `cancelled` is
-        called between files and within large ones; whatever was read by then is kept.
+        `publish`: called a few times a second with an intermediate snapshot. `cancelled`: called
+        between files and within large ones; if it returns True, loading stops, but everything read
+        so far is kept.
         """
         store = self._scan()
         self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
         return self._snapshot(store)
 
     def update(self, paths: Iterable[Path], *, cancelled: Callable[[], bool] = never) -> Snapshot:
-        """Read files that changed, appeared or vanished; return the updated store.
+        """Read files that changed, appeared, or vanished; return the updated store.
 
-        Of a log only the new part is read. If any of the paths is not a session's file, or has
-        become unreadable, the whole store is scanned again. Without paths only the live flags are
+        Only the new part of a log is read. If any of the paths is not a session's file, or has
+        become unreadable, the whole store is scanned again. Without paths, only the live flags are
         updated. `cancelled`: as in `load`.
         """
         with self._updating:
@@ -163,11 +166,11 @@ class Index:
             return self._snapshot(self._store or self._scan())
 
     def find(self, wanted: str, *, project: Path | None = None) -> Summary:
-        """Return the session for a full id, a unique prefix, a file's path or "latest".
+        """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
-        `project`: consider only the sessions of this folder, for ids and "latest". Raises
-        SessionNotFound, SessionAmbiguous, StoreUnreadable; for a path NotASession, SessionTooLarge,
-        OSError.
+        `project`: consider only the sessions of this folder; ignored for paths. Raises
+        SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path also NotASession,
+        SessionTooLarge, or OSError.
         """
         if resolve.is_path(wanted):
             return self._at(typed_path(wanted).absolute())
@@ -188,7 +191,7 @@ class Index:
     # --- single queries ----------------------------------------------------------------------
 
     def files(self, project: Path | None = None) -> Sequence[ChatFile]:
-        """Return all files of the store as of the first scan, or those of a project.
+        """Return all files of the store as of the last scan, or only those of a project.
 
         The sessions of a repository's worktrees belong to it. Raises StoreUnreadable.
         """
@@ -197,18 +200,18 @@ class Index:
         return self._scope(store, project, read=True, worktrees=True)
 
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
-        """Return the sessions in these files, newest first, with copies among them.
+        """Return the sessions in these files, newest first, including copies.
 
-        Files that are not known yet are read.
+        Files that are not in the catalog yet are read.
         """
         self._read_all(self._not_cached(files, whole=True))
         with self._lock:
             return self._catalog.sessions_of([file.name for file in files], _now())
 
     def heads(self) -> dict[str, Head]:
-        """Return the sort keys of the store's files, by path, reading unknown files.
+        """Return the sort keys of the store's files, by path, reading uncached files.
 
-        The key of a file without a session has no kind; unreadable files are missing.
+        The key of a file without a session has an empty `kind`. Unreadable files are left out.
         """
         files = self.files()
         heads = self._cache.heads(files)
@@ -220,7 +223,7 @@ class Index:
         return heads
 
     def unreadable(self, heads: Mapping[str, Head]) -> int:
-        """Return the number of files and folders that are unreadable or invalid."""
+        """Return how many files and folders are unreadable or invalid."""
         problems = () if self._store is None else self._store.problems
         unread = sum(not head.kind for head in heads.values())
         return len(problems) + unread + len(self._unread.keys() - heads.keys())
@@ -228,7 +231,7 @@ class Index:
     # --- finding -----------------------------------------------------------------------------
 
     def _at(self, path: Path) -> Summary:
-        """Return the session in a file anywhere, ignoring other files of that session."""
+        """Return the session in a file anywhere, ignoring the session's other files."""
         place = None
         with suppress(OSError):
             place = place_of(path, self.home)
@@ -255,7 +258,7 @@ class Index:
     # --- scanning and reading ----------------------------------------------------------------
 
     def _scan(self) -> Store:
-        """Scan the store again, and forget files that are gone."""
+        """Scan the store again, and drop the entries of files that no longer exist."""
         store = store_with_kept(self.home)
         projects = Projects(
             self.home, {*store.keys(), *(each.project_key for each in store.files())}
@@ -277,8 +280,8 @@ class Index:
     ) -> Sequence[ChatFile]:
         """Return the files of a project's own folder, or of its `worktrees` as well.
 
-        If only the sessions themselves name their project, use the known ones, or with `read` read
-        all.
+        In some folders, only the sessions themselves name their project. If `read` is true, those
+        sessions are read; otherwise only those in the catalog are considered.
         """
         if project is None:
             return store.files()
@@ -321,7 +324,7 @@ class Index:
             self._cache.keep_only(store.files())
 
     def _not_cached(self, places: Iterable[ChatFile], *, whole: bool) -> list[ChatFile]:
-        """Return those of `places` that must be read, loading others from the cache."""
+        """Return those of `places` that must be read; load the others from the cache."""
         with self._lock:
             missing = [place for place in places if not self._knows(place, whole=whole)]
         cached = self._cache.get(missing)
@@ -338,7 +341,7 @@ class Index:
         *,
         upto: int | None = None,
     ) -> None:
-        """Read files; those that were read whole go into the cache."""
+        """Read files, and cache the results that were read in full."""
         if not places:
             return
         from gemtui.sessions.read_files import read_files
@@ -354,7 +357,7 @@ class Index:
         self._cache.put(unsaved)
 
     def _follow(self, path: Path, cancelled: Callable[[], bool]) -> None:
-        """Read the new part of a file, or forget it if it is gone."""
+        """Read the new part of a file, or drop its entry if the file no longer exists."""
         try:
             place = place_of(path, self.home)
         except OSError as error:
@@ -389,7 +392,7 @@ class Index:
             log.close()
 
     def _turn_to_kept(self, path: Path) -> None:
-        """Use the vault's copies of a file exactly while it is not in the store."""
+        """Use the vault's copies of a file exactly while the file is not in the store."""
         kept = {place.name: place for place in kept_at(path, self.home)}
         for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
             self._forget(name)
@@ -398,7 +401,7 @@ class Index:
             self._places |= kept
 
     def _is_file(self, path: Path) -> bool:
-        """Return whether a path is the file of a session, or was one by its name."""
+        """Return whether a path is a session's file, or has the name of a deleted one."""
         try:
             return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
@@ -411,7 +414,7 @@ class Index:
     def _is_still_too_large(self, place: ChatFile) -> bool:
         """Return whether a file that was too large is unchanged or has grown.
 
-        Skip it then.
+        Such a file is skipped.
         """
         inode, size = self._too_large.get(place.name, (place.inode, place.size + 1))
         return inode == place.inode and size <= place.size
@@ -425,9 +428,10 @@ class Index:
     def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
         """Store the result of reading a file.
 
-        A session that can't be read at the moment keeps its earlier summary, unless only its head
-        was read: old versions rewrite their files in place. If the system denies access, that is
-        noted as a problem, and the file is tried again.
+        If a session can't be read at the moment, its earlier summary is kept, unless only the
+        beginning of the file was read for it: old CLI versions rewrite their files in place, so
+        they may be incomplete for a moment. If the system denies access, a problem is recorded, and
+        the file is tried again.
         """
         with self._lock:
             self._too_large.pop(place.name, None)
@@ -494,7 +498,7 @@ class Index:
 
 
 class _Seldom:
-    """Calls at most four times a second, spending at most a fifth of the time on it."""
+    """Calls a function at most four times a second, using at most a fifth of the time for it."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
@@ -509,7 +513,7 @@ class _Seldom:
 
 
 def _here() -> list[str]:
-    """Return the current folder, as it may be a project that is only known by a hash."""
+    """Return the current folder as a candidate for projects known only by a hash."""
     try:
         return [str(current_folder())]
     except OSError:

@@ -13,20 +13,24 @@ from gemtui.jsonin import loads
 from gemtui.transcript.parts import Part, objects, parts_of, string
 
 LIMIT = 128 * 1024 * 1024
-"""Bytes. A JSON value can only be parsed whole, which takes about five times its size."""
+"""Maximum file size in bytes. A JSON value can only be parsed whole, and parsing takes about five
+times its size in memory.
+"""
 
 VALUES = 5_000_000
-"""Most JSON values to parse at once: half a gigabyte of memory, whatever their size."""
+"""Maximum number of JSON values to parse at once: they take half a gigabyte of memory, however
+small they are.
+"""
 
 _MESSAGE_END = b"\n    }"
 
 
 def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
-    """Return the object in `data`, and whether it was cut.
+    """Return the object in `data`, and whether the data was truncated.
 
-    None if nothing is readable. A list is read as a checkpoint of older versions, which consists of
-    the history alone. The CLI rewrites the file in place, so a reader can catch it half-written:
-    everything before the last complete message is still used.
+    Returns None if nothing is readable. A list is read as a checkpoint of older versions, which
+    consists of the history alone. Because the CLI rewrites the file in place, a reader may see a
+    half-written file; everything up to the last complete message is still used.
     """
     try:
         value = loads(data)
@@ -39,13 +43,13 @@ def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
 
 
 def holds_messages(line: bytes) -> bool:
-    """Return whether a line is a whole legacy session, with its messages inside."""
+    """Return whether a line is a whole legacy session that contains its messages."""
     value = loads(line)
     return isinstance(value.get("messages"), list) or isinstance(value.get("history"), list)
 
 
 def _salvage(data: bytes) -> dict[str, Any] | None:
-    """Return the complete messages of a pretty-printed session that was cut anywhere."""
+    """Return the object in truncated, pretty-printed JSON, with complete messages."""
     for end in (data.rfind(_MESSAGE_END), data.rfind(b"\n  ],"), data.find(b'"messages": [')):
         head = data[: end + len(_MESSAGE_END)] if data[end:].startswith(_MESSAGE_END) else None
         if head is None and end > 0:
@@ -71,7 +75,10 @@ def is_session(value: Mapping[str, Any]) -> bool:
 
 
 def looks_like_session(head: bytes) -> bool:
-    """Return whether a file too large to parse begins like such an object."""
+    """Return whether a file that is too large to parse begins like a session.
+
+    `head`: the beginning of the file.
+    """
     return head.lstrip()[:1] in (b"{", b"[") and any(
         name in head for name in (b'"messages"', b'"history"', b'"role"')
     )
@@ -85,13 +92,13 @@ def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
 
 
 def entries_in(value: Mapping[str, Any]) -> int:
-    """Return the length of an object's message list, invalid entries included."""
+    """Return the length of an object's message list, including invalid entries."""
     found = value.get("messages", value.get("history"))
     return len(found) if isinstance(found, list) else 0
 
 
 class _Waiting:
-    """The calls of a history without a reply, found in constant time."""
+    """The calls in a history that have no reply yet; matching a reply takes constant time."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -99,17 +106,17 @@ class _Waiting:
         self._queues: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
 
     def ask(self, id: str, name: str, *, made: bool) -> None:
-        """Add a waiting call; `made`: its id was made up, as it had none."""
+        """Add a call that has no reply yet; `made`: whether its id was generated."""
         call = len(self._ids)
         self._ids.append(id)
         for key in (("id", id), ("name", name), *([("made", name)] if made else ())):
             self._queues[key].append(call)
 
     def answer(self, id: str, name: str) -> str | None:
-        """Return the id of the call that a reply answers, and remove it.
+        """Return the id of the call that a reply answers, and mark the call as answered.
 
-        None if there is none. A reply without an id may answer any call of that name; one with an
-        id may also answer a call that had none.
+        Returns None if there is no such call. A reply without an id may answer any call of that
+        name. A reply with an id may also answer a call that had no id.
         """
         for key in (("id", id), ("made", name)) if id else (("name", name),):
             queue = self._queues[key]
@@ -121,9 +128,9 @@ class _Waiting:
 
 
 def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """Return records for a list of API contents, giving ids to calls that have none.
+    """Convert API contents to records, generating ids for calls without one.
 
-    Their replies get the same ids.
+    The replies to such calls get the same ids.
     """
     waiting = _Waiting()
     records: list[Mapping[str, Any]] = []

@@ -1,7 +1,7 @@
-"""The session list without drawing: scope, search, order, pins, groups.
+"""The logic of the session list, independent of the screen: scope, search, order, and groups.
 
-`Listing` keeps costly results (cleaned texts, the order) from one snapshot to the next, so that a
-key press in the search of 10,000 sessions takes a few milliseconds.
+`Listing` keeps results that are costly to compute (sanitized strings, the sort order) from one
+snapshot to the next, so that a key press in a search of 10,000 sessions takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sort(StrEnum):
-    """The property that orders the list."""
+    """The property by which the list is sorted."""
 
     UPDATED = "updated"
     STARTED = "started"
@@ -62,8 +62,9 @@ _WORDS = {
 class View(Struct, frozen=True, kw_only=True):
     """The settings of a list.
 
-    `reverse`: the opposite of the natural order of `sort` (newest, most, A first). `folded`: keys
-    of the groups that show only their heading.
+    `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
+    `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
+    keys of folded groups, which show only their heading.
     """
 
     query: str = ""
@@ -76,7 +77,7 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def by_day(self) -> bool:
-        """Whether the list is ordered by day, so that days can have headings."""
+        """Whether the list is sorted by day, so that days can have headings."""
         return self.sort in (Sort.UPDATED, Sort.STARTED) and not self.grouped
 
     @property
@@ -116,11 +117,11 @@ class ListQuery:
 
     @property
     def for_archived(self) -> bool:
-        """Whether it searches archived sessions, which lists hide."""
+        """Whether the query searches archived sessions, which lists hide."""
         return Narrowed(field=Field.IS, value="archived") in self._fields
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
-        """Return the entries that match, in their order."""
+        """Return the entries that match, in their original order."""
         found = [each for each in entries if self._fits(each)]
         for word in self.wanted:
             if word in self._days:
@@ -141,7 +142,7 @@ class ListQuery:
         return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of wanted words in a text, in order, not overlapping."""
+        """Return the spans of wanted words in a string, in order and without overlaps."""
         return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
 
     @cached_property
@@ -183,7 +184,7 @@ def _any_case(word: str) -> str:
 
 
 class ListEntry:
-    """One session with its texts prepared: cleaned, labelled, searchable.
+    """One session with its strings prepared for display and search.
 
     `key`: unique in a listing, and stable for the session in later ones. `project`: a short label,
     unique among projects, with `@` and the name of a worktree behind it; `group`: the same for all
@@ -219,7 +220,7 @@ class ListEntry:
 
 
 class SessionRow(Struct, frozen=True):
-    """A session in the list; `depth` > 0 places it below its parent session."""
+    """A session in the list; if `depth` > 0, it is shown under its parent session."""
 
     entry: ListEntry
     depth: int = 0
@@ -233,7 +234,7 @@ class SessionRow(Struct, frozen=True):
 class Heading(Struct, frozen=True):
     """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
 
-    `count`: its matching sessions, which are shown unless it is `folded`.
+    `count`: the number of its matching sessions. They are shown unless the heading is `folded`.
     """
 
     group: str
@@ -248,9 +249,9 @@ class Heading(Struct, frozen=True):
 
 
 class DayHeading(Struct, frozen=True):
-    """The heading above the `count` sessions of a day, or above pinned or other ones.
+    """A heading for a day, for the pinned sessions, or for those that are not pinned.
 
-    The cursor skips it.
+    `count`: the number of sessions under it. The cursor skips this row.
     """
 
     name: str
@@ -265,15 +266,16 @@ class DayHeading(Struct, frozen=True):
 Row = SessionRow | Heading | DayHeading
 PINNED, NOT_PINNED = Clean("Pinned"), Clean("Others")
 ALL_PINNED = ""
-"""The group of pinned sessions, distinct from that of any project."""
+"""The group of pinned sessions; it differs from every project's group."""
 
 
 class Rows(Struct, frozen=True, kw_only=True):
-    """The rows to show, and counts of those left out.
+    """The rows to show, and counts of the sessions not shown.
 
-    `shown`: matching sessions, including those in folded groups. `total`: sessions in the whole
-    store; hidden ones only count if they are shown. `concealed`: hidden sessions of this scope that
-    are not shown. `elsewhere`: matches in other projects, counted only if no row is shown.
+    `shown`: the number of matching sessions, including those in folded groups. `total`: the
+    number of sessions in the whole store; hidden ones are counted only if the view shows them.
+    `concealed`: the number of hidden sessions in this scope that are not shown. `elsewhere`: the
+    number of matches in other projects, counted only if nothing in this scope matches.
     """
 
     rows: tuple[Row, ...] = ()
@@ -289,7 +291,7 @@ class Rows(Struct, frozen=True, kw_only=True):
 class Listing:
     """The sessions of a store, arranged according to a `View`.
 
-    `project`: the folder of the narrow scope; None if there is none.
+    `project`: the folder to which the list can be limited; None if there is no such folder.
     """
 
     def __init__(self, project: Path | None = None) -> None:
@@ -301,7 +303,7 @@ class Listing:
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
 
     def take(self, sessions: Sequence[Summary]) -> None:
-        """Replace the sessions, which are sorted newest first, as in a snapshot."""
+        """Replace the sessions, which must be sorted newest first, as in a snapshot."""
         labels = project_labels(sessions)
         old = self._entries if labels == self._labels else {}
         self._labels = labels
@@ -314,7 +316,7 @@ class Listing:
         self._ordered = None
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Replace the user's marks on sessions, by session id."""
+        """Replace the user's marks on sessions, given by session id."""
         old, self._marks = self._marks, marks
         changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
         for key, entry in self._entries.items():
@@ -332,7 +334,7 @@ class Listing:
     def arrange(self, view: View, days: Days | None = None) -> Rows:
         """Return the rows for a view.
 
-        `days` adds day headings if the view is ordered by day.
+        `days`: adds day headings if the view is sorted by day; None adds no headings.
         """
         ordered = self._in_order(view)
         scoped = [entry for entry in ordered if self._in_scope(entry, view)]
@@ -347,12 +349,15 @@ class Listing:
         )
 
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
-        """Return the sessions of the rows with these keys, newest first, shown or not."""
+        """Return the sessions of the rows with these keys, even if not shown now.
+
+        Sessions are in the order in which `take` received them: newest first.
+        """
         entries = self._entries.items() if keys else ()
         return tuple(entry.summary for key, entry in entries if key in keys)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Return the keys that belong to sessions of the store."""
+        """Return those of the keys that belong to sessions of the store."""
         return {key for key in keys if key in self._entries}
 
     def _in_order(self, view: View) -> list[ListEntry]:
@@ -366,9 +371,10 @@ class Listing:
 
 
 def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
-    """Yield sessions and their copies with their keys.
+    """Yield each session and each of its copies with a key.
 
-    The key is the id, and a file's path for copies, checkpoints and sessions that share an id.
+    The key is the session id; for copies, checkpoints, and sessions that share an id, it is the
+    path of the file.
     """
     ids = Counter(summary.id for summary in sessions)
     for summary in sessions:
@@ -395,7 +401,7 @@ def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
-    """Return rows with subagents and copies below their session, if that is shown."""
+    """Return rows with subagents and copies under their session, if it is listed."""
     mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
     children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
@@ -403,7 +409,7 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
         children[above if above in mains else ""].append(entry)
     rows: list[SessionRow] = []
     while children:
-        # top rows first; the remaining ones are each other's parents
+        # top-level rows first; the remaining sessions are parents of each other
         waiting = [(entry, 0) for entry in reversed(children.pop("", []) or _any_of(children))]
         while waiting:
             entry, depth = waiting.pop()
@@ -422,7 +428,7 @@ def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
 
 
 def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterator[Row]:
-    """Yield rows below their headings; pinned sessions and their children come first."""
+    """Yield rows under their headings; pinned sessions and their children come first."""
     pinned, others = _parted(rows)
     if pinned and view.grouped:
         folded = ALL_PINNED in view.folded
@@ -453,7 +459,7 @@ def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionR
 
 
 def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row]:
-    """Yield rows below a heading for each project, in order of first occurrence."""
+    """Yield rows under a heading for each project, in order of first occurrence."""
     groups: defaultdict[str, list[SessionRow]] = defaultdict(list)
     group = ""
     for row in rows:
@@ -468,9 +474,9 @@ def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row
 def _by_day(
     rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
 ) -> list[Row]:
-    """Return rows, sorted by `time`, below a heading for each day or month.
+    """Return rows that are sorted by `time` under a heading for each day or month.
 
-    Children stay below the heading of their session.
+    Children stay under the same heading as their parent session.
     """
     tops = [at for at, row in enumerate(rows) if not row.depth]
     below: list[Row] = []
@@ -535,9 +541,9 @@ _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
 
 def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
-    """Return sorted entries; unknown values come last in either direction.
+    """Return sorted entries; in either direction, unknown values come last.
 
-    Equal ones stay newest first.
+    Entries with equal values stay in the order newest first.
     """
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]
@@ -560,7 +566,8 @@ def group_of(summary: Summary) -> str:
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
     """Return a short label for each project, by group.
 
-    It is the folder's name, preceded by its parent's if names are equal.
+    The label is the name of the project's folder. If two projects have the same name, the label
+    also includes the parent folder's name.
     """
     folders = {
         (group := group_of(summary)): None if summary.project is None else group
@@ -591,5 +598,5 @@ def _longer_name(group: str, folder: str | None) -> str:
 
 @lru_cache
 def short_model(model: str) -> Clean:
-    """Return a model's name without the common prefix: `2.5-pro`."""
+    """Return a model's name without the common prefixes, such as `2.5-pro`."""
     return clean_line(model.removeprefix("models/").removeprefix("gemini-"))

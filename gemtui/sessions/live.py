@@ -1,11 +1,11 @@
-"""The present state of Gemini CLI's sessions, in all terminals.
+"""The current state of Gemini CLI's sessions, in all terminals.
 
 gemtui's hooks write a small file for each CLI process (assets/gemini-cli.md#hooks): its name is the
-process's id, its content the JSON of the latest hook. It shows whether the session works, is idle,
-or waits for an answer from the person. Cases without a hook are detected here: a killed process, a
-question answered with no, an allowed call that is running, and a question that remains open when a
-parallel call ends. The last two are detected by the terminal: the CLI animates a spinner while it
-works, and draws nothing while it asks.
+process id, and its content is the JSON of the latest hook. The content shows whether the session is
+working, is idle, or is waiting for the user's answer. Four cases have no hook and are detected
+here: a killed process, a question answered with no, an allowed call that is running, and a question
+that remains unanswered when a parallel call ends. The last two are detected from the terminal: the
+CLI animates a spinner while it is working, and prints nothing while it is asking.
 """
 
 from __future__ import annotations
@@ -34,38 +34,42 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
 
 LARGEST = 4_000_000
-"""Bytes; a larger file is read only up to here, which includes all but the question."""
+"""Maximum number of bytes to parse. Of a larger file, only the first fields are read, which include
+everything but the question.
+"""
 MOST_FILES = 1_000
 KEPT_ENDED, KEPT = 60.0, 86_400.0
-"""Seconds to keep the file of a process: one that ended normally, and one that vanished."""
+"""Seconds to keep the file of a process that ended normally, and of one that vanished."""
 _HEAD = 64_000
 _LONGEST = 4_000
-"""Most characters of an id, a path, a tool's name or a message."""
+"""Maximum number of characters in an id, a path, a tool's name, or a message."""
 _SLACK = 2.0
-"""Seconds by which the clocks of files and processes may differ."""
+"""Seconds by which a process's start time and a file's modification time may disagree."""
 _ANSWERED = 0.05
-"""Seconds after a question in which the CLI may still store how it came to ask."""
+"""Seconds after a question during which the CLI may still log what led to the question."""
 _DRAWN, _STEPS = 4.0, 10.0
-"""Seconds for a question to be drawn, and for terminal output to become detectable.
+"""Seconds to allow for a question to be rendered, and for terminal output to be detectable.
 
-Linux records output to a terminal in steps of eight seconds.
+Linux updates the time of the last output to a terminal in steps of eight seconds.
 """
 _RUN_ASKS = "gemtui_asks"
-"""The first key of a live file while a run of gemtui asks (`gemtui/extension/files/ask.py`)."""
+"""The first key of a live file while a gemtui run is asking (`gemtui/extension/files/ask.py`)."""
 
 
 class LiveState(StrEnum):
-    """The state of a session; the names are those of `gemtui sessions --live --json`."""
+    """The state of a session, with the names that `gemtui sessions --live --json` uses."""
 
     WAITING = "waiting"
-    """It waits for the person's answer to a question."""
+    """The session is waiting for the user's answer to a question."""
     WORKING = "working"
     ACTIVE = "active"
-    """Its file grew in the last minute, or a run writes it; without hooks, that is all we know."""
+    """The session's file grew in the last minute, or a run is writing it. Without hooks, nothing
+    more is known.
+    """
     IDLE = "idle"
-    """It waits for the next prompt."""
+    """The session is waiting for the next prompt."""
     KILLED = "killed"
-    """Its process vanished without ending the session."""
+    """The session's process vanished without ending the session."""
     ENDED = "ended"
 
 
@@ -74,11 +78,12 @@ GONE = frozenset({LiveState.KILLED, LiveState.ENDED})
 
 
 class LiveQuestion(Struct, frozen=True, kw_only=True):
-    """A question of the CLI to the person: raw, untrusted text.
+    """A question from the CLI to the user, as raw, untrusted strings.
 
-    `kind`: edit, exec, mcp, info, or any other value of the CLI. `about`: the command, file, tool
-    or page. `diff`: the proposed change, None if it is not an edit. `run`: asked by a run of
-    gemtui, and answered there.
+    `kind`: edit, exec, mcp, info, or any other value from the CLI. `about`: the command, file,
+    tool, or page that the question concerns. `diff`: the proposed change; None if the call is not
+    an edit. `run`: whether a gemtui run is asking the question, which must then be answered in that
+    run.
     """
 
     message: str
@@ -88,18 +93,18 @@ class LiveQuestion(Struct, frozen=True, kw_only=True):
     run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the question as JSON values."""
         diff = None if self.diff is None else self.diff.diff
         return {"message": self.message, "kind": self.kind, "about": self.about, "diff": diff}
 
 
 class LiveSession(Struct, frozen=True, kw_only=True):
-    """A session that a CLI process has open, or had open when it was killed.
+    """A session that a CLI process has open, or had open when the process was killed.
 
-    `session`: its id, "" if unknown. `since`: when it began to wait, became idle or ended; for a
-    working session, when its last step began; otherwise the time of its last sign of life.
-    `project`: the CLI's working folder, None if unknown. `name`: the path of the session's file.
-    `tool`: the running one.
+    `session`: the session's id; "" if unknown. `since`: when the session began to wait, became
+    idle, or ended; for a working session, when its last step began; otherwise, when the process was
+    last known to be alive. `project`: the CLI's working folder; None if unknown. `name`: the path
+    of the session's file. `tool`: the tool that is running.
     """
 
     pid: int
@@ -133,7 +138,8 @@ class LiveFolder:
     def look(self) -> tuple[LiveSession, ...]:
         """Return one entry for each session: waiting ones first, then the newest.
 
-        Invalid and unreadable files are left out. Raises nothing.
+        `_urgency` defines the order of all states. Invalid and unreadable files are left out.
+        Raises nothing.
         """
         files = dict(_files(self.folder))
         self._records = {pid: self._read(pid, facts) for pid, facts in files.items()}
@@ -156,10 +162,11 @@ class LiveFolder:
         return stamp, _read_record(self.folder / str(pid), facts.st_size)
 
     def claim(self, live: LiveSession) -> bool:
-        """Claim the right to notify of a session's state; return False if it is taken.
+        """Claim the right to notify the user of a session's state.
 
-        Of several programs that follow sessions, only one notifies. Return True if this can't be
-        determined: a duplicate is better than none.
+        When several programs follow sessions, only one of them should notify the user. Return False
+        if another program has claimed the state already. Return True if that can't be determined,
+        because a duplicate notification is better than none.
         """
         place = self.folder / f".{live.pid}.{live.since.timestamp():.3f}.told"
         with suppress(OSError):
@@ -173,7 +180,7 @@ class LiveFolder:
         return True
 
     def clear(self) -> None:
-        """Remove the files of processes that ended long ago. Raises nothing."""
+        """Delete the files of processes that ended long ago. Raises nothing."""
         now = time.time()
         for pid, facts in _files(self.folder):
             _, told = self._read(pid, facts)
@@ -189,7 +196,10 @@ class LiveFolder:
 
 
 def _files(folder: Path) -> Iterator[tuple[int, os.stat_result]]:
-    """Yield the live files by process id, ignoring links and other names."""
+    """Yield the process id and `stat` of each live file.
+
+    Links and files with other names are skipped.
+    """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in islice(entries, MOST_FILES):
             if re.fullmatch("[1-9][0-9]{0,9}", entry.name, re.ASCII):
@@ -224,7 +234,10 @@ _FIELD = re.compile(rb'"([a-z_]{1,20})"\s*:\s*("(?:[^"\\]|\\.){0,4000}")')
 
 
 def _fields(data: bytes) -> Part:
-    """Return the first strings of a truncated object, the hook's own first."""
+    """Return the first string fields of truncated JSON.
+
+    The hook's own fields come first in the file, so they are found before any fields of its input.
+    """
     found: dict[str, object] = {}
     for name, value in _FIELD.findall(data):
         with suppress(ValueError):
@@ -281,7 +294,7 @@ def _question(value: Part) -> LiveQuestion:
 
 
 def _subject(details: Part) -> str:
-    """Return the essential detail of a question."""
+    """Return what a question is about, such as its command or its file."""
     match details:
         case {"command": str(command)}:
             return command
@@ -339,7 +352,8 @@ def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:
 def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) -> LiveState:
     """Return the state after a question whose answer no hook has reported yet.
 
-    A "no" has no hook but is recorded in the session; a "yes" has none before the call ends.
+    For a "no", there is no hook, but the answer is recorded in the session. For a "yes", there is
+    no hook before the call ends.
     """
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
@@ -350,7 +364,7 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
 
 def _keeps_drawing(pid: int, heard: float) -> bool:
-    """Return whether the CLI has drawn since it asked, except for typed keys."""
+    """Return whether the CLI has printed since it asked, other than echoing keys."""
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS
     return fresh and written > heard + _DRAWN and written - typed > 1
@@ -362,7 +376,7 @@ def _stands_still(pid: int) -> bool:
 
 
 def _terminal_times(pid: int) -> tuple[float, float]:
-    """Return when a process's terminal was last typed in and written to; 0 if unknown."""
+    """Return when a process's terminal last had input and output; 0 if unknown."""
     with suppress(OSError):
         if (tty := terminal_of(pid)) is not None:
             facts = Path(tty).stat()
@@ -371,7 +385,10 @@ def _terminal_times(pid: int) -> tuple[float, float]:
 
 
 def _is_running(pid: int, heard: float) -> bool:
-    """Return whether a process from before `heard` still runs; its id may be reused."""
+    """Return whether a process that started before `heard` is still running.
+
+    The start time is checked because process ids are reused.
+    """
     import psutil
 
     try:
@@ -398,7 +415,7 @@ def terminal_of(pid: int) -> str | None:
 
 
 def _began_something(pid: int, since: float) -> bool:
-    """Return whether a process has started another one since then."""
+    """Return whether a process has started a child process since the time `since`."""
     import psutil
 
     with suppress(psutil.Error, OSError):
@@ -407,7 +424,7 @@ def _began_something(pid: int, since: float) -> bool:
 
 
 def _of_each(found: Iterable[LiveSession]) -> Iterable[LiveSession]:
-    """Return one entry per session: a living process, else the last one."""
+    """Return one entry per session: that of a living process, or else the latest one."""
     best: dict[str, LiveSession] = {}
     for each in found:
         key = each.session or str(each.pid)

@@ -1,4 +1,4 @@
-"""Reading a session log as a transcript, stored records, or unified messages."""
+"""Read a session log as a transcript, as stored records, or as unified messages."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ IN_FLIGHT = "A tool call was in flight when this was last written; it is stored 
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
-    """Return the present conversation; bodies are read from the file when needed.
+    """Return the current conversation; bodies are read from the file when needed.
 
-    `dropped`: include rewound, replaced and failed messages, each marked as such. `in_flight`: if
+    `dropped`: include rewound, replaced, and failed messages, each marked as such. `in_flight`: if
     the last answer is empty, treat it as waiting for its tools, and add a notice. The result is a
-    snapshot: refreshing the log does not change it, and the next one has the same outlines for
-    messages that did not change.
+    snapshot, so refreshing the log does not change it. A later snapshot shares the outlines of all
+    messages that have not changed.
     """
     items = _items(log.replay, dropped=dropped)
     if in_flight and log.complete:
@@ -58,11 +58,11 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
 def placed_messages(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[Message, Slot | None]]:
-    """Yield the messages of a log with their lines, dropped ones at their places.
+    """Yield the messages of a log, including dropped ones, each with its slot.
 
-    They are those of `transcript_of(log, dropped=True, in_flight=False)`, from `start` to `stop`. A
-    message's slot is that of a line from which `message_on_line` makes the same message; None if
-    other lines complete it.
+    The messages are those of `transcript_of(log, dropped=True, in_flight=False)`, from index
+    `start` to `stop`. A slot locates the line of the log from which `message_on_line` builds the
+    same message. The slot is None if the message also needs other lines.
     """
     calls = _LogCalls(log.replay, log.source)
     for item in _items(log.replay, dropped=True)[start:stop]:
@@ -71,9 +71,9 @@ def placed_messages(
 
 
 def made_of(log: SessionLog) -> list[tuple[object, ...]]:
-    """Return a fingerprint for each of `placed_messages`.
+    """Return a fingerprint for each message that `placed_messages` yields.
 
-    As long as a log only grows, a message with an equal fingerprint has not changed.
+    As long as a log only grows, a message whose fingerprint is equal has not changed.
     """
     calls, replies = log.replay.calls, log.replay.replies
 
@@ -93,9 +93,9 @@ def _is_alone(item: _Item) -> bool:
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Yield every record after replay as stored, with fields that a resume lost.
+    """Yield every record that remains after replay, as stored.
 
-    See assets/gemini-cli.md#ghosts.
+    Fields that a message lost in a resume are restored (assets/gemini-cli.md#ghosts).
     """
     for entry in log.replay.entries:
         record = read_record(log.source, entry)
@@ -106,11 +106,11 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 def whole_records(
     log: SessionLog, entries: Iterable[ReplayedMessage]
 ) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
-    """Yield entries of a log with their records and all calls that they name.
+    """Yield entries of a log with their records, including all calls they name.
 
-    Calls that exist only as `functionCall` parts become `toolCalls` entries with their results, and
-    no entry has the results of other calls (assets/gemini-cli.md#ghosts). A record is None if it
-    can't be read any more.
+    Calls that exist only as `functionCall` parts become `toolCalls` entries with their results.
+    Results of other calls are removed from an entry (assets/gemini-cli.md#ghosts). A record is None
+    if it can't be read any more.
     """
     lookup = _LogCalls(log.replay, log.source)
     named = {id for entry in log.replay.entries for id in entry.facts.part_ids}
@@ -124,7 +124,7 @@ def whole_records(
 
 
 def dropped_counts(log: SessionLog) -> Counter[Dropped]:
-    """Count, by reason, the messages that `dropped` adds to `transcript_of`."""
+    """Count, by reason, the messages that `dropped=True` adds to `transcript_of`."""
     if not log.replay.dropped:
         return Counter()
     shown = [entry for entry in log.replay.entries if _is_shown(entry, log.replay)]
@@ -133,7 +133,7 @@ def dropped_counts(log: SessionLog) -> Counter[Dropped]:
 
 
 def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
-    """Yield the records outside of the conversation, each with the reason."""
+    """Yield the records that are no longer in the conversation, each with the reason."""
     for entry, why in log.replay.dropped:
         record = read_record(log.source, entry)
         if record is not None:
@@ -141,7 +141,10 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
 
 
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
-    """Yield the conversation as unified messages, without context and mere replies."""
+    """Yield the conversation as unified messages.
+
+    Session context and records that only contain tool results are left out.
+    """
     calls = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
         if entry.facts.kind is RecordKind.MESSAGE:
@@ -153,8 +156,8 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
 def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
     """Yield every tool call of the conversation as a `toolCalls[]` entry.
 
-    Calls that exist only as `functionCall` parts are included, so that there are as many as the
-    session's summary counts.
+    Calls that exist only as `functionCall` parts are included, so that the number of calls equals
+    the count in the session's summary.
     """
     lookup = _LogCalls(log.replay, log.source)
     for entry in log.replay.entries:
@@ -185,10 +188,11 @@ def _id(call: Mapping[str, Any]) -> str:
 
 
 class _Item(Struct, frozen=True, kw_only=True):
-    """A message to be created from an entry, or from some of its calls.
+    """A message to build from an entry, or from some of the entry's calls.
 
-    `calls`: indexes of the calls in the record, None for the whole record; `rest`: include
-    everything else. `hidden`: ids of calls to leave out. `in_flight`: it waits for tools.
+    `calls`: the indexes of the calls to include; None means the whole record. `rest`: include
+    everything but calls. `hidden`: ids of calls to leave out. `in_flight`: whether the message is
+    waiting for its tools.
     """
 
     entry: ReplayedMessage
@@ -200,7 +204,7 @@ class _Item(Struct, frozen=True, kw_only=True):
 
 
 def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
-    """Return the conversation's messages, with dropped ones at their places."""
+    """Return the conversation's messages, with dropped ones in their original places."""
     shown = [entry for entry in replay.entries if _is_shown(entry, replay)]
     late = _late_calls(shown)
     waiting = deque(_dropped_items(replay, shown) if dropped else ())
@@ -217,8 +221,8 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
 def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
     """Mark the last answer as in flight if it is empty.
 
-    See assets/gemini-cli.md#tool-calls. Give it a separate outline, so views redraw once its calls
-    arrive.
+    See assets/gemini-cli.md#tool-calls. The answer gets an outline of its own, so that views redraw
+    it once its calls arrive.
     """
     kept = (at for at in range(len(items) - 1, -1, -1) if items[at].outline.dropped is None)
     at = next(kept, None)
@@ -228,10 +232,11 @@ def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
 
 
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
-    """Yield dropped messages, each call once, and without those left empty thereby.
+    """Yield dropped messages, showing each call only once.
 
-    A message restored under another id has the same calls, and over ACP one record collects the
-    calls of others: a call that is not shown above stays with the answer that names it.
+    A message restored under another id contains the same calls, and over ACP one record collects
+    the calls of other messages. A call that is not part of the conversation stays with the answer
+    that names it, and is hidden elsewhere. Messages that have nothing left are skipped.
     """
     dropped = replay.dropped
     home = {id: "" for entry in shown for id in _call_ids(entry)} if dropped else {}
@@ -264,9 +269,9 @@ def _without(entry: ReplayedMessage, hidden: frozenset[str]) -> ReplayedMessage:
 
 
 def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
-    """Return whether an entry is shown: a message, or a reply without a recorded call.
+    """Return whether an entry is shown: a message, or a reply without a stored call.
 
-    The latter is a refused call over ACP.
+    A reply without a recorded call belongs to a call that was denied over ACP.
     """
     kind = entry.facts.kind
     return kind is RecordKind.MESSAGE or (
@@ -328,14 +333,14 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Late:
-    """Calls that happened after later messages, by the message they follow."""
+    """Calls that happened after later messages, by the index of the message they follow."""
 
     moved: dict[int, frozenset[int]]
     after: dict[int, list[tuple[ReplayedMessage, frozenset[int]]]]
 
 
 def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
-    """Find calls that the CLI attached to a record before their turn."""
+    """Find calls that the CLI attached to an earlier record than the one they follow."""
     late = _Late(moved={}, after={})
     latest = list(accumulate([entry.facts.outline.time or EARLIEST for entry in entries], max))
     for index, entry in enumerate(entries):
@@ -353,9 +358,10 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
 
 
 def _follows(latest: list[datetime], index: int, time: datetime) -> int:
-    """Return the index of the last consecutive message from `index` on before `time`.
+    """Return the index of the last message before `time`, starting at `index`.
 
-    `latest`: the latest time of any message up to each index; a message without a time counts with
+    The search ends at the first message that is not before `time`. `latest`: for each index, the
+    latest time of any message up to that index, so that a message without a time has the time of
     the one before it.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
@@ -367,7 +373,7 @@ def _follows(latest: list[datetime], index: int, time: datetime) -> int:
 
 
 class _LogCalls:
-    """Tool calls and replies in other records of the log."""
+    """Looks up tool calls and replies in other records of the log."""
 
     def __init__(self, replay: Replay, source: RecordSource | None) -> None:
         self.replay = replay
@@ -377,7 +383,10 @@ class _LogCalls:
         self._replied: tuple[Slot, dict[str, Mapping[str, Any]]] | None = None
 
     def record(self, item: _Item) -> Mapping[str, Any] | None:
-        """Return the item's record; the last one split into several messages stays parsed."""
+        """Return the item's record.
+
+        The last record that was split into several messages stays parsed.
+        """
         if item.calls is None:
             return read_record(self.source, item.entry)
         if self._split is None or self._split[0] is not item.entry:
@@ -404,7 +413,7 @@ class _LogCalls:
 
 
 def _calls_by_id(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the first call of each id; ids that are not text can't be looked up."""
+    """Return the first call for each id; ids that aren't strings can't be looked up."""
     return {_id(raw): raw for raw in reversed(objects(record.get("toolCalls")))}
 
 

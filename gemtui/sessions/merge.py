@@ -1,8 +1,8 @@
-"""Merging the files of the same session into one summary, over the whole store.
+"""Merge the files of the same session, anywhere in the store, into one summary.
 
-A migration copies every session, and a resume leaves a frozen `.json` or a ghost behind: the newest
-file with any content is the one in use, the others are its copies. Sessions that share only the
-first eight characters of their ids are different sessions, and so are those of two projects that
+A migration copies every session, and a resume leaves a frozen `.json` or a ghost behind. The newest
+file with any content is the one in use, and the others are its copies. Sessions that share only the
+first eight characters of their ids are different sessions. So are sessions of two projects that
 were given the same id (`--session-id nightly`).
 """
 
@@ -21,7 +21,9 @@ LIVE_FOR = timedelta(minutes=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 Identity = tuple[SessionKind, str, str]
-"""Equal for all files of one session: kind, full id, and for checkpoints the folder."""
+"""A key that is equal for all files of one session: the kind, the full id, and for checkpoints also
+the folder.
+"""
 
 
 def identity(summary: Summary) -> Identity:
@@ -31,17 +33,18 @@ def identity(summary: Summary) -> Identity:
 
 
 def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Summary]]:
-    """Return files with equal identities, grouped by session.
+    """Group files with equal identities by session.
 
-    Files of one folder are one session, as are those of one project: migration copies keep the hash
-    of its path. A file that names no project belongs to the only one there is.
+    Files in the same folder belong to one session, as do files of the same project, because
+    migrated copies keep the hash of the project's path. If only one project is named, a file that
+    names none belongs to it.
     """
     if len(files) == 1:
         return [files]
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
-        """Return the representative of all marks that were joined with this one."""
+        """Return the representative of all marks that have been joined with this one."""
         while above.setdefault(mark, mark) != mark:
             above[mark] = mark = above[above[mark]]
         return mark
@@ -61,7 +64,10 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
 
 
 def _project_hash(file: Summary, projects: Projects) -> str:
-    """Return the hash of the project's path, from header, folder or projects."""
+    """Return the hash of a file's project path.
+
+    The hash comes from the session's header, the name of its folder, or the known projects.
+    """
     if file.project_hash is not None or is_hash(file.project_key):
         return file.project_hash or file.project_key
     root = projects.root_of(file.project_key)
@@ -69,10 +75,11 @@ def _project_hash(file: Summary, projects: Projects) -> str:
 
 
 def is_live(file: Summary, now: datetime) -> bool:
-    """Return whether a session was written within the last minute.
+    """Return whether a session has been written to within the last minute.
 
-    Both its file's time and its own last update must say so, as a file may have been copied just
-    now. Future times don't count. Partly read and archived sessions are never live.
+    Both the file's modification time and the session's own last update must be recent, because the
+    file may just have been copied. Future times don't count. Sessions read only in part and
+    archived sessions are never live.
     """
     if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False
@@ -80,9 +87,10 @@ def is_live(file: Summary, now: datetime) -> bool:
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
-    """Return the summary of the session in `files`, one group of `apart`.
+    """Return the summary of the session in `files`, which is one group of `apart`.
 
-    It has all files, with the lower-ranked ones as copies, and the project that any of them names.
+    The summary names all files, with the lower-ranked ones as copies, and the project that any of
+    them names.
     """
     ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)
     first, *others = ranked
@@ -100,10 +108,10 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
 
 
 def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
-    """Yield sessions, marking those as live that wait for a live subagent.
+    """Yield all sessions, marking those that are waiting for a live subagent as live.
 
-    The call of a subagent is stored when it ends: until then its session was last updated before
-    the subagent began.
+    The call of a subagent is stored only when the call ends. Until then, the last update of its
+    parent session is older than the start of the subagent.
     """
     busy: dict[str, datetime] = {}
     for each in sessions:
@@ -118,10 +126,10 @@ def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
 
 
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, datetime, str]:
-    """Return the sort key that puts the file in use highest.
+    """Return a sort key that ranks the file in use highest.
 
-    Among equals the CLI's own file ranks before the vault's, and one in a folder with a name before
-    one in a folder with a hash.
+    If all else is equal, the CLI's own file ranks above a copy in the vault, and a file in a folder
+    named by a slug ranks above one in a folder named by a hash.
     """
     return (
         summary.spoken > 0,

@@ -1,4 +1,4 @@
-"""Conversion of one stored record to one message of a transcript."""
+"""Convert one stored record to one message of a transcript."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemtui.transcript.tools import call_from_parts, tool_call
 
 
 class Calls(Protocol):
-    """Lookup of tool calls and replies in other records, by call id."""
+    """Looks up tool calls and replies in other records by call id."""
 
     def call(self, id: str) -> Mapping[str, Any] | None:
         """Return the stored `toolCalls` entry with this id."""
@@ -47,11 +47,11 @@ def message_of(
     rest: bool = True,
     hidden: frozenset[str] = frozenset(),
 ) -> Message:
-    """Return the message of one record, under its id in the replay. Never raises.
+    """Return the message for one record, under its id in the replay. Never raises.
 
-    `calls`: looks up other records. `only`: indexes of the tool calls that belong here, None for
-    all. `rest`: include its text, thoughts and everything else. `hidden`: ids of calls to leave
-    out.
+    `calls`: looks up calls and replies in other records. `only`: indexes of the tool calls that
+    belong to this message; None means all. `rest`: include the record's text, thoughts, and
+    everything else. `hidden`: ids of calls to leave out.
     """
     kind = record.get("type")
     if kind == "user":
@@ -74,7 +74,7 @@ def _level(kind: object) -> NoticeLevel:
 
 
 class _NoCalls:
-    """The lookup for a single record, which finds nothing."""
+    """A lookup that finds nothing, for messages that need a single record only."""
 
     def call(self, id: str) -> None:  # noqa: ARG002
         return None
@@ -84,9 +84,10 @@ class _NoCalls:
 
 
 def message_on_line(line: bytes, id: str) -> Message | None:
-    """Return the message on a line, as found by `placed_messages`.
+    """Return the message on a line of a log, as `placed_messages` yields it.
 
-    None if it has changed. `id`: the message's. The file may have been rewritten since.
+    Returns None if the line holds another message now, because the file may have been rewritten.
+    `id`: the id of the message.
     """
     try:
         record = loads(line)
@@ -129,7 +130,7 @@ def _model(record: Mapping[str, Any], id: str, blocks: tuple[Block, ...]) -> Mes
 def _calls(
     record: Mapping[str, Any], calls: Calls, only: frozenset[int] | None, *, named: bool
 ) -> list[ToolCall]:
-    """Return the record's tool calls, including those named only in its parts."""
+    """Return the record's tool calls; if `named`, also those found only in its parts."""
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))
     found = [
@@ -154,7 +155,7 @@ def _named_calls(
 def _by_time(calls: list[ToolCall]) -> list[ToolCall]:
     """Return calls in the order in which they ended.
 
-    One without a time keeps its neighbour.
+    A call without a time stays after the call before it.
     """
     keys, last = [], 0.0
     for place, call in enumerate(calls):
@@ -164,7 +165,10 @@ def _by_time(calls: list[ToolCall]) -> list[ToolCall]:
 
 
 def _in_order(record: Mapping[str, Any], calls: list[ToolCall]) -> Iterable[Block]:
-    """Yield thoughts, the text, then its calls, with later thoughts between the calls."""
+    """Yield a record's thoughts, text, media, and calls.
+
+    Thoughts that are later than the first call are placed between the calls by time.
+    """
     first = min((call.time for call in calls if call.time), default=None)
     early: deque[Thought] = deque()
     late: deque[Thought] = deque()
@@ -191,7 +195,7 @@ def _thought(raw: Mapping[str, Any]) -> Thought:
 
 
 def _answer(content: object) -> str:
-    """Return the answer's text, with code that the model ran as fenced blocks."""
+    """Return the answer's text, with any code that the model ran as fenced blocks."""
     pieces = []
     for part in parts_of(content):
         code, result = part.get("executableCode"), part.get("codeExecutionResult")

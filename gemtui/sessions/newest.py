@@ -1,4 +1,4 @@
-"""The newest sessions of a store, found without reading all summaries."""
+"""Find the newest sessions of a store without reading all summaries."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Summary
 
 _AT_FIRST = 32
-"""Sessions to read in the first batch; later ones are larger."""
+"""Number of sessions to read in the first batch; each later batch is larger."""
 
 
 class Unsure(Exception):
-    """Raised if the answer needs the summaries of all sessions."""
+    """Raised if the result can't be determined without the summaries of all sessions."""
 
 
 class NewestSessions:
-    """The sessions of `index` in the order of lists; summaries are read when needed.
+    """The sessions of `index` in the sort order of lists; summaries are read when needed.
 
-    `ids`: the ids of all sessions. `unreadable`: the number of unreadable files and folders. Raises
-    Unsure, StoreUnreadable.
+    `ids`: the ids of all sessions. `unreadable`: the number of unreadable files and folders.
+    Creating an instance raises Unsure or StoreUnreadable.
     """
 
     def __init__(self, index: Index) -> None:
@@ -44,7 +44,7 @@ class NewestSessions:
         self.unreadable = index.unreadable(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-        """Yield as `gemtui.sessions.scope.listed` does. Raises Unsure."""
+        """Yield the same sessions as `gemtui.sessions.scope.listed`. Raises Unsure."""
         folders = None if project is None else ProjectFolders(project)
         inside = None if project is None else {each.name for each in self._index.files(project)}
         wanted = [
@@ -64,7 +64,7 @@ class NewestSessions:
     def _in_order(
         self, wanted: Sequence[tuple[tuple[float, str], list[ChatFile]]]
     ) -> Iterator[Summary]:
-        """Yield the sessions in groups of files, in order."""
+        """Yield the sessions in these groups of files, newest first. Raises Unsure."""
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:
@@ -83,7 +83,7 @@ def _order(session: Summary) -> tuple[float, str]:
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Return whether a file may be a working subagent, which makes its session live."""
+    """Return whether any file may be a working subagent, which makes its parent live."""
     since = (time.time() - LIVE_FOR.total_seconds()) * 1e9
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 

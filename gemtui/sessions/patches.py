@@ -1,4 +1,4 @@
-"""Patches of tools' changes, from before the first call to after the last."""
+"""Patches of the changes that tools made, from before the first call to after the last."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _CHANGED_BETWEEN = "changed by something else in between, which is in the patch"
 class FilePatch(Struct, frozen=True, kw_only=True):
     """The changes to one file as one patch.
 
-    `text`: for `git apply`; "" if nothing changed, or if `unknown` gives a reason why it can't be
-    known. `gaps`: how often something other than these calls changed the file between them; those
-    changes are part of the patch.
+    `text`: the patch for `git apply`; "" if the file hasn't changed, or if the patch can't be
+    determined, in which case `unknown` gives the reason. `gaps`: how often something other than the
+    tool calls changed the file between two calls; those changes are included in the patch.
     """
 
     path: PurePath
@@ -35,16 +35,16 @@ class FilePatch(Struct, frozen=True, kw_only=True):
 
 
 class Remark(NamedTuple):
-    """A remark about a patch, and the paths of the files that it concerns."""
+    """A note about a patch, with the paths of the files it concerns."""
 
     what: str
     about: Sequence[str]
 
 
 def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> list[Remark]:
-    """Return the remarks about a patch, each once, with a count.
+    """Return the notes about a patch; files with the same note are counted together.
 
-    `files`: all of the patch. `problems`: parts of the sessions that could not be read.
+    `files`: all files of the patch. `problems`: parts of the sessions that could not be read.
     """
     found: dict[str, list[str]] = {}
     for problem in problems:
@@ -61,9 +61,9 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
 
 
 class ProjectPatch:
-    """Collects writes into the changes to files below the folder `root`.
+    """Combines writes into one patch per file under the folder `root`.
 
-    For each file it holds only the texts of the first and last write.
+    For each file, only the contents of the first and the last write are held in memory.
     """
 
     def __init__(self, root: Path) -> None:
@@ -72,12 +72,12 @@ class ProjectPatch:
         self._files: dict[PurePath, _Changes] = {}
 
     def add(self, write: RecordedWrite) -> None:
-        """Add a write with its change, in any order; failed ones are ignored."""
+        """Add a write with its change, in any order; writes that failed are ignored."""
         if write.written:
             self._files.setdefault(write.path, _Changes()).add(write)
 
     def files(self) -> Iterator[FilePatch]:
-        """Yield the change to each file, in the order of their paths."""
+        """Yield the patch of each file, in the order of paths."""
         names, folders = set[PurePath](), set[PurePath]()
         for path, changes in sorted(self._files.items()):
             folder = next((each for each in self._folders if path.is_relative_to(each)), None)
@@ -95,7 +95,7 @@ class ProjectPatch:
 
 
 class _Step(NamedTuple):
-    """One write: hashes of the file before and after, None if unknown."""
+    """One write, with hashes of the file's contents before and after; None if unknown."""
 
     when: datetime
     before: int | None
@@ -103,7 +103,7 @@ class _Step(NamedTuple):
 
 
 class _Changes:
-    """The writes of one file."""
+    """The writes to one file."""
 
     def __init__(self) -> None:
         self._steps: list[_Step] = []
@@ -117,7 +117,7 @@ class _Changes:
         self._ends = [ends[0], ends[-1]]
 
     def patch(self, path: PurePath, name: str) -> FilePatch:
-        """Return all writes as one change; `name`: the path in the patch, with slashes."""
+        """Return all writes as one patch; `name`: the path to use in it, with slashes."""
         first, last = (each.change for each in self._ends)
         if first is None or last is None:
             return FilePatch(path=path, unknown="what was written is not recorded")
@@ -128,7 +128,7 @@ class _Changes:
         return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
-        """Return how often the file differed from the result of the write before."""
+        """Return how often the file differed from what the previous write had left."""
         steps = sorted(self._steps, key=lambda each: each.when)
         return sum(
             one.after is not None and other.before is not None and one.after != other.before

@@ -1,4 +1,4 @@
-"""Reading of a store's first rows while the rest of the program is loaded."""
+"""Read a store's first rows while the rest of the program is being loaded."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 FIRST_ROWS = 40
 
 _Read = tuple[Snapshot, Sequence[tuple[ChatFile, Summary]]]
-"""The first rows, and the files that they were made from."""
+"""The first rows, and the files from which they were read."""
 
 
 class StorePreload:
     """A store and its newest rows.
 
-    `project`: the folder whose sessions come first; None for all, also if it has none. `ahead`:
-    start reading at once in a separate process, so that importing modules and reading thousands of
-    files don't wait for each other.
+    `project`: the folder whose sessions are read first; None, or a folder without sessions, means
+    all projects. `ahead`: start reading at once in a separate process, so that importing modules
+    and reading thousands of files don't delay each other.
     """
 
     def __init__(
@@ -42,14 +42,17 @@ class StorePreload:
         self._child = _begin(self._read) if ahead and alone else None
 
     def first(self) -> Future[Snapshot]:
-        """Return the rows as a future; their reader does not outlive the app."""
+        """Return the rows as a future.
+
+        They are read in a daemon thread, so that reading doesn't keep the app from exiting.
+        """
         rows: Future[Snapshot] = Future()
         Thread(target=self._give, args=(rows,), daemon=True).start()
         return rows
 
     @cached_property
     def index(self) -> Index:
-        """The store's index, including all that was read for the first rows."""
+        """The store's index, including everything that has been read for the first rows."""
         from gemtui.sessions.index import Index
 
         index = Index(self._home, cache=self._cache)
@@ -76,9 +79,9 @@ class StorePreload:
 
 
 def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
-    """Start a reading process; return its id and the pipe for its answer.
+    """Start a process that reads; return its id and the pipe for its result.
 
-    Return None if the machine can't start one.
+    Returns None if the system can't start a process.
     """
     answer, theirs = os.pipe()
     try:
@@ -102,7 +105,7 @@ def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
 
 
 def _answer(child: int, pipe: int) -> _Read | None:
-    """Wait for the answer of the process; return None if it failed."""
+    """Wait for the process's result; return None if the process failed."""
     with open(pipe, "rb") as stream:
         data = stream.read()
     with suppress(ChildProcessError):

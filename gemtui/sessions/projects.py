@@ -1,4 +1,4 @@
-"""The mapping from folders below `~/.gemini/tmp` to the user's project folders."""
+"""The mapping from folders under `~/.gemini/tmp` to the user's project folders."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gemtui.jsonfile import read_object
 _ROOT_LIMIT = 64 * 1024
 _REGISTRY_LIMIT = 16 * 1024 * 1024
 _LONGEST = 4096
-"""Characters of a path; systems allow no more bytes."""
+"""Maximum length of a path in characters; systems allow no more bytes than that."""
 _DEEPEST = 64
-"""Most folders from the root to a project."""
+"""Maximum number of folders from the root to a project."""
 
 
 class Projects:
-    """The known project folders, by slug, by marker and by the hash of their path.
+    """The known project folders, by slug, by marker, and by the hash of their path.
 
-    `keys`: the folders below `tmp`. `learn` adds paths from elsewhere, which resolve folders that
-    are named by a hash.
+    `keys`: the names of the folders under `tmp`. `learn` adds paths from elsewhere, to identify
+    folders that are named by a hash.
     """
 
     def __init__(self, home: Path, keys: Iterable[str] = ()) -> None:
@@ -35,7 +35,7 @@ class Projects:
         self.learn(root for root in self._markers.values() if root)
 
     def learn(self, paths: Iterable[str]) -> bool:
-        """Add absolute paths as possible projects; return True if any was new."""
+        """Add absolute paths as possible projects; return True if any of them is new."""
         known = len(self._by_hash)
         for path in paths:
             if path.startswith("/") and len(path) <= _LONGEST:
@@ -47,11 +47,11 @@ class Projects:
         return self._registry == other._registry and self._markers == other._markers
 
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:
-        """Return the project of a folder below `tmp`; None if unknown.
+        """Return the project that a folder under `tmp` belongs to; None if unknown.
 
-        Sources in order (assets/gemini-cli.md#places): marker (of `tmp`, then of `history`),
-        registry, hash of a known path. `project_hash`: the hash in the header of a session in the
-        folder.
+        The project is looked up in this order (assets/gemini-cli.md#places): by the marker (in
+        `tmp`, then in `history`), the registry, and the hash of a known path. `project_hash`: the
+        hash in the header of a session in the folder.
         """
         return (
             self._markers.get(key)
@@ -65,7 +65,7 @@ class Projects:
         return frozenset(key for key in self._markers if self.root_of(key) in folders)
 
     def unplaced(self) -> frozenset[str]:
-        """Return the folders below `tmp` whose project only their sessions can identify."""
+        """Return the folders under `tmp` whose project only their sessions can identify."""
         return frozenset(
             key for key in self._markers if not is_hash(key) and self.root_of(key) is None
         )
@@ -86,19 +86,22 @@ def path_hash(path: str) -> str:
 
 
 def is_hash(key: str) -> bool:
-    """Return whether a project folder is named by a hash, as versions up to 0.28 did."""
+    """Return whether a folder is named by a hash, as the CLI did up to version 0.28."""
     return len(key) == 64 and set(key) <= set("0123456789abcdef")
 
 
 def folder_names(folder: Path) -> frozenset[str]:
-    """Return the absolute paths under which the CLI may know a folder."""
+    """Return the absolute paths by which the CLI may know a folder.
+
+    Besides the folder's own path, this is the path with symbolic links resolved.
+    """
     return frozenset({str(folder.absolute()), str(resolved(folder))})
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """Return the folders above absolute file paths, as candidates for the project.
+    """Return the parent folders of absolute file paths, as possible projects.
 
-    Impossible paths are left out, as are folders nested too deeply for a project.
+    Invalid paths are left out, as are folders nested too deeply for a project.
     """
     found: dict[str, None] = {}
     for path in paths:
@@ -109,9 +112,9 @@ def ancestors(paths: Iterable[str]) -> list[str]:
 
 
 def registered(path: Path) -> Mapping[str, str] | None:
-    """Return `projects.json` as {absolute path: slug}.
+    """Return the contents of `projects.json` as {absolute path: slug}.
 
-    None if it is missing or damaged.
+    Returns None if the file is missing or corrupt.
     """
     with suppress(OSError):
         projects = read_object(path, _REGISTRY_LIMIT).get("projects")
@@ -123,7 +126,7 @@ def registered(path: Path) -> Mapping[str, str] | None:
 def registry_problem(home: Path) -> str | None:
     """Return why the registry of projects can't be read, and what to do about it.
 
-    None if it can be read, or there is none.
+    Returns None if it can be read, or doesn't exist.
     """
     path = home / "projects.json"
     try:

@@ -1,9 +1,10 @@
-"""The query language: parses what a person types into the search field.
+"""The query language: parses what a user types into the search field.
 
     parser "falls apart" -draft tool:shell after:7d is:failed in:answer
 
-All words must occur in one message or tool call; `-` excludes; fields narrow the search. Nothing is
-rejected: what can't be parsed is searched as words, and `Query.note` says so.
+All words must occur in one message or tool call, `-` excludes a word, and fields narrow the search.
+No query is rejected: if a part can't be parsed, the query is searched as words, and `Query.note`
+says so.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from gemtui.sessions.summary import Summary
 
 LONGEST = 1000
-"""Most characters of a query that are read."""
+"""Maximum number of characters of a query that are used."""
 
 
 class Field(StrEnum):
@@ -43,19 +44,19 @@ class Field(StrEnum):
 
 
 MARKED = ("pinned", "archived")
-"""The user's own marks on a session, for `is:`."""
+"""The user's own marks on a session, as values of `is:`."""
 CHOICES: Mapping[Field, tuple[str, ...]] = {
     Field.IS: ("failed", "thought", *MARKED),
     Field.IN: ("prompt", "answer", "thought", "tool"),
 }
-"""Fields that accept only these values."""
+"""The accepted values of fields that accept no other values."""
 
 
 class Term(Struct, frozen=True, kw_only=True):
-    """Words that must occur next to each other and in this order.
+    """Words that must occur next to each other, in this order.
 
-    `text`: as typed. `quoted`: match exactly, however few hits there are. `prefix`: the last word
-    may be incomplete. `excluded`: they must not occur.
+    `text`: the words as typed. `quoted`: match exactly, even if there are few or no hits. `prefix`:
+    the last word may be incomplete. `excluded`: the words must not occur.
     """
 
     text: str
@@ -65,7 +66,7 @@ class Term(Struct, frozen=True, kw_only=True):
 
 
 class Narrowed(Struct, frozen=True, kw_only=True):
-    """A field with its value, in lower case for those of CHOICES.
+    """A field with its value; values of the fields in CHOICES are in lower case.
 
     `excluded` negates it.
     """
@@ -78,8 +79,9 @@ class Narrowed(Struct, frozen=True, kw_only=True):
 class Query(Struct, frozen=True, kw_only=True):
     """A parsed query.
 
-    `before`, `after`: match messages older than, or not older than, these times. `note`: which part
-    may have been understood differently from what was meant; None if there is none.
+    `before`: match only messages older than this time. `after`: match only messages from this time
+    on. `note`: which part may have been interpreted differently from what the user meant; None if
+    no part.
     """
 
     text: str
@@ -90,7 +92,7 @@ class Query(Struct, frozen=True, kw_only=True):
     note: str | None = None
 
     def __bool__(self) -> bool:
-        """Return whether it has any condition."""
+        """Return whether the query has any condition."""
         return bool(self.terms or self.fields or self.before or self.after)
 
 
@@ -105,9 +107,10 @@ _FIELDS = frozenset(map(str, Field))
 def parse(text: str, *, now: datetime) -> Query:
     """Parse a query; never raises.
 
-    `now`: an aware time, from which `after:7d` counts; days begin at midnight in its zone.
+    `now`: a timezone-aware time, the reference for values such as `after:7d`. Days begin at
+    midnight in its time zone.
     """
-    text = text.encode(errors="replace").decode()  # lone surrogates are in no session
+    text = text.encode(errors="replace").decode()  # lone surrogates occur in no session
     if len(text) > LONGEST:
         return replace(
             parse(text[:LONGEST], now=now),
@@ -158,7 +161,10 @@ def _parsed(text: str, now: datetime) -> Query:
 
 
 def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
-    """Yield the terms of a word or phrase; `name` is a prefix that resembles a field."""
+    """Yield the terms of a word or phrase.
+
+    `name`: text before a colon that is not the name of a field.
+    """
     excluded = match["minus"] is not None
     plain, quoted = match["plain"], match["quoted"]
     if quoted is not None:
@@ -201,7 +207,7 @@ def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
 
 
 def _time(field: Field, value: str, now: datetime) -> datetime:
-    """Return the start of a day, month or year, or the time a period ago."""
+    """Return the start of a day, month, or year, or the time a given period ago."""
     found = period(value, now)
     if found is None:
         raise _Malformed(
@@ -261,7 +267,7 @@ _BEGUN = re.compile(r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):)?(?P<begun>[^\s":]
 def completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[str]:
     """Return completions of the field or value at the end of `text`.
 
-    `values`: known values of each field, the likeliest first; those of CHOICES are built in.
+    `values`: the known values of each field, the most likely first. Values in CHOICES are built in.
     """
     match = _BEGUN.search(text)
     if match is None or text.count('"') % 2:

@@ -1,4 +1,4 @@
-"""Reading of many session files through a cache: only changed ones are read again."""
+"""Read many session files through a cache, so that only changed files are read again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.sessions.summary import Summary
 
 T = TypeVar("T")
 _AT_ONCE = 200
-"""Files after which results are written to the cache."""
+"""Number of files after which results are written to the cache."""
 
 
 def read_cached(
@@ -35,11 +35,12 @@ def read_cached(
 ) -> Iterator[tuple[Summary, T | Problem]]:
     """Yield each session with the result of `read`, or the reason it can't be read.
 
-    Cached sessions come first, then the others, each roughly in the given order. `rows`: their form
-    in the cache. `home`: the CLI's folder. `cache`: our cache folder, None to read all. `program`:
-    the module that reads the same in several processes (`readers.py`), for large amounts.
-    `progress` is called with the number of finished files, `cancelled` between files and within
-    large ones.
+    Cached sessions come first, then the others, each roughly in the given order.
+
+    `rows`: how results are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache
+    folder; None reads all files. `program`: a module that reads the same data in several processes
+    (`readers.py`), used for large amounts. `progress`: called with the number of finished files.
+    `cancelled`: called between files and within large ones; once it returns True, reading stops.
     """
     with closing(Cache(cache, home, rows)) as cached:
         places = {each.name: _place(each, home) for each in sessions}
@@ -67,9 +68,9 @@ def read_cached(
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:
-    """Return the file in its present state.
+    """Return the session's file in its current state.
 
-    None if unknown, or if it is not in the store.
+    Returns None if the file can't be accessed or is not in the store.
     """
     with suppress(OSError):
         return place_of(session.path, home)
@@ -103,7 +104,7 @@ def _read(
 def read_log(
     path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never
 ) -> T | Problem:
-    """Return the result of `read` for a session's log, or the reason it can't be read."""
+    """Return the result of `read` for a session's log, or why it can't be read."""
     try:
         with SessionLog(path) as log:
             log.refresh(cancelled=cancelled)

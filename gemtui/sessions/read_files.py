@@ -1,7 +1,7 @@
-"""Reading of many session files, in several processes if they are large.
+"""Read many session files, in several processes if the files are large.
 
 Each process runs this module as a program (`readers.py`). Files that no process has read are read
-here.
+in the calling process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Known
 
 MUCH = 32 * 1024 * 1024
-"""Bytes; fewer are read here, as starting a process costs as much as reading some of them."""
+"""Number of bytes from which helper processes are used. Starting a process takes as long as reading
+some of the files, so smaller amounts are read in the calling process.
+"""
 
 Answer = Known | Problem | None
 
@@ -29,8 +31,8 @@ def read_files(
 ) -> Generator[tuple[ChatFile, Answer], None, None]:
     """Yield each file with the result of `read_file`, roughly in the given order.
 
-    `upto`: read only about that many bytes of each. `cancelled`: called regularly; once it returns
-    True, the remaining files are left out.
+    `upto`: read only about this many bytes of each file. `cancelled`: called regularly; once it
+    returns True, the remaining files are skipped.
     """
     left = dict.fromkeys(places)
     several = min(os.cpu_count() or 1, len(places)) > 1

@@ -1,4 +1,4 @@
-"""The program that reads sessions' writes in a separate process."""
+"""A program that reads the file writes of sessions in a separate process."""
 
 from __future__ import annotations
 

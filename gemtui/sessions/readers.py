@@ -1,7 +1,7 @@
 """Helper processes that read files in parallel, one per core.
 
-A module that calls `serve` when it is run as a program is such a helper. It ends when its input
-closes, that is, with its parent.
+A module becomes such a helper by calling `serve` when it is run as a program. A helper exits when
+its input closes, which also happens when its parent exits.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from gemtui.processes import helper
 from gemtui.sessions.store import ChatFile
 
 MOST = 4
-"""Most processes; each takes about 40 MB, and five times the size of a legacy object."""
+"""Maximum number of processes. Each one takes about 40 MB, plus five times the size of a legacy
+file that it is parsing.
+"""
 _AT_ONCE = 16
-"""Number of files given to a process at a time, fewer if they are large."""
+"""Number of files sent to a process at a time; fewer if they are large."""
 _LARGE = 1024 * 1024
 _AHEAD = 64
-"""Most answers that wait to be consumed; processes pause until there is room."""
+"""Maximum number of results waiting to be consumed; processes pause until there is room."""
 _LOOK = 0.1
 """Seconds between checks of `cancelled`."""
 
@@ -37,7 +39,8 @@ T = TypeVar("T")
 class Readers(Generic[T]):
     """Processes that read files, each with a thread that communicates with it.
 
-    `module`: the program. Its answers are not validated: only our own modules are run.
+    `module`: the module that the processes run. Results are unpickled without validation, because
+    only gemtui's own modules are run.
     """
 
     def __init__(self, module: str, places: Sequence[ChatFile]) -> None:
@@ -49,9 +52,10 @@ class Readers(Generic[T]):
             self._batches.put(batch)
 
     def read(self, cancelled: Callable[[], bool]) -> Iterator[tuple[ChatFile, T]]:
-        """Yield each file with its answer, roughly in the given order, until `cancelled`.
+        """Yield each file with its result, roughly in the given order, until `cancelled`.
 
-        Files are missing if no process has read them, because it could not be started or was ended.
+        A file is missing if no process has read it, because processes could not be started or have
+        ended.
         """
         threads: dict[subprocess.Popen[bytes], Thread] = {}
         try:
@@ -81,9 +85,9 @@ class Readers(Generic[T]):
             process.wait()
 
     def _talk(self, stream: BufferedIOBase) -> None:
-        """Give a process files to read until none are left, or it fails.
+        """Send a process batches of files until none are left or the process fails.
 
-        The latter happens if gemtui was replaced by another version since this one started.
+        A process fails if gemtui has been updated since the current process started.
         """
         with suppress(Exception), stream:
             while True:
@@ -107,14 +111,17 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
 
 
 def _started(module: str) -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
-    """Start a process; use its input as a stream both ways, as other code may print."""
+    """Start a process, and return it with a stream for both directions.
+
+    The stream uses the process's standard input, because other code may print to its output.
+    """
     ours, theirs = socket.socketpair()
     with ours, theirs:
         return helper("-m", module, stdin=theirs.fileno()), ours.makefile("rwb")
 
 
 def serve(work: Callable[[ChatFile], Any]) -> None:
-    """Apply `work` to each file that the parent sends, and send it the results."""
+    """Apply `work` to each file that the parent process sends; send back the results."""
     batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
     Thread(target=_receive, args=(sys.stdin.buffer, batches), daemon=True).start()
     with open(sys.stdin.fileno(), "wb", closefd=False) as told:
@@ -124,7 +131,7 @@ def serve(work: Callable[[ChatFile], Any]) -> None:
 
 
 def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
-    """Queue the files from the parent; exit when the input closes."""
+    """Queue the files from the parent process; exit when the input closes."""
     try:
         while True:
             batches.put(pickle.load(asked))

@@ -1,4 +1,4 @@
-"""The facts about a record that are kept in memory without its body."""
+"""The facts about a record that stay in memory without the record's body."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _LONGEST_NAME = 200
 
 
 class RecordKind(Enum):
-    """The role of a record for a reader."""
+    """What a record contributes to the conversation."""
 
     MESSAGE = "message"
     CONTEXT = "context"
     REPLY = "reply"
-    """Only functionResponse parts: they repeat `toolCalls[].result`."""
+    """A record with functionResponse parts only, which repeat `toolCalls[].result`."""
 
 
 class CallFact(Struct, frozen=True, gc=False):
     """One tool call: its id, the file that it wrote, its end, its tool.
 
-    `failed`, `error`: counted in `Outline.failures` and `Outline.errors`.
+    `failed` and `error`: whether it is counted in `Outline.failures` and in `Outline.errors`.
     """
 
     id: str
@@ -58,9 +58,10 @@ class CallFact(Struct, frozen=True, gc=False):
 class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts about one record.
 
-    `has`: the RICH_FIELDS that it carries itself. `content`: it holds text, images, or code that
-    the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall parts that are not among
-    its toolCalls. `replies`: its functionResponses. `digest`: equal for records with equal content.
+    `has`: those RICH_FIELDS that the record itself contains. `content`: whether it contains text,
+    images, or code that the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall
+    parts that are not among its toolCalls. `replies`: its functionResponses. `digest`: a hash that
+    is equal for records with equal content.
     """
 
     outline: Outline
@@ -74,12 +75,12 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def says(self) -> bool:
-        """Whether it has content or calls."""
+        """Whether the record contains content or calls."""
         return bool(self.content or self.calls or self.part_ids)
 
 
 def facts_of(record: Mapping[str, Any], size: int) -> RecordFacts:
-    """Return the facts of one message record of `size` bytes; never raises."""
+    """Return the facts about one message record of `size` bytes; never raises."""
     kind = record.get("type")
     if kind == "user":
         return _user(record, size)
@@ -158,7 +159,7 @@ def _part_ids(content: object) -> tuple[str, ...]:
 
 
 def _made(content: object) -> tuple[str, ...]:
-    """Return the kinds of parts besides text: images, and code that the model ran."""
+    """Return the kinds of non-text parts: images, files, and code that the model ran."""
     return tuple(
         [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
     )

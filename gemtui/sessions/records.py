@@ -1,7 +1,7 @@
-"""Reading and replaying a session file: first all of it, then only the new part.
+"""Read and replay a session file: first all of it, later only the new part.
 
-It supports both formats in all versions (assets/gemini-cli.md#session-files, #older-formats), in
-memory that grows with the number of records, not with their size.
+Both formats are supported in all their versions (assets/gemini-cli.md#session-files,
+#older-formats). Memory use grows with the number of records, not with their size.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024
 LINE_LIMIT = 128 * 1024 * 1024
-"""Bytes. A longer line is skipped and reported; the CLI writes none of that size."""
+"""Maximum length of a line in bytes. A longer line is skipped and reported; the CLI doesn't write
+lines of that size.
+"""
 HELD_LIMIT = 500_000
-"""Messages, calls and replies of one session: about half a gigabyte of memory."""
+"""Maximum number of messages, calls, and replies of one session: half a gigabyte of memory."""
 PROBLEMS = 100
 FORKED_FROM = "forkedFrom"
-"""The header field of a fork with the id of its original; the CLI preserves it."""
+"""The header field of a fork that holds the id of its original; the CLI preserves the field."""
 _TAIL = 64
 
 
@@ -42,23 +44,23 @@ def _never() -> bool:
 
 
 class SessionLog:
-    """One session file.
+    """One session file, and its state so far.
 
-    `refresh` reads the new part; the properties give the present state. `keep`: bytes of a log
-    whose lines stay parsed, for callers that read all bodies at once. `refresh` raises NotASession,
-    SessionTooLarge, OSError; damaged lines are only added to `problems`. Not thread-safe, but
-    `record` may be called while `refresh` runs.
+    `refresh` reads the new part, and the properties return the current state. `keep`: number of
+    bytes of a log whose lines stay parsed, for callers that read all bodies at once. `refresh`
+    raises NotASession, SessionTooLarge, or OSError; corrupt lines are only added to `problems`. Not
+    thread-safe, except that bodies may be read from `source` while `refresh` is running.
     """
 
     def __init__(self, path: Path, *, keep: int = 0) -> None:
         self.path = path
         self._keep = keep
         self.size = 0
-        """Number of bytes read and applied."""
+        """Number of bytes that have been read and applied."""
         self.complete = True
-        """False if `upto` ended the reading early."""
+        """False if the limit `upto` stopped the last refresh before the end of the file."""
         self.torn = False
-        """The last line is cut, or a legacy object was read half-written."""
+        """Whether the last line is incomplete, or a legacy file was read half-written."""
         self.format: Literal["jsonl", "json"] = "json" if path.suffix == ".json" else "jsonl"
         self.problem_count = 0
         self._problems: list[Problem] = []
@@ -82,7 +84,7 @@ class SessionLog:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Outlines remain; bodies can't be read any more."""
+        """Close the file. Outlines remain, but bodies can't be read any more."""
         if self._source is not None:
             self._source.close()
         self._source = None
@@ -90,14 +92,15 @@ class SessionLog:
     # --- reading -----------------------------------------------------------------------------
 
     def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = _never) -> bool:
-        """Read the new part; return True if anything changed.
+        """Read the new part of the file; return True if anything changed.
 
-        Of a log only new bytes are read, of a legacy object everything; a file that shrank, was
-        replaced or rewritten is read from the start (assets/gemini-cli.md#growth). `upto`: stop
-        after about that many bytes. `cancelled` is called once per megabyte.
+        Only the new bytes of a log are read, but always all of a legacy file. A file that shrank,
+        was replaced, or was rewritten is read from the beginning (assets/gemini-cli.md#growth).
+        `upto`: stop after about this many bytes. `cancelled`: called once per megabyte; once it
+        returns True, reading stops.
 
-        Raises NotASession if the file is not a session or not yet one, SessionTooLarge, and OSError
-        if it can't be read.
+        Raises NotASession if the file is not a session, or not yet, SessionTooLarge, or OSError if
+        the file can't be read.
         """
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -114,7 +117,7 @@ class SessionLog:
         return changed
 
     def _continues(self, info: os.stat_result) -> bool:
-        """Return whether the file is the one we have been reading, only longer."""
+        """Return whether this is still the file that was read so far, only longer."""
         source = self._source
         if not isinstance(source, LineSource) or info.st_size < self.size:
             return False
@@ -124,7 +127,7 @@ class SessionLog:
         return source.read(self.size - len(self._tail), len(self._tail)) == self._tail
 
     def _start(self, size: int, upto: int | None, cancelled: Callable[[], bool]) -> bool:
-        """Read from the start: determine the format, then replay."""
+        """Read the file from the beginning: determine its format, then replay it."""
         source = LineSource(self.path, keep=self._keep)
         head = source.read(0, min(size, CHUNK))
         first, newline, rest = head.partition(b"\n")
@@ -146,7 +149,7 @@ class SessionLog:
         return bool(self._replay.metadata.get("sessionId") or self._replay.entries)
 
     def _unreadable(self, source: LineSource) -> bool:
-        """Keep the earlier state of a file without a session, or raise NotASession."""
+        """Keep the earlier state of a file that has no session now, or raise NotASession."""
         data = source.read(0, CHUNK).strip()
         if self._replay.entries and not isinstance(self._source, LineSource):
             source.close()
@@ -181,7 +184,10 @@ class SessionLog:
     def _whole_object(
         self, source: LineSource, size: int, upto: int | None
     ) -> tuple[dict[str, Any], bool, bool] | None:
-        """Return (object, cut, complete), or None if this is not a single-object session."""
+        """Return (object, truncated, complete); None if this is not a single object.
+
+        `complete`: whether all of the file has been read.
+        """
         short = upto is not None and upto < size
         for amount in (upto, size) if short and upto is not None else (size,):
             if amount > legacy_json.LIMIT:
@@ -204,7 +210,7 @@ class SessionLog:
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
     def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
-        """Replay a legacy object; messages that did not change keep their outlines."""
+        """Replay a legacy object; messages that haven't changed keep their outlines."""
         before, had = self._replay, self._source
         records = legacy_json.records_in(value, self.path)
         if cut and complete and isinstance(had, WholeSource) and len(had) > len(records):
@@ -275,7 +281,7 @@ class SessionLog:
         self.size += length
 
     def _feed(self, line: bytes) -> str | None:
-        """Replay one line; describe any part left out. Raises SessionTooLarge."""
+        """Replay one line; return a note on any part left out. Raises SessionTooLarge."""
         if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
             return f"more than {legacy_json.VALUES:,} JSON values: left out"
         try:
@@ -301,7 +307,7 @@ class SessionLog:
             )
 
     def _last(self, line: bytes) -> bool:
-        """Apply a last line without line feed if it is complete; return whether it was."""
+        """Apply a last line without a line feed if it is complete; return whether it was."""
         if not line.isspace() and values_in(line) <= legacy_json.VALUES and not _is_object(line):
             return False
         self._apply(line, len(line))
@@ -321,22 +327,22 @@ class SessionLog:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The header, with all later `$set` changes."""
+        """The header, including all later `$set` changes."""
         return self._replay.metadata
 
     def is_inherited(self, time: datetime | None) -> bool:
-        """Return whether a time lies before this fork, in the session it was made from."""
+        """Return whether a time is before this fork began, and so in the original."""
         began = self._replay.started if self.metadata.get(FORKED_FROM) else None
         return time is not None and began is not None and time < began
 
     @property
     def replay(self) -> Replay:
-        """The state of the replay: entries, dropped messages, calls by id."""
+        """The state of the replay: entries, dropped messages, and calls by id."""
         return self._replay
 
     @property
     def source(self) -> RecordSource | None:
-        """The file to read bodies from; None once closed."""
+        """The file from which to read bodies; None once the log is closed."""
         if self._source is None or self._rewrite is None:
             return self._source
         return RewrittenSource(self._source, self._rewrite)
@@ -347,7 +353,7 @@ class SessionLog:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The problems found, at most the first hundred; `problem_count` counts all."""
+        """The problems found, up to the first 100; `problem_count` counts all of them."""
         if not self.torn or self.format == "json":
             return tuple(self._problems)
         last = Problem(path=self.path, line=self._line + 1, what="the last line is incomplete")
@@ -355,7 +361,7 @@ class SessionLog:
 
     @property
     def outlines(self) -> Sequence[Outline]:
-        """The messages after replay, without session context and pure tool replies."""
+        """The messages after replay, without session context and mere tool results."""
         replay = self._replay
         return [
             replay.outline(entry)
@@ -365,7 +371,7 @@ class SessionLog:
 
     @property
     def dropped(self) -> Sequence[Outline]:
-        """The messages in the log that are no longer in the conversation, with the reason."""
+        """The messages in the log that left the conversation, each with the reason."""
         return [
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped
@@ -373,7 +379,7 @@ class SessionLog:
 
 
 def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record | None:
-    """Return the stored record of an entry, with the fields that a resume lost."""
+    """Return the stored record of an entry, with the fields lost in a resume."""
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None or not entry.borrowed:
         return record
@@ -388,7 +394,7 @@ def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record |
 def _equal(one: Record | None, other: Record) -> bool:
     """Return whether two records are equal.
 
-    Those too deep to compare count as different.
+    Records that are nested too deeply to compare count as different.
     """
     try:
         return one == other
@@ -397,7 +403,7 @@ def _equal(one: Record | None, other: Record) -> bool:
 
 
 def _is_cut(data: bytes) -> bool:
-    """Return whether JSON ends before its value does."""
+    """Return whether JSON is truncated, rather than invalid in any other way."""
     try:
         loads(data)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Redaction of secrets in a session."""
+"""Redact the secrets in a session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.sessions.summary import Summary
 
 
 def redact(log: SessionLog, summary: Summary) -> Redactor:
-    """Make a log return its records without secrets; return the redactor.
+    """Make a log return its records without secrets; return the redactor used.
 
     This reads the whole log once. Use `Redactor.apply` for all other data of the session.
     """
@@ -24,9 +24,9 @@ def redact(log: SessionLog, summary: Summary) -> Redactor:
 
 
 def replaced_in(summary: Summary) -> Redactor:
-    """Return a redactor after replacing all secrets in a session's file.
+    """Return a redactor that has replaced all secrets in a session's file.
 
-    Raises NotASession, SessionTooLarge, OSError.
+    Raises NotASession, SessionTooLarge, or OSError.
     """
     with SessionLog(summary.path) as log:
         log.refresh()
@@ -52,7 +52,7 @@ def _all_records(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 
 
 def redacted_summary(summary: Summary, redactor: Redactor) -> Summary:
-    """Return a summary for exports, without secrets."""
+    """Return a session's summary without secrets, for exports."""
     return replace(
         summary,
         id=redactor.apply(summary.id),

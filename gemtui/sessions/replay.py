@@ -1,9 +1,9 @@
-"""Replay of a session log: from records to the present conversation.
+"""Replay a session log: turn its records into the current conversation.
 
-Pure state, no files: `SessionLog` feeds it one parsed line after the other, with its position in
-the file. For the meaning of each line see assets/gemini-cli.md#session-files. Messages that a later
-line drops are remembered with the reason, so that failed prompts and rewound messages can still be
-found.
+This module only holds state and reads no files: `SessionLog` passes it one parsed line after the
+other, with the line's position in the file. For the meaning of each line, see
+assets/gemini-cli.md#session-files. Messages that a later line drops are remembered with the reason,
+so that failed prompts and rewound messages can still be found.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from gemtui.transcript.parts import instant, objects
 
 
 class Slot(Struct, frozen=True, gc=False):
-    """The position of a record: its line in the file, and its index in that.
+    """The position of a record: a line of the file, and the record's index within the line.
 
-    `offset` and `length` in bytes; `place` is -1 if the line itself is the record.
+    `offset` and `length` locate the line, in bytes. `place` is -1 if the line itself is the record.
     """
 
     offset: int
@@ -41,8 +41,9 @@ class Slot(Struct, frozen=True, gc=False):
 class ReplayedMessage(Struct, frozen=True, gc=False):
     """One message record in the replay.
 
-    `borrowed`: fields that it lost when a resume restored it, each with the position of the earlier
-    record that has it. `birth`: order of first appearance in the log.
+    `borrowed`: fields that the message lost when a resume restored it, each with the position of
+    the earlier record that still has the field. `birth`: the message's place in the order of first
+    appearance in the log.
     """
 
     id: str
@@ -53,15 +54,16 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it is an answer without text and calls, which are stored when they end.
+        """Whether this is an answer without text and without calls.
 
-        See assets/gemini-cli.md#tool-calls.
+        Such an answer may be waiting for its calls, which are stored when they end; see
+        assets/gemini-cli.md#tool-calls.
         """
         return self.facts.outline.author is Author.MODEL and not self.facts.says
 
 
 class StoredCall(Struct, frozen=True, gc=False):
-    """A tool call or a reply, anywhere in the log."""
+    """The position and facts of a tool call or a reply, anywhere in the log."""
 
     slot: Slot
     fact: CallFact
@@ -73,22 +75,24 @@ class Replay:
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {}
         self.started: datetime | None = None
-        """The earliest start in any header; a resume writes a later one."""
+        """The earliest start time in any header, because a resume writes a later one."""
         self.calls: dict[str, StoredCall] = {}
         self.replies: dict[str, StoredCall] = {}
         self.parts: set[str] = set()
         self.held = 0
-        """Number of messages, calls and replies in memory, which determines its size."""
+        """Number of messages, calls, and replies in memory, which determines how much memory is
+        used.
+        """
         self._entries: dict[str, ReplayedMessage] = {}
         self._dropped: dict[str, tuple[ReplayedMessage, Dropped]] = {}
         self._seen: dict[str, ReplayedMessage] = {}
         self._derived: dict[tuple[Outline, Hashable], Outline] = {}
 
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
-        """Apply one line as the CLI does.
+        """Apply one line the way the CLI does.
 
-        Return a description of any part left out, or None. Messages without an id, which the CLI
-        ignores, are applied too.
+        Return a note on any part left out, or None. Unlike in the CLI, messages without an id are
+        applied too.
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
@@ -122,10 +126,10 @@ class Replay:
         *,
         unique: bool = False,
     ) -> None:
-        """Apply `$set.messages`: replace the messages by a list, dropping those not in it.
+        """Apply `$set.messages`: replace all messages, dropping those not in the list.
 
-        `unique`: a repeated id in the list denotes another message (as in legacy objects), not a
-        newer version of the same one.
+        `unique`: a repeated id in the list denotes another message (as in legacy files), not a
+        newer version of the same message.
         """
         before = list(self._entries.values())
         self._entries = {}
@@ -163,7 +167,10 @@ class Replay:
         self.parts.update(filter(None, facts.part_ids))
 
     def _rewind(self, target: str) -> None:
-        """Apply `$rewindTo`: drop that message and all after it; all if unknown."""
+        """Apply `$rewindTo`: drop that message and all later ones.
+
+        If the message is unknown, all messages are dropped.
+        """
         id = None
         while self._entries and id != target:
             id, entry = self._entries.popitem()
@@ -174,7 +181,7 @@ class Replay:
             self._dropped[entry.id] = (entry, why)
 
     def _bury(self, gone: Iterable[ReplayedMessage]) -> None:
-        """Record messages as dropped, turn by turn: a prompt without an answer has failed."""
+        """Record messages as dropped, turn by turn; prompts without answers have failed."""
         turn: list[ReplayedMessage] = []
         for entry in [*gone, None]:
             if turn and (entry is None or entry.facts.outline.prompt):
@@ -186,10 +193,11 @@ class Replay:
                 turn.append(entry)
 
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
-        """Leave out entries restored under a new id, lending them their fields.
+        """Return the entries that were not restored under a new id.
 
-        A cancelled interactive request rewrites the whole history with new ids; a twin has the same
-        content and was born later.
+        A cancelled interactive request rewrites the whole history with new ids. The twin of an
+        entry has the same content and appeared later; it takes over the fields that only the entry
+        has.
         """
         if not gone:
             return []
@@ -208,7 +216,7 @@ class Replay:
         return lost
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
-        """Reuse the outline of an equal record, so that views see no change."""
+        """Reuse the outline of an equal record, so that views don't detect a change."""
         kept = _with_outline(entry, old.facts.outline)
         self._entries[entry.id] = self._seen[entry.id] = kept
 
@@ -216,7 +224,7 @@ class Replay:
 
     @property
     def entries(self) -> list[ReplayedMessage]:
-        """Every record after replay in order, session context and tool replies included."""
+        """Every record after replay, in order, with session context and tool results."""
         return list(self._entries.values())
 
     @property
@@ -232,10 +240,10 @@ class Replay:
         return self.intern(self._with_parts(entry), known)
 
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
-        """Return one object for equal derived outlines, since views compare by identity.
+        """Return the same object for equal derived outlines; views compare by identity.
 
         `known`: other facts about the message, such as which of its calls that exist only as parts
-        have been answered so far.
+        have had a reply so far.
         """
         return self._derived.setdefault((outline, known), outline)
 
@@ -257,15 +265,15 @@ _TYPES = frozenset({"user", "gemini", "info", "warning", "error"})
 
 
 def _is_message(line: Mapping[str, Any]) -> bool:
-    """Return whether a line is a message, whatever its id is."""
+    """Return whether a line is a message, even if it has no valid id."""
     kind = line.get("type")
     return isinstance(kind, str) and kind in _TYPES and "content" in line
 
 
 def left_out(count: int) -> str | None:
-    """Return a description of invalid entries in a message list.
+    """Return a note on the number of invalid entries in a message list.
 
-    None if there are none.
+    Returns None if `count` is 0.
     """
     return f"{count:,} of its messages are no JSON objects: left out" if count else None
 
@@ -283,9 +291,10 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 
 
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
-    """Return `entry` with the fields that it lost and an earlier record still has.
+    """Return `entry` with the fields that it lost but an earlier record still has.
 
-    A plain line replaces the earlier record and keeps only the fields that one had borrowed itself.
+    If the message was not restored, its line replaces the earlier record, so that it only gets the
+    fields which that record had borrowed itself.
     """
     if entry.facts.outline.author is not old.facts.outline.author:
         return entry

@@ -1,4 +1,4 @@
-"""Finding the session that a command-line argument names."""
+"""Find the session that a command-line argument names."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def is_path(wanted: str) -> bool:
 
 
 def newest_first(places: Iterable[ChatFile]) -> list[ChatFile]:
-    """Return files by time, the last changed first."""
+    """Return files by modification time, newest first."""
     return sorted(places, key=lambda place: place.mtime_ns, reverse=True)
 
 
 def fits(place: ChatFile, wanted: str) -> bool:
     """Return whether a file's name is compatible with this session id or prefix.
 
-    Names carry the first eight characters of a session's id.
+    File names contain the first eight characters of a session's id.
     """
     if place.kind is SessionKind.MAIN:
         return not place.name_id or place.name_id.startswith(wanted[:_SHORT])
@@ -46,11 +46,11 @@ def latest(
     when: Callable[[ChatFile], float],
     read: Callable[[Sequence[ChatFile]], Sequence[Summary]],
 ) -> Summary | None:
-    """Return the listed session that was updated last.
+    """Return the session that was updated last, ignoring those that lists hide.
 
-    `when`: the latest time, in seconds since the epoch, at which the session in a file may have
-    been updated. Reading stops at the first file that can't be newer than the best session found;
-    files are read in batches of 1, 2, 4….
+    `when`: returns the latest time, in seconds since the epoch, at which the session in a file may
+    have been updated. Files are read in batches of 1, 2, 4…. Reading stops at the first file that
+    can't be newer than the newest session found so far.
     """
     mains = [(when(place), place) for place in places if place.kind is SessionKind.MAIN]
     rest = sorted(mains, key=lambda pair: pair[0], reverse=True)
@@ -65,10 +65,11 @@ def latest(
 
 
 def said_update(place: ChatFile) -> float:
-    """Return the latest of the updates named at a file's ends and its own time.
+    """Return the latest of a file's modification time and the updates recorded in it.
 
-    A log has it at its end, an object of older versions at its start. The file's own time may be
-    wrong, as after a restored backup or a git checkout. This is cheap.
+    Only both ends of the file are read: a log records its last update at the end, a legacy file at
+    the beginning. The modification time may be wrong, for example after restoring a backup or a git
+    checkout.
     """
     said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
     return max([place.mtime_ns / 1e9, *said])
@@ -80,7 +81,7 @@ def _moment(text: bytes) -> float | None:
 
 
 def _ends(place: ChatFile) -> bytes:
-    """Return the first and last bytes of a file; nothing if it can't be read."""
+    """Return the first and last bytes of a file; b"" if the file can't be read."""
     try:
         handle = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -95,15 +96,15 @@ def _ends(place: ChatFile) -> bytes:
 
 
 def matching(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
-    """Return sessions whose ids begin so; only exact matches, if there are any."""
+    """Return sessions whose id begins with `wanted`; if any id is equal, only those."""
     found = [each for each in sessions if wanted and each.id.startswith(wanted)]
     return [each for each in found if each.id == wanted] or found
 
 
 def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
-    """Return the only session found, considering hidden ones only if no other fits.
+    """Return the only session found; hidden ones count only if no other was found.
 
-    Raises SessionNotFound, SessionAmbiguous.
+    Raises SessionNotFound or SessionAmbiguous.
     """
     choice = [each for each in found if not each.hidden] or found
     if not choice:
@@ -124,12 +125,12 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
 
 
 def not_found(message: str, store: Store) -> SessionNotFound:
-    """Return the error, with the places that were searched."""
+    """Return the error, including the locations that were searched."""
     return SessionNotFound(message, searched=store.looked)
 
 
 def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
-    """Return the error for a missing latest session."""
+    """Return the error to raise if there is no latest session."""
     if project is not None:
         what = f"no sessions of {project}: gemtui sessions --everywhere lists all"
     else:

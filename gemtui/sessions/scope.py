@@ -1,4 +1,4 @@
-"""The sessions for a command or a program: of the whole store, or of one folder."""
+"""The sessions for a command or a program: those of the whole store, or of one folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     """Return a snapshot of every session in the store.
 
-    `project`: the folder of the wanted sessions, so that those stored under its path's hash are
-    found. Raises StoreUnreadable if none of the store can be read.
+    `project`: the folder of the wanted sessions, so that sessions stored under the hash of its path
+    are assigned to it. Raises StoreUnreadable if none of the store can be read.
     """
     if project is not None:
         index.expect(project)
@@ -42,7 +42,7 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
 def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
     """Yield the sessions of the folder `project` and its worktrees (None for all), newest first.
 
-    `hidden`: include those that lists hide; a session's copies follow it.
+    `hidden`: also yield sessions that lists hide, and each session's copies after it.
     """
     folders = None if project is None else ProjectFolders(project)
     for summary in snapshot.sessions:
@@ -55,10 +55,11 @@ def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterato
 def sessions_with_calls(
     snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
 ) -> tuple[Summary, ...]:
-    """Return the sessions whose calls count, newest first, with their subagents.
+    """Return the sessions with tool calls, newest first, each before its subagents.
 
-    `session`: only this one. `project`: only those of this folder. Ghosts, copies and checkpoints
-    are left out, as they repeat other files; subagents are included, as policies apply to them.
+    `session`: return only this session and its subagents. `project`: return only sessions of this
+    folder. Ghosts, copies, and checkpoints are left out, because they repeat other files. Subagents
+    are included, because policies apply to them.
     """
     subagents: dict[str | None, list[Summary]] = {}
     for each in filter(_is_subagent, snapshot.sessions):
@@ -79,11 +80,12 @@ def _is_subagent(session: Summary) -> bool:
 
 
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
-    """Return the session for a full id, a unique prefix, a file's path or `latest`.
+    """Return the session for a full id, a unique prefix, a file's path, or `latest`.
 
-    `project`: consider only the sessions of this folder. Without it, `latest` is the newest session
-    of the folder `here`, or of all if that has none (None for all); and of several sessions with
-    one id, that of `here` is chosen. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    `project`: consider only the sessions of this folder. If it is None, `latest` means the newest
+    session of the folder `here`, or of all folders if `here` is None or has no sessions; and if
+    several sessions have the same id, the one in `here` is chosen. Raises SessionNotFound,
+    SessionAmbiguous, or StoreUnreadable.
     """
     if project is not None or here is None:
         return index.find(wanted, project=project)

@@ -1,7 +1,8 @@
 """Bodies of records, read again when needed.
 
-A session may be larger than memory, so a log keeps positions, not bodies. A source stays readable
-after the file has been replaced or deleted: it holds the open file (or the parsed object).
+A session may be larger than memory, so a log holds positions, not bodies. A source stays readable
+after the file has been replaced or deleted, because the source holds the open file (or the parsed
+object).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Record = Mapping[str, Any]
 
 
 class RecordSource(Protocol):
-    """Returns the record of a slot, or None if it can't be read any more."""
+    """Returns the record at a slot, or None if the record can't be read any more."""
 
     def at(self, slot: Slot) -> Record | None:
         """Return the record at this slot."""
@@ -34,7 +35,7 @@ class RecordSource(Protocol):
 
 
 class WholeSource:
-    """The records of a legacy object or a checkpoint, which are in memory anyway."""
+    """The records of a legacy session or a checkpoint, all held in memory."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._records = records
@@ -43,7 +44,7 @@ class WholeSource:
         return len(self._records)
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record by its index in the list."""
+        """Return the record at a slot's index in the list."""
         return self._records[slot.place] if 0 <= slot.place < len(self._records) else None
 
     def close(self) -> None:
@@ -54,9 +55,9 @@ class WholeSource:
 class LineSource:
     """The lines of a log, read by offset.
 
-    The last parsed message lists are cached: at most four, or one if lines are large. The file is
-    closed by `close`, or with the last snapshot that reads from it. `keep`: bytes of lines to keep
-    parsed, for callers that read all bodies at once.
+    The most recently parsed message lists are cached: at most four, or one if lines are large. The
+    file is closed by `close`, or when the last snapshot that reads from it is garbage-collected.
+    `keep`: number of bytes of lines to keep parsed, for callers that read all bodies at once.
     """
 
     _LISTS = 4
@@ -71,7 +72,10 @@ class LineSource:
         self._lists: OrderedDict[int, list[Record]] = OrderedDict()
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return bytes from `offset`; fewer than `length` at the end, none after `close`."""
+        """Return `length` bytes from `offset`, or fewer at the end.
+
+        After `close`, no bytes are returned.
+        """
         with self._lock:
             if self._file.closed:
                 return b""
@@ -83,7 +87,7 @@ class LineSource:
             return b"".join(pieces)
 
     def keep(self, offset: int, length: int, line: object) -> None:
-        """Cache a parsed line while there is room."""
+        """Cache a parsed line if there is still room."""
         if length <= self._keep:
             self._keep -= length
             self._kept[offset] = line
@@ -93,7 +97,7 @@ class LineSource:
         return self._file.fileno()
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record of a line, or one of the messages that a `$set` line restores."""
+        """Return the record on a line, or a message in a line that restores several."""
         if slot.place < 0:
             line = self._parsed(slot)
             return line if isinstance(line, dict) else None
@@ -120,7 +124,7 @@ class LineSource:
 
 
 class RewrittenSource:
-    """A source that applies a change to each record of another one."""
+    """A source that applies a change to each record of another source."""
 
     def __init__(self, source: RecordSource, change: Callable[[Record], Record]) -> None:
         self._source, self._change = source, change

@@ -1,7 +1,7 @@
-"""The files of the CLI's store, found by names and `stat` alone.
+"""The files of the CLI's store, found only by name and `stat`.
 
-Others may write into `chats/`: anything but a regular file (a folder named like a session, a FIFO,
-a symbolic link) is not opened but reported, as is anything unreadable.
+Other programs may write into `chats/`. Anything but a regular file (a folder named like a session,
+a FIFO, or a symbolic link) is not opened but reported, as is anything unreadable.
 """
 
 from __future__ import annotations
@@ -22,37 +22,40 @@ from gemtui.transcript.parts import EARLIEST, LATEST
 
 
 class SessionKind(StrEnum):
-    """The kind of a stored file; the names are those of `gemtui sessions --json`."""
+    """The kind of a stored file, with the names that `gemtui sessions --json` uses."""
 
     MAIN = "main"
     SUBAGENT = "subagent"
     CHECKPOINT = "checkpoint"
 
-    __hash__ = str.__hash__  # faster than an enum's own, and lists hash many
+    __hash__ = str.__hash__  # faster than the hash of an enum, and lists hash many
 
 
 class StoreState(StrEnum):
-    """The availability of the store."""
+    """Whether the store is available."""
 
     MISSING = "missing"
-    """There is no folder: the CLI has not stored a session yet."""
+    """The folder doesn't exist, because the CLI has not stored a session yet."""
     NO_FOLDER = "no_folder"
-    """Something else is in the folder's place: the CLI can't store sessions."""
+    """Something other than a folder has the folder's path, so that the CLI can't store sessions."""
     EMPTY = "empty"
     UNREADABLE = "unreadable"
-    """The operating system denies access to all of it."""
+    """The operating system denies access to all of the store."""
     OK = "ok"
 
 
 class ChatFile(NamedTuple):
-    """One file that may hold a session, as described by its name and `stat`.
+    """A file that may hold a session, as described by its name and `stat`.
 
-    `name`: the absolute path. `project_key`: the folder below `tmp`, "" if outside the store.
-    `name_id`: the part of the id in the name: the first eight characters of a session's, all of a
-    subagent's, the tag of a checkpoint, or "". `parent`: for a subagent, the id of the session in
-    whose folder it is. `size`: bytes. `mode`: as in `stat`. `kept`: it is in the vault but not in
-    the store (`vault_files.py`). A plain tuple with a string for the path, since a store may have
-    ten thousand of them, and a list waits for all.
+    `name`: the absolute path. `project_key`: the name of the folder under `tmp`; "" for a file
+    outside the store. `name_id`: the part of the file name that identifies the session: the first
+    eight characters of a session's id, the whole id of a subagent, the tag of a checkpoint, or "".
+    `parent`: for a subagent, the id of the session that its folder is named after. `size`: in
+    bytes. `mode`: as in `stat`. `kept`: whether the file is in the vault but not in the store
+    (`vault_files.py`).
+
+    This is a plain tuple with a string for the path, because a store may have 10,000 files, and a
+    list can't be shown before all of them are known.
     """
 
     name: str
@@ -68,12 +71,12 @@ class ChatFile(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """The path."""
+        """The path of the file."""
         return Path(self.name)
 
     @property
     def modified(self) -> datetime:
-        """The time of the last change, clamped to valid times."""
+        """The modification time, clamped to valid times."""
         seconds = self.mtime_ns / 1e9
         if _FIRST < seconds < _LAST:
             return datetime.fromtimestamp(seconds, UTC)
@@ -101,10 +104,10 @@ _FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
 
 
 class Store:
-    """The store at one moment: creating this searches it once.
+    """The store at one moment; creating an instance scans the store once.
 
-    `looked`: the places that were searched. `problems`: unreadable places, and things in the place
-    of a file or folder.
+    `looked`: the locations that were searched. `problems`: locations that are unreadable, or that
+    hold something other than the expected file or folder.
     """
 
     def __init__(self, home: Path) -> None:
@@ -124,15 +127,15 @@ class Store:
         self.state = self._state()
 
     def files(self) -> tuple[ChatFile, ...]:
-        """Return every file that may hold a session, subagents and checkpoints included."""
+        """Return every file that may hold a session, including subagents and checkpoints."""
         return tuple(self._files)
 
     def keys(self) -> tuple[str, ...]:
-        """Return the names of the project folders below `tmp`."""
+        """Return the names of the project folders under `tmp`."""
         return tuple(self._folders)
 
     def add(self, files: Iterable[ChatFile]) -> None:
-        """Add files from elsewhere."""
+        """Add files from elsewhere, such as the vault."""
         self._files += files
 
     def _state(self) -> StoreState:
@@ -145,7 +148,7 @@ class Store:
         return StoreState.EMPTY if os.path.isdir(self.tmp) else StoreState.MISSING  # noqa: PTH112
 
     def _in_the_way(self) -> None:
-        """Note anything but a folder in the place of the store."""
+        """Record a problem if the store's path exists but is not a folder."""
         for place in (self.home, self.tmp):
             if os.path.exists(place) and not os.path.isdir(place):  # noqa: PTH110, PTH112
                 self._blocked = True
@@ -169,7 +172,7 @@ class Store:
         self._folders[folder.name] = path
 
     def _real_path(self, entry: os.DirEntry[str]) -> str | None:
-        """Return the target of a folder or a link to one; note broken links."""
+        """Return the resolved path of a folder or a link to one; record broken links."""
         try:
             if entry.is_dir():
                 return os.path.realpath(entry.path) if entry.is_symlink() else entry.path
@@ -224,7 +227,7 @@ class Store:
             self._note(folder, f"can't be read: {error.strerror}")
 
     def _registry(self) -> None:
-        """Note a damaged project registry."""
+        """Record a problem if the project registry is corrupt."""
         path = self.home / "projects.json"
         if os.path.lexists(path) and registered(path) is None:
             self._note(path, "is not a list of projects: some may lack their names")
@@ -234,7 +237,7 @@ class Store:
 
 
 def _form(mode: int) -> str:
-    """Name the type of a directory entry that is not a regular file."""
+    """Return a phrase for the type of a directory entry that is not a regular file."""
     if stat.S_ISDIR(mode):
         return "a folder"
     if stat.S_ISLNK(mode):
@@ -243,9 +246,10 @@ def _form(mode: int) -> str:
 
 
 def place_of(path: Path, home: Path) -> ChatFile | None:
-    """Return a path as a file of the store, by name and `stat`; None if it is not one.
+    """Return the ChatFile for a path in the store; None if it isn't a session's.
 
-    Raises OSError if the system gives no information.
+    Only the name and `stat` are checked. Raises OSError if `stat` fails for any reason
+    other than a missing file.
     """
     named = name_of(path, home)
     try:
@@ -258,9 +262,9 @@ def place_of(path: Path, home: Path) -> ChatFile | None:
 
 
 def file_anywhere(path: Path) -> ChatFile | None:
-    """Return a regular file outside the store as a session without a project.
+    """Return the ChatFile for a regular file outside the store, which has no project.
 
-    Else None.
+    Returns None if the path is not a regular file.
     """
     try:
         info = path.stat()
@@ -281,7 +285,7 @@ def _chat_file(
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
     """Return (project key, kind, name id, parent) from a path, without a `stat`.
 
-    None for places in which the CLI stores no session.
+    Returns None for paths at which the CLI stores no session.
     """
     tmp = home / "tmp"
     match path.relative_to(tmp).parts if path.is_relative_to(tmp) else ():
@@ -298,9 +302,9 @@ def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] 
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """A problem in a file; `line` counts from 1, None for the whole file.
+    """A problem in a file; `line` is 1-based, or None for the whole file.
 
-    `too_large`: it exceeds our limit; others may be able to read it.
+    `too_large`: the file exceeds gemtui's limit; other programs may be able to read it.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Summaries of session files for lists, made from outlines, never from bodies."""
+"""Build the summaries of session files from outlines alone, without reading bodies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NOT_ASKED = ("/", "?", "<state_snapshot>")
 _NO_PROMPT_FOR_THE_CLI = ("/", "?")
 _FOLDED = EXCERPT * 20
 _DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
-"""The start of a JSON object or array, which a model may give in place of a title."""
+"""The start of a JSON object or array, which a model may return in place of a title."""
 _MOST_DIRECTORIES = 1000
-"""Most directories to read; nobody works in more at once."""
+"""Maximum number of directories to read from a header; nobody works in more at once."""
 
 
 def read_file(
@@ -32,8 +32,8 @@ def read_file(
 ) -> Known | Problem | None:
     """Read a session file; return its summary, or why it has none.
 
-    A Problem may be temporary; None means that the file is gone. `upto`: read only about that many
-    bytes. `cancelled` is called while reading.
+    A Problem may be temporary, and None means that the file no longer exists. `upto`: read only
+    about this many bytes. `cancelled`: called while reading; once it returns True, reading stops.
     """
     try:
         log.refresh(upto=upto, cancelled=cancelled)
@@ -54,8 +54,8 @@ def read_file(
 def summarise(log: SessionLog, place: ChatFile) -> Summary:
     """Return the summary of one file, as far as `log` has read it.
 
-    `LIVE`, `GHOST` and `DUPLICATE` can't be known from one file alone, nor can the project of a
-    folder named by a hash.
+    The flags `LIVE`, `GHOST`, and `DUPLICATE` can't be determined from one file alone. Neither can
+    the project of a folder named by a hash.
     """
     outlines, dropped, header = log.outlines, log.dropped, log.metadata
     title, source = _title(place, header.get("summary"), outlines, dropped)
@@ -97,7 +97,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
 
 
 def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
-    """Return the kind of the session in a file, and its id."""
+    """Return the kind and the id of the session in a file."""
     header, kind = log.metadata, place.kind
     if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
         kind = SessionKind.SUBAGENT
@@ -105,12 +105,15 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 
 
 def _is_spoken(line: Outline) -> bool:
-    """Return whether a message is part of a conversation, not a note of the CLI."""
+    """Return whether a message belongs to the conversation; CLI notices don't."""
     return line.author is not Author.SYSTEM
 
 
 def _has_header(log: SessionLog) -> bool:
-    """Return whether the CLI accepts a file as a session; old objects need no project."""
+    """Return whether the CLI accepts a file as a session.
+
+    Legacy files don't need the project's hash.
+    """
     header = log.metadata
     return bool(
         _text(header.get("sessionId"))
@@ -129,7 +132,7 @@ def is_resumable(line: Outline) -> bool:
 
 
 def _updated(log: SessionLog) -> datetime | None:
-    """Return the session's own last update; None for a log that was read in part."""
+    """Return the session's own last update; None for a log read only in part."""
     if not log.complete and log.format == "jsonl":
         return None
     return instant(log.metadata.get("lastUpdated"))
@@ -150,9 +153,9 @@ def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def _id_of(place: ChatFile) -> str:
-    """Return an id for a file without one.
+    """Return an id for a file without one: the file name without its suffix.
 
-    Never the eight characters, which may be shared.
+    The eight characters in the name alone are not used, because several sessions may share them.
     """
     return place.path.stem
 
@@ -173,9 +176,10 @@ def _title(
 
 
 def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Outline | None:
-    """Return the first prompt: of the conversation, else a buried or dropped one.
+    """Return the first prompt of the conversation, or else a buried or dropped one.
 
-    Commands, and the summary that a compression leaves, only count if there is nothing else.
+    Commands, and the summary that a compression leaves behind, are returned only if there is no
+    other prompt.
     """
     in_order = (*outlines, *sorted(dropped, key=lambda line: line.dropped is not Dropped.BURIED))
     prompts = [line for line in in_order if line.prompt and line.excerpt]

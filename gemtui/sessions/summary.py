@@ -15,30 +15,30 @@ from gemtui.transcript.model import Usage
 
 
 class Flag(StrEnum):
-    """A property of a session; the names are those of `gemtui sessions --json`."""
+    """A property of a session, with the names that `gemtui sessions --json` uses."""
 
     LIVE = "live"
-    """The session was written within the last minute; a copy of its file is not."""
+    """The session has been written to within the last minute, which is never true of a copy."""
     GHOST = "ghost"
-    """Empty, while another file with this id is not (assets/gemini-cli.md#ghosts)."""
+    """The file is empty, but another one with its id is not (assets/gemini-cli.md#ghosts)."""
     EMPTY = "empty"
-    """It has no conversation, at most notes of the CLI."""
+    """The session has no conversation, at most notices from the CLI."""
     FAILED_PROMPT = "failed_prompt"
     """All prompts failed and were removed again; their text is still in the log."""
     BURIED = "buried"
     """The log holds messages that a later `$set.messages` dropped and nothing restored."""
     TORN = "torn"
-    """Its last line is cut, or a legacy object was read half-written."""
+    """The last line is truncated, or a legacy file was read half-written."""
     DUPLICATE = "duplicate"
-    """Another file with this id is the one in use."""
+    """Another file with the same id is the one in use."""
     KEPT = "kept"
-    """Gemini CLI no longer has this file; it is in the vault."""
+    """Gemini CLI no longer has the file, but the vault does."""
 
-    __hash__ = str.__hash__  # faster than an enum's own, and lists hash many
+    __hash__ = str.__hash__  # faster than the hash of an enum, and lists hash many
 
 
 class TitleSource(StrEnum):
-    """The origin of a title."""
+    """Where a title comes from."""
 
     NAME = "name"
     SUMMARY = "summary"
@@ -111,28 +111,28 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
 
     @property
     def path(self) -> Path:
-        """The file in use."""
+        """The path of the file in use."""
         return Path(self.names[0])
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Its files: the one in use first, then those of `copies`."""
+        """The paths of all files: first the one in use, then those of `copies`."""
         return tuple(map(Path, self.names))
 
     @property
     def when(self) -> datetime:
-        """The sort key of lists: the last update, else the file's time."""
+        """The sort key of lists: the last update, or else the file's modification time."""
         return self.updated or self.modified
 
     @property
     def hidden(self) -> bool:
-        """Whether lists hide it: ghosts, empty starts, subagents, checkpoints and copies."""
+        """Whether lists hide it: ghosts, empty sessions, subagents, checkpoints, copies."""
         return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return SESSION of `gemtui sessions --json`.
+        """Return the SESSION object of `gemtui sessions --json`.
 
-        Times in ISO 8601 UTC, null if unknown.
+        Times are in ISO 8601 UTC, or null if unknown.
         """
         return {
             "id": self.id,
@@ -171,7 +171,7 @@ def iso(when: datetime | None) -> str | None:
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
     """A file that holds no session or is too large.
 
-    Don't read it again while unchanged.
+    It isn't read again while it is unchanged.
     """
 
     what: str
@@ -179,4 +179,4 @@ class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
 
 
 Known = Summary | Unread
-"""The result of reading a file, valid until it changes."""
+"""The result of reading a file, valid until the file changes."""

@@ -1,7 +1,7 @@
 """Session files that exist only in the vault, as files of the store.
 
-The vault is a folder with trees: `0`, `1`, … with files that are never replaced, and `copy` with
-files that are updated. In each, a file lies below its absolute path, as in
+The vault is a folder with several trees: `0`, `1`, … for files that are never replaced, and `copy`
+for files that are updated. Each tree mirrors absolute paths, as in
 `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the layout of the CLI's own
 store, and the same rules identify its files.
 """
@@ -18,9 +18,9 @@ from gemtui.sessions.belongings import belongings, project_folder
 from gemtui.sessions.store import ChatFile, Store, place_of
 
 COPIES = "copy"
-"""The tree of files that could not be linked, or that the CLI overwrites."""
+"""The tree for files that could not be hard-linked, or that the CLI overwrites."""
 TEMPORARY = (".new-", ".hook-", ".put-")
-"""Prefixes of temporary files: of `gemtui/kept/vault.py`, of the hook, and of restoring."""
+"""Prefixes of temporary files written by `gemtui/kept/vault.py`, by the hook, and to restore."""
 
 
 def store_with_kept(home: Path) -> Store:
@@ -43,7 +43,7 @@ def _not_in_store(store: Store) -> Iterator[ChatFile]:
 
 
 def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
-    """Return the vault's copies of one path whose content the store no longer has."""
+    """Return the vault's copies of one path whose content is no longer in the store."""
     there = None
     with suppress(OSError):
         there = place_of(path, home)
@@ -58,7 +58,7 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
 
 
 def trees() -> list[Path]:
-    """Return the existing trees; the copies come last."""
+    """Return the existing trees; the tree of copies comes last."""
     with suppress(OSError), os.scandir(vault_dir()) as entries:
         numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
         return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
@@ -66,19 +66,19 @@ def trees() -> list[Path]:
 
 
 def in_tree(tree: Path, path: Path) -> Path:
-    """Return the place of an absolute path in a tree."""
+    """Return the path in a tree at which the file with this absolute path is kept."""
     return Path(f"{tree}{path}")
 
 
 def place_in_store(kept: Path) -> Path:
-    """Return the original place of a file in the vault."""
+    """Return the original path of a file in the vault."""
     return Path("/", *kept.relative_to(vault_dir()).parts[1:])
 
 
 def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield a session's archived outputs and plans, with their original places.
+    """Yield a session's archived outputs and plans, each with its original path.
 
-    `place`: the session's file in the store. `id`: must be plain.
+    `place`: the session's file in the store. `id`: must be safe as a folder name (`is_plain_id`).
     """
     project = project_folder(place)
     folders = () if project is None else belongings(project, id)
@@ -90,7 +90,7 @@ def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a path in the vault is one of `TEMPORARY`."""
+    """Return whether a path in the vault has one of the prefixes in `TEMPORARY`."""
     return os.path.basename(name).startswith(TEMPORARY)  # noqa: PTH119
 
 
@@ -102,14 +102,14 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
 
 
 def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
-    """Return whether a copy is merely older than the file, judging by sizes."""
+    """Return whether a copy is merely an older version of the file, judging by sizes."""
     return tree.name == COPIES and kept.size <= there.size
 
 
 def files_below(folder: str) -> Iterator[tuple[str, int]]:
-    """Yield every file below a folder with its inode. Raises nothing.
+    """Yield every file under a folder, with its inode. Raises nothing.
 
-    A generator, as there may be ten thousand.
+    This is a generator, because there may be 10,000 files.
     """
     folders = [folder]
     while folders:

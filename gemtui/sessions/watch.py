@@ -1,11 +1,11 @@
-"""Watching the store for changes.
+"""Watch the store for changes.
 
-Uses the system's events if possible, else polls every two seconds and gives the reason. The store
-may not exist yet, vanish, and come back: meanwhile its nearest existing parent folder is watched.
-
-watchfiles does not report when the system refuses to watch a folder, and drops all folders after an
-unreadable one. So it gets each folder explicitly, again whenever one appears, vanishes or changes
-its permissions, and each time we ask the system whether it would watch one more.
+The watch uses the system's events if possible; otherwise it polls every two seconds and reports
+why. The store may not exist yet, may vanish, and may come back; while it is missing, its nearest
+existing parent folder is watched. watchfiles does not report when the system refuses to watch a
+folder, and drops all folders after an unreadable one. So every folder is passed to it explicitly,
+and again whenever a folder appears, vanishes, or changes its permissions. Each time, a test shows
+whether the system would watch one more folder.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _NETWORK = frozenset(
 
 
 def network_file_system(path: Path) -> str | None:
-    """Return the kind of network or shared file system that `path` is on.
+    """Return the type of the network or shared file system that `path` is on.
 
-    None for a local one, or if the system does not say.
+    Returns None for a local file system, or if the type can't be determined.
     """
     import psutil  # takes 20 ms, needed only for watching
 
@@ -52,13 +52,13 @@ def network_file_system(path: Path) -> str | None:
 
 
 STEP = 20
-"""Milliseconds of silence before changes are reported; also the interval of checks."""
+"""Milliseconds without changes before changes are reported; also the interval of checks."""
 GATHER = 200
 """Milliseconds after which changes are reported even if more are arriving."""
 GLANCE = 500
-"""Milliseconds between checks for changes without events: a replaced store folder."""
+"""Milliseconds between checks for what causes no event, such as a replaced store folder."""
 POLL = 2.0
-"""Seconds between two scans without events; more if a scan takes long."""
+"""Seconds between two scans when polling; more if a scan takes long."""
 _LOOK_SHARE = 20
 
 Mode = Literal["events", "polling"]
@@ -66,9 +66,10 @@ Mode = Literal["events", "polling"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """Files and folders of the store that changed, appeared or vanished.
+    """Files and folders of the store that changed, appeared, or vanished.
 
-    `~/.gemini/tmp` itself means that anything may have changed. `reason`: why it is polling.
+    The path `~/.gemini/tmp` itself means that anything may have changed. `reason`: why the store is
+    polled; None if it is watched by events.
     """
 
     paths: frozenset[Path]
@@ -77,11 +78,11 @@ class Changed:
 
 
 async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Yield every change of the CLI's store below `home`, until `stop` is set.
+    """Yield every change of the CLI's store under `home`, until `stop` is set.
 
-    The first `Changed` comes once the watch is active and names the whole store; reading the state
-    before that is up to the caller. A missing or unwatchable store raises nothing. Cancelling the
-    iteration sets `stop` as well.
+    The first `Changed` is yielded once the watch is active, and names the whole store. Callers must
+    read the state before that themselves. A missing or unwatchable store raises nothing. Cancelling
+    the iteration also sets `stop`.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")
     reason = f"the store is on a network file system ({kind})" if kind else None
@@ -104,8 +105,8 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
     """Yield changes until the set of watched folders must change.
 
-    That is, until one of the store's folders appears, vanishes, is replaced or changes its
-    permissions. Raises OSError if not all of them can be watched.
+    That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
+    changes its permissions. Raises OSError if not all folders can be watched.
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
@@ -152,14 +153,14 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _named(tmp: Path, path: Path, base: Path) -> Path:
-    """Return a path below `tmp`, or `tmp` itself for an undecodable, truncated name."""
+    """Return a path inside `tmp`, or `tmp` itself for a truncated, undecodable name."""
     return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
 
 
 async def _batches(
     folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
 ) -> AsyncGenerator[set[Path]]:
-    """Yield the system's changes, and an empty set every half second."""
+    """Yield changes reported by the system, and an empty set every half second."""
     try:
         async with aclosing(
             awatch(
@@ -207,7 +208,7 @@ def _is_folder(path: Path, home: Path) -> bool:
 def _require_room(folder: Path) -> None:
     """Raise OSError (ENOSPC) if the system can't watch one more folder.
 
-    The only way to know is to ask for one more; only Linux has such a limit.
+    The only way to find out is to add a watch. Only Linux has such a limit.
     """
     if sys.platform != "linux":
         return
@@ -232,7 +233,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """Return (device, inode, size, time) of a path; () if it does not exist."""
+    """Return (device, inode, size, modification time) of a path; () if it is missing."""
     try:
         info = path.stat()
     except OSError:
@@ -254,7 +255,7 @@ def _why_not(error: Exception, tmp: Path) -> str:
 
 
 async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[Changed]:
-    """Yield changes found by comparing names, sizes and times."""
+    """Yield changes found by comparing names, sizes, and modification times."""
     before: dict[Path, tuple[int, ...]] | None = None
     while True:
         start = time.monotonic()
@@ -285,9 +286,9 @@ def _look(home: Path) -> dict[Path, tuple[int, ...]]:
 def _differences(
     before: dict[Path, tuple[int, ...]], now: dict[Path, tuple[int, ...]], home: Path
 ) -> frozenset[Path]:
-    """Return differing paths; if files appeared or vanished, the whole store as well.
+    """Return the paths that differ, and the whole store if files came or went.
 
-    In that case folders and markers may have changed, too.
+    The whole store is included because folders and project markers may have changed as well.
     """
     paths = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
     if before.keys() != now.keys():

@@ -26,9 +26,9 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 class Write(Struct, frozen=True, array_like=True, gc=False):
     """A call of a tool that writes a file, as recorded in its session.
 
-    `name`: the path, which may be relative. `message`, `block`: the position of the call. `time`:
-    of the result, else of the answer that asked for it. `added`, `removed`: lines that it changed,
-    or would have; None if unknown.
+    `name`: the path, which may be relative. `message` and `block`: the position of the call.
+    `time`: when the result arrived, or else when the answer with the call was written. `added` and
+    `removed`: the number of lines that the call changed or would have changed; None if unknown.
     """
 
     name: str
@@ -46,9 +46,9 @@ class Write(Struct, frozen=True, array_like=True, gc=False):
 class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
     """A call of a tool that writes a file, in a session of the store.
 
-    `path`: absolute if the session's folder is known. `session`: the id of the person's session;
-    `source` is that session or one of its subagents, which have their own files. `change`: the
-    change it made or would have made; None if unknown or not read.
+    `path`: absolute if the session's folder is known. `session`: the id of the user's session.
+    `source`: that session, or one of its subagents, which have their own files. `change`: the
+    change that the call made or would have made; None if unknown or not read.
     """
 
     path: PurePath
@@ -58,12 +58,12 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
     @property
     def written(self) -> bool:
-        """Whether the file was written."""
+        """Whether the call actually wrote the file."""
         return self.status is ToolStatus.SUCCESS
 
     @property
     def when(self) -> datetime:
-        """The time to sort by: the call's, else its session's."""
+        """The time to sort by: that of the call, or else that of its session."""
         return self.time or self.source.when
 
 
@@ -84,11 +84,11 @@ def recorded_writes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of sessions without their changes, and problems of reading.
+    """Yield the writes of sessions without their changes, and problems in reading.
 
-    Sessions without writes are not opened, nor those that did not change since the last time.
-    `since`: leave out earlier writes. `home`, `cache`, `cancelled`: as in `read_cached`. `progress`
-    is called with the number of sessions read, and the total.
+    Sessions are opened only if they have written files and have changed since they were last read.
+    `since`: leave out earlier writes. `home`, `cache`, and `cancelled`: as in `read_cached`.
+    `progress`: called with the number of sessions read and the total.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
     found = read_cached(
@@ -109,7 +109,7 @@ def recorded_writes(
 
 
 def writes_in(path: Path) -> tuple[Write, ...] | Problem:
-    """Return the writes of a session's file, or why it can't be read."""
+    """Return the writes in a session's file, or why it can't be read."""
     return read_log(path, _without_changes)
 
 
@@ -124,9 +124,10 @@ def recorded_changes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of sessions with their changes, and problems of reading.
+    """Yield the writes of sessions with their changes, and any problems in reading.
 
-    This reads all sessions; the arguments are those of `recorded_writes`.
+    Every session with writes is read, without using the cache. The arguments are those of
+    `recorded_writes`.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
     for done, session in enumerate(wrote, 1):
@@ -145,7 +146,7 @@ def change_of(
 ) -> DiffDisplay | Problem | None:
     """Return the change that a call made or would have made; None if unknown.
 
-    It is read from the call's session.
+    The change is read from the call's session.
     """
 
     def change(log: SessionLog) -> DiffDisplay | None:
@@ -156,9 +157,9 @@ def change_of(
 
 
 def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
-    """Return the writes of each file in order, with the last written file first.
+    """Return the writes of each file in order; the last written file comes first.
 
-    Files are left out if no write succeeded.
+    Files without a successful write are left out.
     """
     found: dict[PurePath, list[RecordedWrite]] = {}
     for each in writes:
@@ -171,7 +172,7 @@ def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWri
 
 
 def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
-    """Return the sessions, first those that wrote a file according to their summaries."""
+    """Return all sessions, first those whose summaries say that they wrote a file."""
 
     def wrote(session: Summary) -> bool:
         names = (name for name in session.files_written if name.endswith(path.name))
@@ -203,7 +204,7 @@ def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None)
 def written_path(project: str | None, name: str) -> PurePath:
     """Return the normalized path of the file that a call names.
 
-    `project`: the folder of its session; if None, a relative name stays relative.
+    `project`: the folder of the call's session; if it is None, a relative name stays relative.
     """
     return PurePath(os.path.normpath(PurePath(project or "", name)))
 
@@ -211,9 +212,10 @@ def written_path(project: str | None, name: str) -> PurePath:
 def _writes(
     log: SessionLog, *, of_message: str | None = None
 ) -> Iterator[tuple[Write, DiffDisplay | None]]:
-    """Yield the calls that write a file, in all messages or one, with their changes.
+    """Yield the calls that write a file, with their changes.
 
-    Calls that a fork inherited are left out, as they belong to the original session.
+    `of_message`: only those in this message; None means all messages. Calls that a fork inherited
+    are left out, because they belong to the original session.
     """
     transcript = transcript_of(log)
     for place, outline in enumerate(transcript.outlines):

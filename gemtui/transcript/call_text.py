@@ -1,7 +1,7 @@
 """The text of a tool call: the arguments and results that are shown.
 
-`call_text` is everything on a card, which is also what search covers; the other functions return
-the parts that cards and exports draw.
+`call_text` returns everything that a card shows, which is also what search covers. The other
+functions return the parts of it that cards and exports render.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, t
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
 _COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
-"""Kinds of tools for which the CLI shows just a count of their results."""
+"""Kinds of tools for which the CLI only shows the number of results."""
 _REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
@@ -44,10 +44,11 @@ _HEADS = re.compile(r"^(?:Index: |=====|--- |\+\+\+ ).*$", re.M)
 
 
 def call_text(call: ToolCall) -> str:
-    """Return all that a card can show of a call, in the card's order.
+    """Return everything that a card can show of a call, in the card's order.
 
-    Raw and untrusted. Search covers this text, so that a card can mark what was found. The names of
-    a built-in tool and of its arguments are left out: they are the same in every call of the tool.
+    The text is raw and untrusted. Search covers the same text, so that a card can highlight every
+    hit. The names of a built-in tool and of its arguments are left out, because they are the same
+    in every call of the tool.
     """
     asked, gave = _asked_text(call), _given_text(call)
     about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
@@ -57,7 +58,7 @@ def call_text(call: ToolCall) -> str:
 
 
 def _asked_text(call: ToolCall) -> str:
-    """Return the arguments that a card's first line and result do not show."""
+    """Return the arguments that neither a card's first line nor its result shows."""
     repeated, about = repeated_arguments(call), target(call)
     known = is_builtin(call.name)
     texts = {name: _plain(call.args[name]) for name in call.args if name not in repeated}
@@ -71,7 +72,7 @@ def _asked_text(call: ToolCall) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return an argument as text, with nested strings unescaped."""
+    """Return an argument as a string, with nested strings unescaped."""
     if isinstance(value, str):
         return value
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
@@ -105,7 +106,7 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
 def lines_asked(call: ToolCall) -> str:
     """Return the lines that a read requested, such as `1-120`.
 
-    "" for all or other calls.
+    Returns "" if all lines were requested, and for other calls.
     """
     if kind_of(call.name) is not ToolKind.READ:
         return ""
@@ -121,7 +122,7 @@ def lines_asked(call: ToolCall) -> str:
 def only_reason(call: ToolCall) -> str:
     """Return why a call failed if a card shows nothing else of its result; else "".
 
-    In the words that the model got, else in those that the CLI showed.
+    The reason is the error that the model received, or otherwise the one that the CLI displayed.
     """
     if call.status not in _REASON_ONLY:
         return (call.error or "") if shown(call) is None else ""
@@ -130,11 +131,11 @@ def only_reason(call: ToolCall) -> str:
 
 
 def shown(call: ToolCall) -> Display | None:
-    """Return the part of a call's result to show beside its error.
+    """Return the part of a call's result to show besides its error, or None.
 
-    None if there is none. That is the CLI's display, with two exceptions: a single line ("Read
-    lines 1-20", "Found 6 matching file(s)") while the model got the whole output, and a shorter
-    version of the error.
+    This is the CLI's display, with two exceptions. A single line ("Read lines 1-20", "Found 6
+    matching file(s)") is replaced with the whole output if the model received it. A shorter version
+    of the error is left out.
     """
     display, output = call.display, call.output
     if not isinstance(display, TextDisplay | None):
@@ -151,7 +152,7 @@ def shown(call: ToolCall) -> Display | None:
 
 
 def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
-    """Return whether the model got more than the one line that the CLI showed."""
+    """Return whether the model received more than the one line that the CLI showed."""
     if not display.strip():
         return kind is not ToolKind.SHELL
     if kind in _DISPLAY_FIRST or "\n" in display.strip():
@@ -177,9 +178,9 @@ def output_text(call: ToolCall) -> str:
 
 
 def display_text(display: Display) -> str:
-    """Return a display as raw plain text: one line per match, file, todo or row.
+    """Return a display as raw plain text: one line per match, file, todo, or row.
 
-    Cells are separated by tabs.
+    Table cells are separated by tabs.
     """
     match display:
         case TextDisplay():
@@ -233,12 +234,12 @@ def _drawn_text(display: Display) -> str:
 
 
 def _todo_state(status: str) -> str:
-    """Return a todo's state in words; "" if a card draws it as a sign."""
+    """Return a todo's status in words; "" if a card shows it as a symbol."""
     return "" if status in ("completed", "pending") else _words(status)
 
 
 def _changes(diff: str) -> str:
-    """Return the lines of a unified diff without signs, file names and line numbers."""
+    """Return the lines of a unified diff without markers, file names, and numbers."""
     found = hunks(diff)
     if not found:
         return "" if _HEADS.sub("", diff).strip() == "" else diff

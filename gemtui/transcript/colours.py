@@ -1,6 +1,6 @@
 """The colours in a tool's output: SGR sequences converted to spans.
 
-The remaining ones are cleaned by `gemtui.text.clean` when drawn, as all foreign text is.
+All other control characters are made harmless by `gemtui.text.clean` when the text is rendered.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ BASIC = (
     "#000000", "#800000", "#008000", "#808000", "#000080", "#800080", "#008080", "#c0c0c0",
     "#808080", "#ff0000", "#00ff00", "#ffff00", "#0000ff", "#ff00ff", "#00ffff", "#ffffff",
 )  # fmt: skip
-"""The sixteen numbered terminal colours, with the values that Gemini CLI stores."""
+"""The sixteen basic terminal colours, with the values that Gemini CLI stores."""
 LIMIT = 1_000_000
-"""Longest text, in characters, whose colours are parsed."""
+"""Maximum length, in characters, of a text whose colours are parsed."""
 SEQUENCES = 5_000
-"""Most colour changes parsed in one text; each costs as much as hundreds of characters."""
+"""Maximum number of colour changes in a text; each takes as long as hundreds of characters."""
 _MOST = 32
 _PLAIN = AnsiSpan(text="")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
@@ -30,9 +30,9 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse"
 
 
 def coloured(text: str) -> ScreenDisplay | None:
-    """Return text as a coloured screen.
+    """Return a text as a coloured screen.
 
-    None if it is plain, too long or too colourful.
+    Returns None if the text has no colours, is too long, or has too many colour changes.
     """
     if len(text) > LIMIT or not 0 < _sequences(text) <= SEQUENCES:
         return None
@@ -65,7 +65,7 @@ def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
 
 
 def _codes(parameters: str) -> Iterator[int]:
-    """Yield the codes in a sequence, with colon forms converted to older ones."""
+    """Yield the codes in a sequence, converting colon notation to semicolons."""
     for group in parameters.split(";")[:_MOST]:
         code, *more = (int(each[:4] or 0) for each in group.split(":")[:_MOST])
         match more:
@@ -85,18 +85,21 @@ def _sequences(text: str) -> int:
 
 
 _GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}
-"""The ground that a code's tens digit sets."""
+"""Whether a code sets the foreground or background colour, by the code's leading digits."""
 
 
 def _colour(code: int, codes: Iterator[int]) -> str:
-    """Return the colour of a code; 38 and 48 read more codes. "" for the default."""
+    """Return the colour for a code, or "" for the default.
+
+    For the codes 38 and 48, further codes are consumed.
+    """
     if code % 10 < 8:
         return BASIC[code % 10 + (8 if code >= 90 else 0)]
     return _extended(codes) if code in (38, 48) else ""
 
 
 def _extended(codes: Iterator[int]) -> str:
-    """Return the colour after 38 or 48: `5;n` of 256, or `2;r;g;b`."""
+    """Return the colour after 38 or 48: `5;n` out of 256, or `2;r;g;b`."""
     match next(codes, None):
         case 5:
             return _of_256(next(codes, 0))

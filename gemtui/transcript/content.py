@@ -1,8 +1,8 @@
-"""Parsing of a message's stored `content`: typed text and CLI additions.
+"""Parse a message's stored `content` into what the user typed and what the CLI added.
 
-A content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). The
-typed text is in `displayContent` if there is one. Session context, hook context and replies to tool
-calls are not prompts, and parts with `thought: true` are not part of an answer.
+A content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). If a
+record has `displayContent`, it holds the typed text. Session context, hook context, and replies to
+tool calls are not prompts. Parts with `thought: true` are not part of an answer.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def text_of(content: object) -> str:
 class UserParts(NamedTuple):
     """The parts of a user record.
 
-    `text`: what the user typed. `files`: pairs of name and text, for files that the CLI appended
-    and for hook context. `media`: parts with inlineData or fileData, each with the name that the
-    prompt gives it (None = unknown). `replies`: functionResponse objects. `context`: whether the
-    record has session context.
+    `text`: what the user typed. `files`: (name, text) pairs, for files that the CLI appended and
+    for hook context. `media`: parts with inlineData or fileData, each with the name that the prompt
+    gives it, or None if the name is unknown. `replies`: functionResponse objects. `context`:
+    whether the record contains session context.
     """
 
     text: str = ""
@@ -50,9 +50,9 @@ class UserParts(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """Whether the user asked something; context and replies to tool calls don't count.
+        """Whether the user asked something; context and tool replies don't count.
 
-        Media beside replies come from the tools.
+        Media in a record with replies come from the tools.
         """
         return bool(self.text.strip() or (self.media and not self.replies))
 
@@ -87,9 +87,10 @@ def typed(record: Mapping[str, Any]) -> UserParts:
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
-    """Return the text after leading context blocks, and their contents.
+    """Split leading context blocks off a text.
 
-    These are whether one was session context, and the hook contexts.
+    Returns the remaining text, whether any block was session context, and the name and text of each
+    hook context.
     """
     session, hooks, end = False, [], 0
     while (match := _CONTEXT.match(text, end)) is not None:
@@ -102,19 +103,19 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
 
 
 def _begins_references(text: str, words: list[str]) -> bool:
-    """Return whether appended files begin here."""
+    """Return whether the files appended by the CLI begin with this text."""
     begins = text.lstrip().startswith(_REFERENCED)
     return begins and (bool("".join(words).strip()) or _END in text)
 
 
 def _cut_references(text: str) -> tuple[str, str]:
-    """Split a text into the prompt and the appended files, if the CLI joined both."""
+    """Split a text into the prompt and the appended files, if the CLI joined them."""
     at = text.find("\n" + _REFERENCED)
     return (text, "") if at < 0 or _END not in text[at:] else (text[:at], text[at:])
 
 
 def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
-    """Return the (name, text) of each file after "Content from @name:"."""
+    """Return the (name, text) of each file that follows "Content from @name:"."""
     files: list[tuple[str, str]] = []
     name = "referenced files"
     for text in texts:
@@ -129,7 +130,7 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
 
 
 def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
-    """Pair media with the @names in the prompt, if their numbers match for each kind.
+    """Pair media with the @names in the prompt, if the counts match for each kind.
 
     The CLI appends files in the order of their names (assets/gemini-cli.md#messages).
     """
@@ -142,9 +143,9 @@ def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
 
 
 def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
-    """Return the names for media of one kind if the mapping is certain.
+    """Return the names for media of one kind if they can be assigned with certainty.
 
-    Else as many None. The order is that of absolute paths.
+    Otherwise, returns None for each of them. Files are in the order of their absolute paths.
     """
     found = [name for name in asked if main_type_of_file(name) == kind]
     outside = any(name.startswith(("/", "..", "~")) for name in found)

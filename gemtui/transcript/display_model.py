@@ -1,6 +1,6 @@
 """Typed displays: the results of tool calls as shown to the user.
 
-All text is raw and untrusted, as in `model.py`.
+All strings are raw and untrusted, as in `model.py`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class TextDisplay(Struct, frozen=True, kw_only=True):
 class DiffDisplay(Struct, frozen=True, kw_only=True):
     """A change to one file, as a unified diff.
 
-    The diff was stored by the CLI, or rebuilt from the arguments of the call. `path` is absolute if
-    the CLI stored it so. `added`, `removed`: numbers of lines, None if unknown. `original`, `new`:
-    the file's content before and after, None if unknown.
+    The diff was stored by the CLI, or built from the arguments of the call. `path`: absolute if the
+    CLI stored an absolute path. `added` and `removed`: numbers of lines; None if unknown.
+    `original` and `new`: the file's content before and after; None if unknown.
     """
 
     diff: str
@@ -36,7 +36,7 @@ class DiffDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Match(Struct, frozen=True, kw_only=True):
-    """A line found by a search. `line`: its number, counted from 1; None if unknown."""
+    """A line found by a search. `line`: its 1-based number; None if unknown."""
 
     path: str
     line: int | None
@@ -53,7 +53,7 @@ class MatchesDisplay(Struct, frozen=True, kw_only=True):
 class FilesDisplay(Struct, frozen=True, kw_only=True):
     """The result of list_directory or read_many_files.
 
-    `skipped`: pairs of a path and a reason.
+    `skipped`: pairs of a path and the reason why it was skipped.
     """
 
     summary: str
@@ -70,7 +70,7 @@ class Activity(Struct, frozen=True, kw_only=True):
 
 
 class AgentDisplay(Struct, frozen=True, kw_only=True):
-    """The progress of a subagent. `reason`: why it ended, None if unknown or running."""
+    """The progress of a subagent. `reason`: why it ended; None if unknown or still running."""
 
     agent: str
     state: str
@@ -80,7 +80,7 @@ class AgentDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Todo(Struct, frozen=True, kw_only=True):
-    """A todo item; `status` as stored by the CLI: pending, in_progress, completed…"""
+    """A todo item. `status`: as stored by the CLI, such as pending, in_progress, or completed."""
 
     text: str
     status: str
@@ -93,9 +93,9 @@ class TodosDisplay(Struct, frozen=True, kw_only=True):
 
 
 class AnsiSpan(Struct, frozen=True, kw_only=True):
-    """A piece of terminal text in one style.
+    """A piece of terminal output in one style.
 
-    `fg`, `bg`: "#rrggbb", or "" for the default.
+    `fg` and `bg`: the colours as "#rrggbb", or "" for the default.
     """
 
     text: str
@@ -109,7 +109,7 @@ class AnsiSpan(Struct, frozen=True, kw_only=True):
 
 
 class ScreenDisplay(Struct, frozen=True, kw_only=True):
-    """A terminal screen of an interactive shell, without trailing blanks."""
+    """A terminal screen of an interactive shell, without trailing spaces."""
 
     lines: tuple[tuple[AnsiSpan, ...], ...]
 

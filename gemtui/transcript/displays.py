@@ -1,6 +1,6 @@
-"""Conversion of a stored `resultDisplay` to a typed display.
+"""Convert a stored `resultDisplay` to a typed display.
 
-The stored forms are in assets/gemini-cli.md#displays. A value of any other form becomes a
+The stored forms are described in assets/gemini-cli.md#displays. A value of any other form becomes a
 `JsonDisplay`.
 """
 
@@ -35,7 +35,7 @@ from gemtui.transcript.parts import Part, objects, pretty, string
 def display_of(value: object, *, markdown: bool = False) -> Display | None:
     """Convert a stored `resultDisplay`; None if there is nothing to show.
 
-    `markdown`: whether text is Markdown (`renderOutputAsMarkdown`).
+    `markdown`: whether a string is Markdown (`renderOutputAsMarkdown`).
     """
     match value:
         case None | "" | []:
@@ -51,7 +51,7 @@ def display_of(value: object, *, markdown: bool = False) -> Display | None:
 
 
 def written_display(text: str | None) -> Display | None:
-    """Convert coloured terminal output of a program; None if there is none."""
+    """Convert a program's terminal output, with its colours; None if there is none."""
     return coloured(text or "") or display_of(text)
 
 
@@ -101,8 +101,8 @@ def _text_or_none(value: object) -> str | None:
 def count_changes(diff: str) -> tuple[int, int]:
     """Return how many lines a unified diff of one file adds and removes.
 
-    The stored `diffStat` is not used: it divides the lines between model and user in a way that
-    does not add up to the diff.
+    The stored `diffStat` is not used, because it attributes lines to the model and the user in a
+    way that does not add up to the diff.
     """
     _, _, hunks = f"\n{diff}".partition("\n@@")
     lines = hunks.split("\n")
@@ -178,7 +178,7 @@ def _todo(item: Part) -> Todo:
 
 
 def _screen(lines: list[object]) -> ScreenDisplay | None:
-    """Return a terminal screen without padding blanks; None for other lists."""
+    """Return a terminal screen without padding; None if the list isn't a screen."""
     drawn: list[tuple[AnsiSpan, ...]] = []
     for line in lines:
         if not isinstance(line, list) or not all(_is_span(token) for token in line):
@@ -220,7 +220,7 @@ def _without_padding(spans: list[AnsiSpan]) -> tuple[AnsiSpan, ...]:
 def table(text: str) -> TableDisplay | None:
     """Return the table in a text that is a JSON list of flat objects.
 
-    None for any other text.
+    Returns None for any other text.
     """
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
@@ -248,7 +248,7 @@ def _is_flat(row: Part) -> bool:
 
 
 def cell(value: object) -> str:
-    """Return a value as text: strings unchanged, null as "", others as JSON."""
+    """Return a value as a string: strings unchanged, null as "", others as JSON."""
     return value if isinstance(value, str) else "" if value is None else pretty(value)
 
 
@@ -261,9 +261,10 @@ _OWN_HEAD = "--- "
 def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffDisplay:
     """Build a diff from the arguments of a write or replace call.
 
-    CLIs up to 0.20 stored none. `old`: the replaced text; None if a whole file was written, whose
-    old content is not known. In that case `removed` is None, unless the file is new. Lines of a
-    replaced text are numbered from its own beginning, as its position in the file is not known.
+    CLIs up to version 0.20 stored no diff. `old`: the replaced text; None if a whole file was
+    written, whose previous content is unknown. In that case, `removed` is None unless the file is
+    new. The lines of a replaced text are numbered from its beginning, because its position in the
+    file is unknown.
     """
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
@@ -282,14 +283,14 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
 
 
 def is_rebuilt(change: DiffDisplay) -> bool:
-    """Return whether a change was built from a call's arguments.
+    """Return whether a diff was built from a call's arguments.
 
-    The CLI's have other heads.
+    The diffs of the CLI have a different header.
     """
     return change.diff.startswith(_OWN_HEAD)
 
 
 def content_diff(path: str, before: str, after: str, *, is_new: bool = False) -> DiffDisplay:
-    """Return the difference between two states of a whole file."""
+    """Return the diff between two versions of a whole file."""
     diff = rebuilt_diff(path, old=before, new=after, is_new=is_new)
     return replace(diff, original=before, new=after)

@@ -1,8 +1,8 @@
-"""Exporting transcripts as text, Markdown or HTML, safe for foreign text.
+"""Export transcripts as text, Markdown, or HTML, so that foreign text is harmless.
 
-The text form is linear and without drawings, for screen readers and pipes. The author and time of a
-message begin a line, and all content is indented, so that nothing in it can be mistaken for the
-beginning of another message.
+The text form is linear and uses no line drawing, so that it suits screen readers and pipes. The
+author and time of a message begin a line, and all content is indented, so that nothing in it can be
+mistaken for the beginning of another message.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def to_text(
 
 
 def message_lines(message: Message) -> Iterator[str]:
-    """Yield the lines of one message as plain text, the first one empty."""
+    """Yield the lines of one message as plain text; the first line is empty."""
     yield ""
     yield head(message)
     for block in message.blocks:
@@ -109,7 +109,7 @@ def _label(call: ToolCall) -> str:
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:
-    """Yield a single line after its label, or several lines indented below it."""
+    """Yield a single line after its label, or several lines indented under the label."""
     lines = list(_lines(text))
     if len(lines) == 1:
         yield f"{label}: {lines[0]}"

@@ -1,8 +1,8 @@
-"""Exporting transcripts as self-contained HTML pages without scripts.
+"""Export transcripts as self-contained HTML pages without scripts.
 
 All foreign text is escaped. In Markdown, raw HTML is shown as text, and images become links. The
-content security policy allows only the page's own style sheet, by its hash, and embedded pictures:
-those of the session that are PNG, JPEG, GIF or WebP by their bytes.
+content security policy only allows the page's own style sheet, by its hash, and embedded pictures:
+those of the session whose bytes identify them as PNG, JPEG, GIF, or WebP.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def to_html(
 def page_head(summary: ExportHeading, style: str, *, script: str = "") -> Iterator[str]:
     """Yield a page up to the beginning of `<main>`.
 
-    Its content security policy permits only this style sheet and script, by their hashes.
+    Its content security policy only permits this style sheet and script, by their hashes.
     """
     title = escape(clean_line(summary.title))
     sources = f"style-src '{_hash(style)}'; img-src data:"
@@ -95,7 +95,7 @@ def _hash(content: str) -> str:
 
 
 def time_element(time: datetime) -> str:
-    """Return a time in the local zone as an element with the UTC time as its title."""
+    """Return an element showing a time in the local time zone, with UTC in its title."""
     utc = when(time, UTC)
     return f'<time datetime="{time.isoformat()}" title="{utc} (UTC)">{when(time)}</time>'
 
@@ -108,14 +108,14 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def message_head(message: Message) -> str:
-    """Return the start of a message's `<article>`: author, time, dropped mark."""
+    """Return the start of a message's `<article>`: author, time, and dropped mark."""
     dropped = " dropped" if message.dropped else ""
     head = " ".join(_head(message))
     return f'<article class="{message.author.value}{dropped}">\n<h2>{head}</h2>\n'
 
 
 def message_end(message: Message) -> str:
-    """Return the end of a message's `<article>`, with its tokens."""
+    """Return the end of a message's `<article>`, including its token counts."""
     used = "" if message.usage is None else note(Clean(f"Tokens: {usage_words(message.usage)}"))
     return f"{used}</article>\n"
 
@@ -129,7 +129,7 @@ def _head(message: Message) -> Iterator[str]:
 
 
 def block_elements(block: Block) -> Iterator[str]:
-    """Yield the elements of one block of a message."""
+    """Yield the HTML elements of one block of a message."""
     match block:
         case Text():
             yield _markdown(block.text)
@@ -150,7 +150,7 @@ def block_elements(block: Block) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    """Yield a tool call as a `<details>` element, open if the call failed."""
+    """Yield a tool call as a `<details>` element, which is open if the call failed."""
     about = f" <code>{escape(words)}</code>" if (words := subject(call)) else ""
     open = " open" if call.failed else ""
     state = "error" if ended_badly(call) else call.status.value
@@ -171,7 +171,7 @@ def _call(call: ToolCall) -> Iterator[str]:
 
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _LARGEST = 20_000_000
-"""Bytes of the largest picture that is embedded in the page."""
+"""Maximum size in bytes of a picture embedded in the page."""
 
 
 def _image(image: Image, label: str) -> str:
@@ -257,5 +257,5 @@ def _pre(text: str) -> str:
 
 
 def note(words: Clean) -> str:
-    """Return a remark of the export as a paragraph."""
+    """Return a note by the export itself as a paragraph."""
     return f'<p class="note">{escape(words)}</p>\n'

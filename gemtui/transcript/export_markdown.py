@@ -1,8 +1,8 @@
-"""Exporting transcripts as Markdown with a structure that content can't break.
+"""Export transcripts as Markdown whose structure can't be broken by the content.
 
-Prompts and answers are Markdown themselves and stay so, without raw HTML, images, links that run
-code, unclosed fences, and headings that could be mistaken for those of the export. All other
-foreign text is in code blocks or code spans, or is escaped.
+Prompts and answers are Markdown themselves and remain so, but without raw HTML, images, links that
+run code, unclosed fences, and headings that could be mistaken for those of the export. All other
+foreign text is put in code blocks or code spans, or is escaped.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def to_markdown(
 ) -> Iterator[str]:
     """Yield a transcript as Markdown, one message at a time.
 
-    The session has a heading of level 1, each message one of level 2.
+    The session has a heading of level 1, and each message a heading of level 2.
     """
     yield f"# {escaped(clean_line(summary.title))}\n\n"
     for label, words in facts(summary):
@@ -149,7 +149,7 @@ def escaped(text: Clean) -> str:
 
 
 def paragraph(text: Clean) -> str:
-    """Escape lines so that Markdown shows them literally, except for leading blanks."""
+    """Escape lines so that Markdown shows them literally, except for leading spaces."""
     return _AT_LINE_START.sub(_as_sign, escaped(text))
 
 
@@ -167,7 +167,7 @@ def code(text: Clean) -> str:
 
 
 def _language(name: str) -> str:
-    """Return the suffix of a file name, as a code block's language."""
+    """Return the suffix of a file name, for use as a code block's language."""
     suffix = name.rsplit(".", 1)[-1]
     return suffix if suffix.isascii() and suffix.isalnum() and len(suffix) <= 10 else ""
 

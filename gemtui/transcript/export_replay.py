@@ -1,7 +1,7 @@
-"""Exporting a transcript as an HTML page that replays it with its own times.
+"""Export a transcript as an HTML page that plays it back at its recorded times.
 
-A step is a message's beginning or one of its blocks, at its recorded time. Without scripts, and in
-print, the page shows all of it at once.
+Each step is the beginning of a message or one of its blocks, at its recorded time. Without scripts,
+and in print, the page shows everything at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gemtui.transcript.replay_page import PLAYER, REPLAY_STYLE, SCRIPT
 def to_replay(
     transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
 ) -> Iterator[str]:
-    """Yield a transcript as a page that plays it, one message at a time."""
+    """Yield a transcript as a page that plays it back, one message at a time."""
     yield from page_head(summary, REPLAY_STYLE, script=SCRIPT)
     yield PLAYER
     clock = _Clock()
@@ -37,7 +37,7 @@ def to_replay(
 
 
 class _Clock:
-    """Counts milliseconds since the first known time; never goes back."""
+    """Counts milliseconds since the first known time, and never goes back."""
 
     def __init__(self) -> None:
         self.now = 0

@@ -1,4 +1,4 @@
-"""The style sheet of HTML exports, light or dark, plain in print."""
+"""The style sheet of HTML exports, with light and dark colours and a simple print layout."""
 
 from __future__ import annotations
 

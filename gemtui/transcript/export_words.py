@@ -1,4 +1,4 @@
-"""Phrases shared by all exports: authors, times, results, token counts."""
+"""Phrases shared by all exports: authors, times, results, and token counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ExportHeading(Protocol):
 
     @property
     def title(self) -> str:
-        """The title; raw and foreign."""
+        """The title, which is raw and foreign."""
 
     @property
     def project(self) -> str | None:
@@ -56,7 +56,7 @@ class ExportHeading(Protocol):
 
     @property
     def updated(self) -> datetime | None:
-        """When the session was last written; None if unknown."""
+        """When the session was last updated; None if unknown."""
 
     @property
     def prompts(self) -> int:
@@ -72,7 +72,7 @@ class ExportHeading(Protocol):
 
     @property
     def failed_calls(self) -> int:
-        """The number of tool calls that failed, by status or exit code."""
+        """The number of tool calls that failed, by status or by exit code."""
 
     @property
     def tokens(self) -> Usage:
@@ -80,7 +80,7 @@ class ExportHeading(Protocol):
 
 
 def facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
-    """Yield what is known about a session as (label, text), except for its title.
+    """Yield what is known about a session, except its title, as (label, text).
 
     Unknown values are given as `unknown`.
     """
@@ -98,9 +98,9 @@ def facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
 
 
 def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
-    """Format a time to the second, with its offset; `unknown` for None.
+    """Format a time to the second, with its UTC offset; `unknown` for None.
 
-    `zone`: None for the local one.
+    `zone`: the time zone; None means the local one.
     """
     if time is None:
         return Clean("unknown")
@@ -129,9 +129,9 @@ def _level(message: Message) -> NoticeLevel:
 
 
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:
-    """Yield the messages of a transcript, each read when it is needed.
+    """Yield the messages of a transcript, each read only when it is needed.
 
-    Unless `dropped`, consecutive dropped messages are replaced by a line with their count.
+    If `dropped` is false, consecutive dropped messages are replaced with a line that counts them.
     """
     places = enumerate(transcript.outlines)
     for left_out, row in groupby(places, lambda place: bool(place[1].dropped) and not dropped):
@@ -147,7 +147,7 @@ def _left_out(counts: Counter[Dropped]) -> Clean:
 
 
 def dropped_words(counts: Mapping[Dropped, int]) -> Clean:
-    """Describe numbers of dropped messages: `2 rewound, 1 failed prompt`."""
+    """Describe the numbers of dropped messages, as in `2 rewound, 1 failed prompt`."""
     return Clean(", ".join(f"{counts[why]:,} {why.word}" for why in Dropped if counts.get(why)))
 
 
@@ -178,9 +178,9 @@ def head(message: Message) -> Clean:
 
 
 def usage_words(usage: Usage) -> Clean:
-    """Describe the six token counters.
+    """Describe the six token counts.
 
-    Unknown ones are given as `unknown`, and it is mentioned if they do not add up to the total.
+    Unknown counts are given as `unknown`. If the counts don't add up to the total, a note says so.
     """
 
     def count(number: int | None) -> str:
@@ -205,7 +205,7 @@ def call_words(call: ToolCall) -> Clean:
 
 
 def ended_badly(call: ToolCall) -> bool:
-    """Return whether a command had a nonzero exit code, stored as a success."""
+    """Return whether a command that is stored as a success had a nonzero exit code."""
     return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
 
 
@@ -221,8 +221,8 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
 def subject(call: ToolCall) -> Clean:
     """Return the subject of a call on one line, with control characters made visible.
 
-    If it has several lines, this is the first, followed by dots, and `arguments` yields all of
-    them.
+    If the subject has several lines, only the first is returned, followed by dots; `arguments`
+    yields all of them.
     """
     first, *more = target(call).strip().split("\n", 1)
     return Clean(visible_line(first).strip() + (" ..." if more else ""))
@@ -236,7 +236,7 @@ def caution(call: ToolCall) -> Clean:
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
     """Yield the arguments of a call as (name, value).
 
-    Those shown in full by `subject` or the display are left out.
+    Arguments that `subject` or the display shows in full are left out.
     """
     repeated = repeated_arguments(call)
     for name, value in call.args.items():

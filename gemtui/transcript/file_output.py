@@ -27,18 +27,18 @@ _SEPARATOR = re.compile(r"(?:\A|\n)--- (.+) ---\n\n")
 
 
 class FileLines(NamedTuple):
-    """Lines of a file, and the number of the first one, counted from 1."""
+    """Lines of a file, and the 1-based number of the first line."""
 
     first: int
     text: str
 
 
 def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | None:
-    """Return the lines that a read returned; None for other output, such as a remark.
+    """Return the lines that a read returned; None for other output, such as a note.
 
-    `output`: the model's version. `shown`: the CLI's display. A file may itself begin with the
-    words that the CLI puts before a partial read; they are the CLI's if its display has the same
-    numbers.
+    `output`: the output that the model received. `shown`: the CLI's display. A file may itself
+    begin with the words that the CLI puts before a partial read. They are the CLI's only if its
+    display has the same line numbers.
     """
     if shown.strip() and not shown.startswith("Read lines "):
         return None
@@ -52,9 +52,9 @@ def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | 
 class FilePart(NamedTuple):
     """Lines of a file in a read's output.
 
-    `first`: the number of the first one, counted from 1. `total`: the number of lines in the file,
-    where the end of a text after its last line feed counts as one; None if unknown. `certain`: the
-    file had exactly these lines, apart from line ends.
+    `first`: the 1-based number of the first line. `total`: the number of lines in the file,
+    counting the empty string after a final line feed as a line; None if unknown. `certain`: whether
+    the file had exactly these lines, apart from line endings.
     """
 
     first: int
@@ -64,10 +64,10 @@ class FilePart(NamedTuple):
 
 
 def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | None:
-    """Return the part of a file in a read's output; None if it is something else.
+    """Return the part of a file in a read's output; None for any other output.
 
-    `output`, `shown`: as in `lines_read`. Nothing is certain if Gemini CLI or a hook added
-    something, or shortened lines (assets/gemini-cli.md#tool-calls).
+    `output` and `shown`: as in `lines_read`. The part is not certain if Gemini CLI or a hook added
+    something or if lines were shortened (assets/gemini-cli.md#tool-calls).
     """
     if shown.strip() and not shown.startswith(_SHOWN):
         return None
@@ -88,7 +88,7 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
 def files_read(output: str) -> Iterator[tuple[str, str]]:
     """Yield the name and text of each file in the output of `read_many_files`.
 
-    A text that contains a separator line itself is split wrongly.
+    A file that contains a separator line itself is split incorrectly.
     """
     inner = output.removesuffix("\n--- End of content ---").removesuffix("\n")
     _, *pieces = _SEPARATOR.split(inner)

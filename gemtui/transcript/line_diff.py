@@ -9,14 +9,14 @@ from difflib import Match, SequenceMatcher
 from typing import Any
 
 _MOST = 2000
-"""Most lines between two equal ones that are still compared.
+"""Maximum number of lines between two equal lines that are still compared.
 
-If there are more, the diff removes all the old ones and adds all the new ones.
+If there are more, the diff removes all the old lines and adds all the new ones.
 """
 
 
 def hunks_of(old: str, new: str) -> Iterator[str]:
-    """Yield the hunks of a unified diff of two texts, as lines with line ends.
+    """Yield the hunks of a unified diff of two texts, as lines with line endings.
 
     A missing newline at the end of a text is ignored.
     """
@@ -51,7 +51,10 @@ class _Compared(SequenceMatcher[str]):
         self._before, self._after = before, after
 
     def get_matching_blocks(self) -> list[Match]:
-        """Return the positions and lengths of runs of equal lines, then the ends of both."""
+        """Return the positions and lengths of equal lines, as in `SequenceMatcher`.
+
+        The last item has length 0 and holds the lengths of both lists.
+        """
         blocks: list[Match] = []
         for block in _alike_blocks(self._before, self._after):
             if not block.size:
@@ -67,9 +70,10 @@ class _Compared(SequenceMatcher[str]):
 def _alike_blocks(
     before: Sequence[str], after: Sequence[str], at: int = 0, to: int = 0, *, part: bool = False
 ) -> Iterator[Match]:
-    """Yield runs of equal lines in order, with `at` and `to` as offsets.
+    """Yield runs of equal lines in order; `at` and `to` are added to their positions.
 
-    Runs may adjoin. `part`: these lines lie between equal lines, and are not divided again.
+    Two runs may be adjacent. `part`: the lines given lie between equal lines, and are not divided
+    again.
     """
     head = _alike(before, after)
     tail = _alike(before[head:][::-1], after[head:][::-1])
@@ -86,7 +90,7 @@ def _alike_blocks(
 def _around(
     marks: Sequence[tuple[int, int]], old: Sequence[str], new: Sequence[str], at: int, to: int
 ) -> Iterator[Match]:
-    """Yield runs of equal lines before, between and after known equal lines."""
+    """Yield runs of equal lines before, between, and after known equal lines."""
     start, begin = 0, 0
     for end, stop in [*marks, (len(old), len(new))] if marks else ():
         yield from _alike_blocks(old[start:end], new[begin:stop], at + start, to + begin, part=True)

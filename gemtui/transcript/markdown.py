@@ -1,4 +1,4 @@
-"""Making foreign Markdown safe to embed."""
+"""Make foreign Markdown safe to embed."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from markdown_it.token import Token
 from gemtui.text import Clean
 
 LONGEST = 50_000
-"""Characters; longer texts become a code block, as parsing hostile ones is not linear."""
+"""Maximum number of characters. A longer text becomes a code block, because parsing hostile text
+takes more than linear time.
+"""
 
 BRACKETS = 1_000
-"""Texts with more opening brackets become a code block, too.
+"""Maximum number of opening brackets. A text with more becomes a code block as well.
 
-Each may begin a link, and takes as long to parse as hundreds of other characters.
+Each bracket may begin a link, and takes as long to parse as hundreds of other characters.
 """
 
 NESTING = 60
-"""Levels of nested blocks that are parsed; deeper content can't be judged."""
+"""Maximum levels of nested blocks to parse; deeper content can't be checked."""
 
 LEVEL = 3
 """The level of the highest heading that embedded Markdown may have."""
@@ -31,7 +33,7 @@ _BACKTICKS = re.compile("`+")
 
 
 def fenced(text: Clean, language: str = "") -> str:
-    """Return text as a code block, with a longer fence than any in it."""
+    """Return text as a code block, with a longer fence than any in the text."""
     fence = "`" * max(3, longest_run(text) + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
 
@@ -50,8 +52,8 @@ def defused(text: Clean) -> str:
     """Make Markdown safe to embed.
 
     Raw HTML becomes text, images become links, headings are lowered to `LEVEL` or below, and an
-    open fence is closed. The result is checked with a parser. If it is not safe, for instance
-    because of a link that runs code, the source is returned in a code block.
+    open fence is closed. The result is checked with a parser. If the result is not safe, for
+    instance because of a link that runs code, the source is returned as a code block.
     """
     text = Clean(text.lstrip("\n").rstrip())
     if is_costly(text):
@@ -71,7 +73,7 @@ def defused(text: Clean) -> str:
 def parser() -> MarkdownIt:
     """Return a parser for CommonMark with tables and strikethrough.
 
-    It recognises raw HTML, and keeps links of all schemes, so that both can be judged.
+    The parser recognises raw HTML and keeps links of all schemes, so that both can be checked.
     """
     options = {"html": True, "maxNesting": NESTING}
     markdown = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
@@ -102,7 +104,7 @@ _HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
 
 
 def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
-    """Lower one heading in place; an underlined one becomes one with number signs."""
+    """Lower one heading in place, converting underlined ones to number signs."""
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])
     if match is None:
@@ -118,7 +120,7 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
 
 
 def _closing(tokens: Sequence[Token], lines: list[str]) -> Iterable[str]:
-    """Yield the closing fence if one is still open at the end of the text."""
+    """Yield the closing fence if a fence is still open at the end of the text."""
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and _lines_of(last)[1] >= len(lines):
         ends = lines[-1].strip()
@@ -130,7 +132,7 @@ _RUNS = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
 
 
 def _is_safe(markdown: str) -> bool:
-    """Return whether Markdown is harmless and ends all its blocks."""
+    """Return whether Markdown is harmless and closes all its blocks."""
     found: dict[str, Any] = {}
     tokens = parser().parse(f"{markdown}\n\n# end\n", found)
     own = tokens[-3] if len(tokens) >= 3 else tokens[-1]

@@ -1,4 +1,4 @@
-"""Rendering foreign Markdown as HTML that loads and runs nothing."""
+"""Render foreign Markdown as HTML that loads and runs nothing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gemtui.text import Clean
 from gemtui.transcript.markdown import LEVEL, NESTING, is_costly
 
 HIGHLIGHTED = 10_000
-"""Characters; longer code is not highlighted, as that is slow, and very slow for hostile code."""
+"""Maximum characters to highlight, because highlighting is slow, and very slow for hostile code."""
 
 
 def rendered(text: Clean) -> str:
     """Return foreign Markdown as HTML that loads and runs nothing.
 
-    Return the escaped source if parsing might take seconds.
+    If parsing might take seconds, the escaped source is returned instead.
     """
     if is_costly(text):
         return f"<pre>{escape(text)}</pre>\n"
@@ -61,9 +61,9 @@ def _text(content: str) -> Token:
 
 
 def highlighted(code: str, language: str) -> str:
-    """Return code as HTML, with spans of the classes k, s, c, n and m.
+    """Return code as HTML, with spans of the classes k, s, c, n, and m.
 
-    If the language is not known or the code is too long, it is only escaped.
+    If the language is unknown or the code is too long, the code is only escaped.
     """
     if not language or len(code) > HIGHLIGHTED:
         return escape(code)

@@ -1,7 +1,7 @@
-"""Binary content judged by its bytes: its type, picture size and file name.
+"""Determine the type, picture size, and file name of binary content from its bytes.
 
-The record's own description is untrusted and may be wrong, so the first bytes decide. Only those
-are decoded unless all of it is needed.
+The description in the record is untrusted and may be wrong, so the first bytes decide. Only those
+are decoded, unless all bytes are needed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from gemtui.text import size as readable_size
 from gemtui.transcript.model import Block, Image, ToolCall
 
 _HEAD = 128 * 1024
-"""Characters of base64 to decode for inspection; a JPEG's size may come late."""
+"""Number of base64 characters to decode for inspection; a JPEG's size may come late in the file."""
 
 
 class MediaType(NamedTuple):
-    """A type of binary content, and the suffix of its files, with the dot."""
+    """A type of binary content, and the suffix of its files, including the dot."""
 
     mime: str
     suffix: str
@@ -73,20 +73,20 @@ _MAIN_TYPES |= dict.fromkeys((".jpeg", ".tif", ".heif"), "image")
 class MediaDamaged(GemtuiError):
     """Raised if binary content is not stored or can't be decoded.
 
-    The message says which.
+    The message says which of the two is the case.
     """
 
 
 def media_type(data: bytes) -> MediaType | None:
-    """Return the type of an image, sound, film or PDF by its first bytes.
+    """Return the type of an image, a sound, a video, or a PDF from its first bytes.
 
-    None otherwise.
+    Returns None for anything else.
     """
     return next((kind for magic, kind in _MAGIC if magic.match(data)), None)
 
 
 def main_type(mime: str) -> str:
-    """Return the first half of a type: `image` of `image/png`."""
+    """Return the first half of a media type, such as `image` for `image/png`."""
     return mime.partition("/")[0].lower()
 
 
@@ -119,7 +119,7 @@ def decoded(image: Image) -> bytes:
 
 
 def file_name_of(image: Image) -> str:
-    """Return a safe file name for this content, with its real type's suffix.
+    """Return a safe file name for binary content, with the suffix of its actual type.
 
     Content of unknown type gets `.bin`.
     """
@@ -130,7 +130,7 @@ def file_name_of(image: Image) -> str:
 
 
 def image_words(image: Image) -> Clean:
-    """Describe binary content: its name, type, pixels, size and address."""
+    """Describe binary content: its name, type, pixels, size, and address."""
     head = _head(image)
     size = "size unknown" if image.size is None else readable_size(image.size)
     area = pixels(head or b"")
@@ -154,9 +154,9 @@ def _by_place(image: Image, place: int, images: Sequence[Image]) -> str:
 
 
 def _head(image: Image) -> bytes | None:
-    """Return the first bytes.
+    """Return the first bytes of binary content.
 
-    B"" if they are not stored, None if they can't be decoded.
+    Returns b"" if the content is not stored, and None if it can't be decoded.
     """
     start = "".join(image.data[:_HEAD].split())
     if len(image.data) > _HEAD:
@@ -182,7 +182,10 @@ def _type_words(image: Image, head: bytes | None) -> str:
 
 
 def pixels(head: bytes) -> tuple[int, int] | None:
-    """Return width and height of a PNG, GIF, WebP or JPEG by its first bytes, or None."""
+    """Return the width and height of a PNG, GIF, WebP, or JPEG from its first bytes.
+
+    Returns None if they can't be determined.
+    """
     kind = media_type(head)
     match kind.suffix if kind else "":
         case ".png" if len(head) >= 24:

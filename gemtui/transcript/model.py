@@ -1,8 +1,9 @@
-"""The transcript: messages made of blocks, in the order in which they happened.
+"""The transcript: messages composed of blocks, in the order in which they happened.
 
-One immutable model for a stored session and for a live run. It keeps what Gemini knows; the
-Claude-compatible unified format is a projection of it (`unified.py`). All text in here is raw and
-untrusted: it passes `gemtui.text.clean` where it is drawn or exported, not here.
+Stored sessions and live runs share this immutable model. The model keeps everything that Gemini
+records; the Claude-compatible unified format is derived from it (`unified.py`). All strings in the
+model are raw and untrusted. They are sanitized by `gemtui.text.clean` when they are rendered or
+exported, not here.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class Author(StrEnum):
     USER = "user"
     MODEL = "model"
     SYSTEM = "system"
-    """The CLI itself: records of type info, warning and error."""
+    """The CLI itself, in records of type info, warning, and error."""
 
 
 class NoticeLevel(StrEnum):
-    """The severity of a notice; the record types of the CLI."""
+    """The severity of a notice, with the names of the CLI's record types."""
 
     INFO = "info"
     WARNING = "warning"
@@ -39,19 +40,19 @@ class ToolStatus(StrEnum):
     """The progress or result of a tool call."""
 
     QUEUED = "queued"
-    """It waits until a person has answered about another call."""
+    """The call is waiting until the user has answered about another call."""
     RUNNING = "running"
     SUCCESS = "success"
     ERROR = "error"
     CANCELLED = "cancelled"
-    """The user refused it or stopped the request: an edit was *not* written."""
+    """The user denied the call or stopped the request, so that an edit was *not* written."""
     DENIED = "denied"
-    """A policy refused it, or the tool is not permitted in this mode."""
+    """A policy denied the call, or the tool is not permitted in this mode."""
     REFUSED = "refused"
-    """The tool itself refused it, regardless of policies; Gemini CLI stores a success."""
+    """The tool itself refused the call, regardless of policies; the CLI stores a success."""
     INTERRUPTED = "interrupted"
     UNCONFIRMED = "unconfirmed"
-    """It was started, and its end is not recorded."""
+    """The call was started, and its end is not recorded."""
 
     @property
     def failed(self) -> bool:
@@ -67,20 +68,20 @@ class Dropped(StrEnum):
 
     REWOUND = "rewound"
     BURIED = "buried"
-    """A list of messages replaced the conversation without this one."""
+    """A new list of messages replaced the conversation, and the list lacks this one."""
     FAILED_PROMPT = "failed_prompt"
 
     @property
     def word(self) -> str:
-        """The reason in words, for people."""
+        """The reason in words, for display."""
         return self.value.replace("_", " ")
 
 
 class Usage(Struct, frozen=True, gc=False):
-    """Token counters of one model answer, or a sum.
+    """The token counts of one model answer, or a sum of them.
 
-    None is unknown, 0 a measured zero. `input` includes `cached`; `output` excludes `thoughts`;
-    total = input + output + thoughts + tool.
+    None means unknown, and 0 a measured zero. `input` includes `cached`; `output` excludes
+    `thoughts`; total = input + output + thoughts + tool.
     """
 
     input: int | None = None
@@ -92,7 +93,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     @property
     def adds_up(self) -> bool:
-        """False only if every counter is known and the total is not their sum."""
+        """False only if all counts are known and the total is not their sum."""
         parts = (self.input, self.output, self.thoughts, self.tool)
         if self.total is None or any(part is None for part in parts):
             return True
@@ -100,7 +101,7 @@ class Usage(Struct, frozen=True, gc=False):
 
 
 def usage_sum(usages: Iterable[Usage | None]) -> Usage:
-    """Return the sum of each counter over known values; None entries are skipped."""
+    """Return the sum of the known values for each token count, skipping None."""
     known = [usage for usage in usages if usage is not None]
     totals: dict[str, int] = {}
     for name in Usage.__struct_fields__:
@@ -114,13 +115,13 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """Text that a person typed or the model answered, in Markdown."""
+    """Text that the user typed or the model answered, in Markdown."""
 
     text: str
 
 
 class Thought(Struct, frozen=True, kw_only=True):
-    """A thought summary of the model; `subject` may be empty."""
+    """A summary of the model's thoughts; `subject` may be empty."""
 
     subject: str
     description: str
@@ -128,18 +129,18 @@ class Thought(Struct, frozen=True, kw_only=True):
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """A message of the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
+    """A message from the CLI: "Request cancelled.", "Conversation checkpoint saved …"."""
 
     level: NoticeLevel
     text: str
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """Binary content that is named, not drawn: image, audio, PDF.
+    """Binary content that is named rather than shown: an image, a sound, or a PDF.
 
-    `size` in bytes after decoding, None if unknown; `name`: from the record or the prompt, else its
-    position, such as `image 1 of 2`; `uri` for fileData; `data`: the stored base64, not decoded, ""
-    if only the address is stored.
+    `size`: in bytes after decoding; None if unknown. `name`: from the record or the prompt, or else
+    its position, such as `image 1 of 2`. `uri`: for fileData. `data`: the stored base64, not
+    decoded; "" if only the address is stored.
     """
 
     mime_type: str
@@ -159,18 +160,18 @@ class Attachment(Struct, frozen=True, kw_only=True):
 class Consent(StrEnum):
     """The answer to the question whether a call may be made.
 
-    A person allows, denies or stops; the gate records the outcome.
+    The user allows or denies the call, or stops the run; the approval gate records the outcome.
     """
 
     WAITS = "waits"
     ALLOWED = "allowed"
     CHANGED = "changed"
-    """Allowed with other arguments."""
+    """The call was allowed with other arguments."""
     DENIED = "denied"
     STOPPED = "stopped"
-    """Denied, and the run was ended."""
+    """The call was denied, and the run was ended."""
     ABANDONED = "abandoned"
-    """Nobody answered before the run ended, or nobody was there; the call was not made."""
+    """Nobody answered before the run ended, or nobody could be asked, so the call was not made."""
 
 
 class Beyond(StrEnum):
@@ -179,15 +180,15 @@ class Beyond(StrEnum):
     RUN = "run"
     ALWAYS = "always"
     TAKEN_BACK = "taken_back"
-    """The approval was revoked."""
+    """The approval has been revoked."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """A person's answer to a question about a call.
+    """The user's answer to a question about a call.
 
-    `asked`: the model's arguments, if the person changed them. `reason`: the text for the model
-    with a denial. `subagent`: the call came from a subagent, which the stream does not report.
-    `beyond`: None if an approval was for this call alone.
+    `asked`: the model's original arguments, if the user changed them. `reason`: the text sent to
+    the model with a denial. `subagent`: whether the call came from a subagent, whose calls the
+    stream does not report. `beyond`: None if an approval was for this call alone.
     """
 
     consent: Consent
@@ -200,13 +201,13 @@ class Answer(Struct, frozen=True, kw_only=True):
 class ToolCall(Struct, frozen=True, kw_only=True):
     """A tool call and, if known, its result.
 
-    `name`: Gemini's own. `output`, `error`: the model's version, all text parts joined. `display`:
-    what the CLI showed the user. `time`: when the result was recorded. `duration`: measured in a
-    run; in a stored session the time from the answer that asked for the call to the recorded
-    result, including the wait for the user's approval. `agent_id`: session id of the subagent that
-    did the work. `answer`: a person's answer in a supervised run. `rule`: the person's own rule
-    that allowed it there without asking, in words. `hooked`: another hook changed its arguments;
-    these are the changed ones.
+    `name`: Gemini's own name for the tool. `output` and `error`: what the model received, with all
+    text parts joined. `display`: what the CLI showed the user. `time`: when the result was
+    recorded. `duration`: measured in a run; in a stored session, the time from the answer with the
+    call to the recorded result, including the wait for the user's approval. `agent_id`: the session
+    id of the subagent that did the work. `answer`: the user's answer in a supervised run. `rule`: a
+    description of the user's own rule that allowed the call there without asking. `hooked`: whether
+    another hook changed the arguments; `args` are the changed ones.
     """
 
     id: str
@@ -229,9 +230,9 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """Whether it failed, as counted everywhere and found by the key for failed calls.
+        """Whether the call failed, as counted and searched for everywhere.
 
-        By its status, or as a command by a nonzero exit code.
+        A call failed if its status says so, or if it is a command with a nonzero exit code.
         """
         return self.status.failed or bool(self.exit_code)
 
@@ -246,7 +247,7 @@ Block = Text | Thought | Notice | Image | Attachment | ToolCall
 class Message:
     """One message with its blocks in the order in which they happened.
 
-    `id` is unique in a transcript. `original` is the stored record (None in a live run).
+    `id`: unique in a transcript. `original`: the stored record; None in a live run.
     """
 
     id: str
@@ -256,15 +257,15 @@ class Message:
     model: str | None = None
     usage: Usage | None = None
     prompt: bool = False
-    """Typed by a person (not session context or tool replies)."""
+    """Whether the user typed this message (not session context or tool replies)."""
     dropped: Dropped | None = None
     checkpoint: bool = False
-    """A checkpoint of the project's files was taken before this prompt."""
+    """Whether a checkpoint of the project's files was created before this prompt."""
     original: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
 
 class Outline(Struct, frozen=True, kw_only=True, gc=False):
-    """The facts about a message that are kept in memory without its body.
+    """The facts about a message that stay in memory without its body.
 
     Compared by identity: if a view finds the very same object in a newer transcript, the message
     did not change. `failures`: failed calls, as in `ToolCall.failed`; `errors`: those with a failed
@@ -291,10 +292,10 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A conversation at one moment: outlines in memory, bodies read when needed.
+    """A conversation at one moment, with outlines in memory and bodies read when needed.
 
-    `read(i)` returns the message of `outlines[i]`. It may read the disk (some hundred microseconds)
-    and never raises: what can't be read any more becomes a notice.
+    `read(i)` returns the message for `outlines[i]`. It may read from the disk (a few hundred
+    microseconds) and never raises; a message that can't be read any more is replaced with a notice.
     """
 
     outlines: Sequence[Outline]
@@ -317,7 +318,7 @@ class Transcript:
         return (self.read(index) for index in range(len(self.outlines)))
 
     def calls(self) -> list[ToolCall]:
-        """Return all tool calls, in their order. Reads the messages that have some."""
+        """Return all tool calls in order. Only messages with calls are read."""
         return [
             block
             for index, line in enumerate(self.outlines)
@@ -328,7 +329,7 @@ class Transcript:
 
     @property
     def usage(self) -> Usage | None:
-        """The sum over messages that are part of the conversation.
+        """The sum over all messages that are part of the conversation.
 
         None if nothing is known.
         """
@@ -359,7 +360,7 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """Return the first nonblank line, white space folded, at most 200 characters."""
+    """Return the first non-empty line, with whitespace folded, up to 200 characters."""
     for line in text[: EXCERPT * 20].splitlines():
         folded = " ".join(line.split())
         if folded:

@@ -1,7 +1,7 @@
-"""Read values from stored records, where each may have any type.
+"""Read values from stored records, in which a value may have any type.
 
-Nothing is raised here. A content of the Gemini API is a string, a part, or a list of parts and
-strings.
+No function here raises an exception. A content in the Gemini API is a string, a part, or a list of
+parts and strings.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ EARLIEST = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
 LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """Times between EARLIEST and LATEST can be converted to every time zone."""
 DEEPEST = 500
-"""Deepest nesting of JSON to show; Python's own limit differs between versions."""
+"""Maximum nesting of JSON to show; Python's own limit differs between versions."""
 _MOST_TOKENS = 10**9
-"""Most tokens of one answer or run; no model reads as many."""
+"""Maximum plausible number of tokens of one answer or run; no model reads as many."""
 
 
 def string(value: object) -> str:
@@ -60,7 +60,7 @@ def parts_of(content: object) -> list[Part]:
 def image_of(part: Part) -> Image | None:
     """Return the binary content of an `inlineData` or `fileData` part.
 
-    None for other parts.
+    Returns None for other parts.
     """
     data, file = part.get("inlineData"), part.get("fileData")
     if isinstance(data, Mapping):
@@ -81,7 +81,7 @@ def image_of(part: Part) -> Image | None:
 
 
 def _decoded_size(data: object) -> int | None:
-    """Return the number of bytes that a base64 text encodes."""
+    """Return the number of bytes that a base64 string encodes."""
     if not isinstance(data, str):
         return None
     return len(data) * 3 // 4 - data[-2:].count("=")
@@ -90,7 +90,7 @@ def _decoded_size(data: object) -> int | None:
 def instant(value: object) -> datetime | None:
     """Convert a stored ISO 8601 time to UTC; times without an offset count as UTC.
 
-    Returns None if it is not a time, or is not between EARLIEST and LATEST.
+    Returns None if the value is not a time, or is not between EARLIEST and LATEST.
     """
     if not isinstance(value, str):
         return None
@@ -114,7 +114,7 @@ def pretty(value: object) -> str:
 
 
 def usage_of(tokens: object) -> Usage | None:
-    """Return the six token counters of a message; None if missing or impossible."""
+    """Return the six token counts of a message; None if missing or implausible."""
     if not isinstance(tokens, dict):
         return None
     counts = map(tokens.get, Usage.__struct_fields__)
@@ -122,7 +122,10 @@ def usage_of(tokens: object) -> Usage | None:
 
 
 def possible(usage: Usage) -> Usage | None:
-    """Return counters; None if any is negative, huge, or `cached` exceeds `input`."""
+    """Return `usage` if plausible, else None.
+
+    Token counts are implausible if any is negative or huge, or if `cached` exceeds `input`.
+    """
     counts = (getattr(usage, name) for name in Usage.__struct_fields__)
     if any(count is not None and not 0 <= count <= _MOST_TOKENS for count in counts):
         return None

@@ -10,15 +10,17 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 _LONGEST = 10_000
-"""Lines above which a file is replaced as a whole, as comparing is more than linear."""
+"""Number of lines above which a file is replaced as a whole, because comparing lines takes more
+than linear time.
+"""
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
 _GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
-"""All names that Windows or macOS treat as `.git`, which git refuses everywhere."""
+"""Matches all names that Windows or macOS treat as `.git`; git refuses them everywhere."""
 _INVISIBLE = re.compile(r"[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-"""Characters that a file system of macOS ignores in names."""
+"""Characters that a macOS file system ignores in names."""
 _LONGEST_NAME = 255
-"""Bytes of one part of a path."""
+"""Maximum length of one component of a path in bytes."""
 _PLAIN_NAME = re.compile(r'[^\x00-\x1f\x7f"\\]+')
 
 
@@ -29,9 +31,9 @@ class NoPatch(ValueError):
 def file_patch(name: str, before: str | None, after: str | None) -> str:
     """Return the change to one file for `git apply`; "" if nothing changed.
 
-    `name`: the path from where the patch is applied, with slashes. `before`, `after`: the whole
-    content; None if the file does not exist. Raises NoPatch if git would refuse the patch, and with
-    it the changes to all other files.
+    `name`: the path relative to where the patch will be applied, with slashes. `before` and
+    `after`: the whole content; None if the file does not exist. Raises NoPatch if git would refuse
+    the patch, because git would then also refuse the changes to all other files.
     """
     if before == after:
         return ""
@@ -47,8 +49,8 @@ def file_patch(name: str, before: str | None, after: str | None) -> str:
 def apply_diff(before: str, diff: str) -> str:
     """Return the text that results from applying a unified diff to `before`.
 
-    `diff`: with any header before its first `@@`, as Gemini CLI stores it. Raises NoPatch if it
-    does not fit, is cut off, or holds more than its hunks.
+    `diff`: may have any header before its first `@@`, as stored by Gemini CLI. Raises NoPatch if
+    the diff does not fit, is truncated, or contains more than its hunks.
     """
     old, new, at = _lines(before), list[str](), 0
     for hunk in hunks_of_diff(diff):
@@ -62,7 +64,7 @@ def apply_diff(before: str, diff: str) -> str:
 
 
 class Hunk(NamedTuple):
-    """One hunk of a unified diff: line numbers, and lines before and after."""
+    """One hunk of a unified diff: its line numbers, and the lines before and after."""
 
     old_first: int
     removed: list[str]
@@ -71,9 +73,9 @@ class Hunk(NamedTuple):
 
 
 def hunks_of_diff(diff: str) -> list[Hunk]:
-    """Return the hunks of a unified diff with any header.
+    """Return the hunks of a unified diff, which may have any header.
 
-    Raises NoPatch if one is cut off.
+    Raises NoPatch if a hunk is truncated.
     """
     found = []
     rest = deque(dropwhile(lambda line: not line.startswith("@@ "), _lines(diff)))
@@ -89,7 +91,7 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
     """Remove the lines of a hunk from those of a diff.
 
-    Return its old lines and its new ones.
+    Returns the hunk's old lines and its new lines.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
@@ -113,7 +115,7 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
 
 
 def _bad_name(name: str) -> str:
-    """Return why git would not apply a patch to a file with this name; "" if it would."""
+    """Return why git would not apply a patch to a file of this name; "" if it would."""
     parts = name.split("/")
     if not _is_utf8(name):
         return "its name is not UTF-8"
@@ -135,9 +137,9 @@ def _is_utf8(text: str) -> bool:
 
 
 def _was_replaced(line: str) -> bool:
-    """Return whether a line that a patch must match may have held other bytes.
+    """Return whether a line that a patch must match may have contained other bytes.
 
-    Invalid bytes were read as U+FFFD.
+    Invalid bytes are read as U+FFFD.
     """
     return line.startswith((" ", "-")) and "\ufffd" in line
 

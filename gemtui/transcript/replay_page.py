@@ -1,7 +1,8 @@
 """The style sheet and the script of replay pages.
 
-Fixed texts, allowed by their hashes. All foreign text is in elements of the page. The script reads
-numbers from them and shows or hides them; it never creates elements from text.
+Both are fixed strings, which the page allows by their hashes. All foreign text is in elements of
+the page. The script reads numbers from these elements and shows or hides them; it never creates
+elements from text.
 """
 
 from __future__ import annotations

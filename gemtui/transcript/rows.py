@@ -1,4 +1,4 @@
-"""A transcript with inserted messages: those that a person sent to a running run."""
+"""A transcript with inserted messages: those that the user sent to a run while it was working."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows_of(transcript: Transcript) -> list[Row]:
 def put_in(rows: list[Row], row: Row) -> None:
     """Insert a message after the last one that is not newer.
 
-    If there is none, at the end.
+    If there is no such message, it is inserted at the end.
     """
     time = row[0].time
     places = range(len(rows), 0, -1)
@@ -30,7 +30,7 @@ def _is_older(row: Row, time: datetime | None) -> bool:
 
 
 def of_rows(transcript: Transcript, rows: list[Row]) -> Transcript:
-    """Return a transcript of these rows; their indexes refer to `transcript`."""
+    """Return a transcript of these rows, whose indexes refer to `transcript`."""
     found = tuple(row for _, row in rows)
 
     def read(at: int) -> Message:

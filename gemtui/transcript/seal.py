@@ -1,8 +1,9 @@
-"""The token on the arguments of calls that a supervised run allows.
+"""The token in the arguments of calls that a supervised run allows.
 
-The policy of such a run allows calls that a headless run would be refused only if their arguments
-carry this token, which is new for each run. It does not affect the call, and nobody needs to see
-it: the CLI stores the arguments with it, so `unsealed` removes it when they are read.
+The policy of such a run allows calls that a headless run would be denied, but only if their
+arguments contain this token, which is new for each run. The token does not affect the call, and
+nobody needs to see it. The CLI stores the token with the arguments, so `unsealed` removes it when
+they are read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 PROPERTY = "gemtui_gate"
-"""The argument that carries the token; in shell calls, `dir_path` does."""
+"""The argument that holds the token; in shell calls, `dir_path` contains it instead."""
 _SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
 _IN_FOLDER = re.compile(rf"/?(?:{_MARK}/\.\.(?:/+|\Z))+(?=(?P<rest>.*))", re.DOTALL)
@@ -28,10 +29,10 @@ def new_seal() -> str:
 
 
 def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:
-    """Return the arguments of a call with the token, replacing an earlier one.
+    """Return the arguments of a call with the token, replacing an earlier token.
 
-    The CLI judges each part of a shell command by `command` and `dir_path` alone, so there the
-    token is a path component followed by `..`, which need not exist.
+    The CLI checks each part of a shell command by `command` and `dir_path` alone. So in shell
+    calls, the token is a component of `dir_path` followed by `..`, which need not exist.
     """
     plain = unsealed(arguments)
     if tool != _SHELL:
@@ -68,18 +69,18 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_sealed(arguments: object) -> bool:
-    """Return whether the arguments of a call carry a token."""
+    """Return whether the arguments of a call contain a token."""
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 
 def changed_by_hook(output: str) -> bool:
-    """Return whether the CLI remarks that a hook changed the arguments.
+    """Return whether the output has the CLI's notice of a hook's changed arguments.
 
-    For a stored call with the token this remark is removed, as the token was the change.
+    For a stored call with the token, the notice is removed, because the token was the change.
     """
     return _CHANGED.search(output) is not None
 
 
 def without_notice(output: str) -> str:
-    """Return a tool's output without that remark."""
+    """Return a tool's output without the notice that a hook changed the arguments."""
     return _CHANGED.sub("", output)

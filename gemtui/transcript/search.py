@@ -22,8 +22,8 @@ from gemtui.transcript.model import (
 class TranscriptHit(NamedTuple):
     """A place where a query was found.
 
-    `message`: index in the transcript; `block`: index in the message; `start`, `end`: the span of
-    characters in `block_text()` of that block.
+    `message`: the index of the message in the transcript. `block`: the index of the block in the
+    message. `start` and `end`: the span of characters in the block's `block_text()`.
     """
 
     message: int
@@ -40,8 +40,8 @@ def find(
 ) -> Iterator[TranscriptHit]:
     """Yield the matches of a query, in the order of the transcript.
 
-    A text query is converted by `pattern`. Messages are read one after the other, until
-    `cancelled()` is true.
+    A string is converted by `pattern`. Messages are read one after the other, until `cancelled()`
+    returns True.
     """
     wanted = pattern(query) if isinstance(query, str) else query
     if wanted is None:
@@ -55,9 +55,10 @@ def find(
 
 
 def pattern(query: str) -> re.Pattern[str] | None:
-    """Return a pattern for the query; None if it has no word.
+    """Return a pattern for the query; None if the query has no word.
 
-    Case counts only if the query has a capital; white space in it matches any white space.
+    The search is case-sensitive only if the query has a capital letter. Whitespace in the query
+    matches any whitespace.
     """
     words = query.split()
     exact = any(char.isupper() for char in query)
@@ -67,7 +68,7 @@ def pattern(query: str) -> re.Pattern[str] | None:
 def block_text(block: Block) -> str:
     """Return the searchable text of a block, raw and untrusted.
 
-    For a call, `call_text`.
+    For a tool call, this is `call_text`.
     """
     match block:
         case Text() | Notice() | Attachment():

@@ -14,7 +14,7 @@ _TAIL = re.compile(
     r"(?:(?:Signal|Background PIDs|Process Group PGID): [^\n]*\n?)*\s*\Z"
 )
 _LINES = 2000
-"""Characters at the end that contain the lines about a command's end."""
+"""Number of characters at the end that are searched for the lines about a command's end."""
 _EMPTY = "(empty)"
 _REFUSED = "Command injection detected: command substitution syntax"
 _BLOCKED = "Blocked: command substitution detected in shell command."
@@ -22,9 +22,9 @@ _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 
 
 def exit_code(output: str | None, *, shown: str = "") -> int | None:
-    """Return the exit code at the end of the model's version of a command's output.
+    """Return the exit code at the end of the output that the model received.
 
-    `shown`: the command's own output as the person saw it; anything like an exit code in it is
+    `shown`: the command's own output as the user saw it; anything like an exit code in it is
     ignored.
     """
     text, written = output or "", shown.rstrip("\n")
@@ -36,7 +36,7 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
 
 
 def said(output: str | None) -> str:
-    """Return the command's own output, without Gemini CLI's lines around it."""
+    """Return the command's own output, without the lines that Gemini CLI adds."""
     text = output or ""
     head = _HEAD.match(text)
     if head is None:
@@ -56,15 +56,15 @@ def is_refused(output: str) -> bool:
 
 
 def is_blocked(shown: str) -> bool:
-    """Return whether the person's view shows a refusal; check `substitutes` first.
+    """Return whether the CLI displayed a refusal; check `substitutes` first.
 
-    A command may print the same words.
+    Without that check, a command that prints the same words would count as refused.
     """
     return shown == _BLOCKED
 
 
 def substitutes(command: str) -> bool:
-    """Return whether a command may use `$(…)`, backticks, `<(…)` or `>(…)`.
+    """Return whether a command may use `$(…)`, backticks, `<(…)`, or `>(…)`.
 
     The shell tool refuses these.
     """

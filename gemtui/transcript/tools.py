@@ -1,4 +1,4 @@
-"""Interpretation of stored tool calls: their kind, status, results and displays."""
+"""Interpretation of stored tool calls: their kind, status, results, and displays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gemtui.transcript.seal import is_sealed, unsealed, without_notice
 
 
 class ToolKind(StrEnum):
-    """The purpose of a tool, which decides the form of its card."""
+    """The purpose of a tool, which determines the form of its card."""
 
     READ = "read"
     WRITE = "write"
@@ -54,7 +54,7 @@ class ToolKind(StrEnum):
 
 
 WRITING = (ToolKind.WRITE, ToolKind.EDIT)
-"""Kinds of tools that write the file that they name."""
+"""Kinds of tools that write the file named in their arguments."""
 
 _READING = frozenset(
     {
@@ -95,7 +95,7 @@ _KINDS = {
     "ask_user": ToolKind.ASK,
     "activate_skill": ToolKind.OTHER,
 }
-"""All built-in tools, those of older versions included."""
+"""All built-in tools, including those of older versions."""
 
 UNKNOWN_TOOL = "unknown_tool"
 
@@ -128,10 +128,10 @@ def is_builtin(name: str) -> bool:
 
 
 def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolCall:
-    """Return one stored `toolCalls[]` entry, whatever its form; never raises.
+    """Convert a stored `toolCalls[]` entry, whatever its form; never raises.
 
-    `asked`: the time of its record, from which `duration` counts. A call without a name is
-    `unknown_tool`; one without an id gets that of its response, else the empty string.
+    `asked`: the time of the entry's record, which is the start of `duration`. A call without a name
+    is named `unknown_tool`. A call without an id gets the id of its response, or else "".
     """
     name = string(raw.get("name")) or UNKNOWN_TOOL
     args = stored_args(raw.get("args"))
@@ -158,17 +158,17 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
 
 
 def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> ToolCall:
-    """Return a call of which only the API parts exist, as in restored messages.
+    """Convert a call that exists only as API parts, as in restored messages.
 
-    Checkpoints have them, too. `call`: the object of a `functionCall` part, empty if only the
-    response exists. `response`: the object of its `functionResponse` part; if None, the call is
-    unconfirmed.
+    Calls in checkpoints have this form too. `call`: the object of a `functionCall` part; empty if
+    only the response exists. `response`: the object of its `functionResponse` part; if None, the
+    call is unconfirmed.
     """
     return tool_call(raw_from_parts(call, response))
 
 
 def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
-    """Return such a call in the form of a stored `toolCalls[]` entry."""
+    """Return a call that exists only as parts in the form of a `toolCalls[]` entry."""
     reply = response or {}
     return {
         "id": string(call.get("id")) or string(reply.get("id")),
@@ -215,9 +215,9 @@ _NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
 def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     """Return how a stored call ended (assets/gemini-cli.md#tool-calls, #refusals).
 
-    A refusal is recognised by the words of the error: a policy, a confirmation that headless runs
-    don't support, or a built-in tool that does not exist in this mode. A call without a status is
-    judged by its response.
+    A denial is recognised by the words of the error: a policy, a confirmation that headless runs
+    don't support, or a built-in tool that does not exist in this mode. The status of a call that
+    has none is derived from its response.
     """
     status = raw.get("status")
     if status == "cancelled":
@@ -251,7 +251,7 @@ def exit_code_of(raw: Mapping[str, Any]) -> int | None:
 
 
 def _written(shown: object) -> str:
-    """Return a command's output as a person saw it: a text, or the lines of a screen."""
+    """Return a command's output as the user saw it, from a string or a stored screen."""
     if not isinstance(shown, list):
         return string(shown)
     lines = ("".join(string(token.get("text")) for token in objects(line)) for line in shown)
@@ -274,7 +274,7 @@ def _refusal(name: str, error: str) -> ToolStatus | None:
 
 
 def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
-    """Return the parts of a call's result; those inside a functionResponse follow it."""
+    """Return the parts of a call's result, each followed by any parts nested in it."""
     parts = parts_of(raw.get("result"))
     if len(parts) > 1:
         parts = _of_this_call(string(raw.get("id")), parts)
@@ -300,8 +300,8 @@ def _without_notice(part: Part) -> Part:
 def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
     """Return the parts without the replies to other calls.
 
-    When the CLI resumes a session, it writes the replies of all calls of a turn into each of them
-    (seen in 0.61.0): if one has the call's id, the others are left out.
+    When the CLI resumes a session, it writes the replies to all calls of a turn into each of these
+    calls (seen in 0.61.0). If any reply has the call's id, the replies with other ids are left out.
     """
     replies = [_response_part(part) for part in parts]
     ids = [string(reply.get("id")) for reply in replies]
@@ -321,9 +321,9 @@ def _response_part(part: Part) -> Part:
 
 
 def _output(parts: list[Part]) -> str | None:
-    """Return the model's output, all text parts joined by newlines.
+    """Return the output that the model received, joining all text parts by newlines.
 
-    None if there are none.
+    Returns None if there are none.
     """
     texts = [text for part in parts if (text := _part_output(part)) is not None]
     return "\n".join(texts) if texts else None
@@ -348,7 +348,7 @@ def _as_text(value: object) -> str:
 def _unwrapped(text: str) -> str:
     """Return text without the tags that Gemini CLI puts around foreign output.
 
-    For a long output, a line of the CLI's own before the tags says where all of it is.
+    For a long output, a line that the CLI adds before the tags says where to find the whole output.
     """
     start, end = "<untrusted_context>", "</untrusted_context>"
     head, mark, inner = text.rstrip().partition(start)
@@ -368,7 +368,7 @@ def _response_error(part: Part) -> str | None:
 
 
 def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
-    """Return a call's binary results; that of a single file read gets the file's name."""
+    """Return a call's binary results; a single file read gets the file's name."""
     images = [image for part in parts if (image := image_of(part)) is not None]
     if len(images) == 1 and not images[0].name and kind_of(name) is ToolKind.READ:
         return numbered([replace(images[0], name=PurePath(asked_path(args)).name or None)])
@@ -395,9 +395,9 @@ def _display(
 
 
 def asked_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
-    """Return the change requested by a write or edit, in place of the CLI's own diff.
+    """Return the change requested by a write or edit, if the CLI stored no diff.
 
-    None for other calls.
+    Returns None for other calls.
     """
     path = asked_path(args)
     if kind is ToolKind.WRITE and isinstance(content := args.get("content"), str):
@@ -433,8 +433,8 @@ _TARGETS: dict[ToolKind, tuple[str, ...]] = {
 def target(call: ToolCall) -> str:
     """Return the argument that names a call's subject, such as its path.
 
-    For a tool that is not built in, the first argument that is text or a number. Raw text, maybe of
-    several lines; "" if there is none.
+    For a tool that is not built in, this is the first argument that is a string or a number. The
+    text is raw and may have several lines; "" if there is none.
     """
     keys = _TARGETS.get(kind_of(call.name)) or tuple(call.args)
     return next(filter(None, (_argument(call.args.get(key)) for key in keys)), "")
@@ -450,10 +450,10 @@ _CONTENTS = frozenset({"content", "old_string", "new_string"})
 
 
 def args_hold_controls(args: Mapping[str, Any]) -> bool:
-    """Return whether an argument of a call holds invisible characters.
+    """Return whether an argument of a call contains invisible characters.
 
-    Applies `gemtui.text.holds_controls` to each text and each text in a list. The contents of files
-    don't count, as such characters there do not change the call.
+    Applies `gemtui.text.holds_controls` to each string and each string in a list. The contents of
+    files are not checked, because such characters there don't change the call.
     """
     values = (value for name, value in args.items() if name not in _CONTENTS)
     texts = (each for value in values for each in (value if isinstance(value, list) else [value]))
@@ -461,15 +461,16 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
 
 
 def asked_path(args: Part) -> str:
-    """Return the file in a call's arguments, also under older names; "" if none."""
+    """Return the file named in a call's arguments, under any name; "" if none."""
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
 
 
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
     """Return the path that a stored call with this status wrote; None if none.
 
-    Only a successful write or edit did; a cancelled one still carries its proposed diff. The path
-    is absolute if the call has a diff; the one in the arguments need not be.
+    Only a successful write or edit wrote a file, although a cancelled one still has its proposed
+    diff. The path is absolute if the call has a diff; otherwise it is taken from the arguments and
+    may be relative.
     """
     if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in WRITING:
         return None

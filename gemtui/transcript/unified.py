@@ -1,8 +1,8 @@
-"""Conversion of a stored record to the Claude-compatible unified message.
+"""Convert a stored record to the Claude-compatible unified message.
 
-This is a format for interchange. It reorders a message (thinking, tool calls with their results,
-text) and renames tools, so it is not what the app shows. The stored record is kept unchanged under
-`_original`.
+This format is meant for data exchange. It reorders a message (thinking, tool calls with their
+results, then text) and renames tools, so it is not what the app shows. The stored record is kept
+unchanged under `_original`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Role = Literal["user", "assistant", "system"]
 
 
 class TextBlock(TypedDict):
-    """Text of the user, the model or the CLI."""
+    """Text from the user, the model, or the CLI."""
 
     type: Literal["text"]
     text: str
@@ -35,7 +35,7 @@ class ThinkingBlock(TypedDict):
 
 
 class ToolUseBlock(TypedDict):
-    """A tool call, with Claude's name and arguments if it has such a tool."""
+    """A tool call, with Claude's name and arguments if Claude has such a tool."""
 
     type: Literal["tool_use"]
     id: str
@@ -44,7 +44,7 @@ class ToolUseBlock(TypedDict):
 
 
 class ToolResultBlock(TypedDict):
-    """The result of a tool call: its output, else its error, else ""."""
+    """The result of a tool call: its output, or else its error, or else ""."""
 
     type: Literal["tool_result"]
     tool_use_id: str
@@ -53,7 +53,7 @@ class ToolResultBlock(TypedDict):
 
 
 class Base64Source(TypedDict):
-    """Binary content that the record contains; `data` is base64."""
+    """Binary content that is contained in the record; `data` is base64."""
 
     type: Literal["base64"]
     media_type: str
@@ -78,10 +78,10 @@ UnifiedBlock = TextBlock | ThinkingBlock | ToolUseBlock | ToolResultBlock | Imag
 
 
 class UnifiedUsage(TypedDict, total=False):
-    """The token counters under Claude's names; unknown counters are left out.
+    """The token counts under Claude's names; unknown counts are left out.
 
-    `input_tokens` includes `cache_read_input_tokens`, and `output_tokens` does not include
-    thoughts: `total_tokens` is input + output + thoughts + tool, of which the last two are only in
+    `input_tokens` includes `cache_read_input_tokens`. `output_tokens` does not include thoughts.
+    `total_tokens` is input + output + thoughts + tool, of which the last two are only in
     `_original`.
     """
 
@@ -95,9 +95,9 @@ class UnifiedUsage(TypedDict, total=False):
 class UnifiedMessage:
     """A message in the Claude-compatible format.
 
-    `content`: the blocks, or the stored string if there are none. If the CLI added files to a
+    `content`: the blocks, or the stored string if there are no blocks. If the CLI added files to a
     prompt, the text is only what the user typed (`displayContent`). `timestamp`: milliseconds since
-    1970, None if unknown. `original`: the stored record.
+    1970; None if unknown. `original`: the stored record.
     """
 
     id: str
@@ -132,12 +132,12 @@ def _no_reply(_id: str) -> Part | None:
 def parse_message(
     record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
 ) -> UnifiedMessage:
-    """Convert a stored message record.
+    """Convert a stored message record. Never raises, whatever the record contains.
 
-    Nothing is raised, whatever the record contains. `record`: a message of a `.jsonl` log or of a
-    `.json` file. Tool calls that exist only as `functionCall` parts, as in restored histories,
-    become tool_use blocks; `functionResponse` parts become tool_result blocks. `reply`: returns the
-    functionResponse for such a call's id from another record, or None.
+    `record`: a message of a `.jsonl` log or of a `.json` file. Tool calls that exist only as
+    `functionCall` parts, as in restored histories, become tool_use blocks; `functionResponse` parts
+    become tool_result blocks. `reply`: returns the functionResponse for the id of such a call from
+    another record, or None.
     """
     role = _role(record.get("type"))
     asked = instant(record.get("timestamp"))
@@ -264,7 +264,7 @@ def _calls(
 def _named_calls(
     parts: list[Part], reply: Callable[[str], Part | None]
 ) -> Iterator[tuple[ToolCall, bool]]:
-    """Yield calls that exist only as parts, and whether their reply was found."""
+    """Yield calls that exist only as parts, and whether a reply to each was found."""
     for part in parts:
         if isinstance(call := part.get("functionCall"), Mapping):
             response = reply(string(call.get("id")))
@@ -286,7 +286,10 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 
 
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
-    """Return a function that picks keys from arguments, by the first source set."""
+    """Return a function that picks values from arguments, renaming their keys.
+
+    For each key, the first of its source names that is set is used.
+    """
 
     def pick(args: Part) -> dict[str, Any]:
         picked = {}

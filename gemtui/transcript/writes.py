@@ -1,4 +1,4 @@
-"""The rows of the file tracker as derived from tool calls alone: one row per file.
+"""The rows of the file tracker, one per file, as derived from tool calls alone.
 
 The rule is in assets/architecture.md#the-files-of-a-run. Facts from the disk are added by
 `gemtui.runs.file_tracker`.
@@ -46,23 +46,24 @@ class Doer(StrEnum):
     TOOL = ""
     """A call of a file tool."""
     SHELL = "by shell"
-    """It changed while a shell command of the run was running."""
+    """The file changed while a shell command of the run was running."""
     SEEN = "seen"
-    """It changed during the run, by an unknown cause."""
+    """The file changed during the run, for an unknown reason."""
 
 
 SAME = "same content"
 UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
-"""The states of calls whose end is unknown and will stay so."""
+"""The statuses of calls whose outcome is unknown and will stay unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
     """The overall change of one file.
 
-    `path` is absolute if the run's folder is known. `added`, `removed`: lines; None if unknown.
-    `net`: they compare the file before with the file now; otherwise they are the sum over `calls`.
-    `note`: any further remark. `calls`: the file tools' calls for this file.
+    `path`: absolute if the run's folder is known. `added` and `removed`: numbers of lines; None if
+    unknown. `net`: whether they result from comparing the file before with the file now; otherwise
+    they are the sum over `calls`. `note`: any further note. `calls`: the calls of file tools for
+    this file.
     """
 
     path: PurePath
@@ -77,13 +78,13 @@ class FileWrite:
 
     @property
     def changed(self) -> bool:
-        """Whether the file was written, even if another write of it is in progress."""
+        """Whether the file has been written, even if another write to it is in progress."""
         pending = self.written is WriteStatus.PENDING
         return self.written is WriteStatus.YES or (pending and self.added is not None)
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The known numbers of lines added and removed: `+3`, `-1`."""
+        """The known numbers of lines added and removed, such as `+3` and `-1`."""
         if self.added is None:
             return () if self.removed is None else (f"-{self.removed}",)
         if self.removed == 0 < self.added:
@@ -92,7 +93,7 @@ class FileWrite:
 
     @property
     def words(self) -> str:
-        """The remarks after the numbers; "" for a plain write by a tool."""
+        """The notes to show after the numbers; "" for a successful write by a tool."""
         summed = "" if self.net or self.added is None or len(self.calls) < 2 else "summed"
         status = "" if self.written is WriteStatus.YES else self.written.value
         return ", ".join(filter(None, (self.by, summed, status, self.note)))
@@ -113,7 +114,7 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums over changed files. `uncounted`: files with unknown numbers."""
+    """The sums over changed files. `uncounted`: the number of files with unknown line counts."""
 
     files: int
     added: int
@@ -121,7 +122,10 @@ class Totals:
     uncounted: int
 
     def words(self, minus: str = "-") -> str:
-        """Return `3 files +26 -4`, with the number of uncounted files; "" for no file."""
+        """Return the totals in words, such as `3 files +26 -4`; "" if there is no file.
+
+        Files whose line counts are unknown are counted separately.
+        """
         files = counted(self.files, "file")
         if self.uncounted == self.files:
             return f"{files}, lines not known" if self.files else ""
@@ -130,7 +134,7 @@ class Totals:
 
 
 def totals(writes: Iterable[FileWrite]) -> Totals:
-    """Add up the rows of files that really changed."""
+    """Add up the rows of files that have actually changed."""
     done = [each for each in writes if each.changed]
     return Totals(
         files=len(done),
@@ -146,10 +150,10 @@ def writing_calls(
     *,
     find: Callable[[str], str] = os.path.normpath,
 ) -> dict[PurePath, list[ToolCall]]:
-    """Return the calls for each file, by its path, in order.
+    """Return the calls that write files, in order, by path.
 
-    `root`: the folder for relative paths. `find`: resolves a path in a call's arguments to a file;
-    a result names the file itself. Calls without a path are skipped.
+    `root`: the folder for relative paths. `find`: resolves a path in a call's arguments to a file,
+    which is not needed if the result names the file. Calls without a path are skipped.
     """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
@@ -163,7 +167,7 @@ def writing_calls(
 
 
 def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
-    """Return the overall change of one file by its calls."""
+    """Return the overall change of one file, determined from its calls."""
     done = [call for call in calls if call.status is ToolStatus.SUCCESS]
     before, after = text_before(done), text_after(done)
     diffs = [each.display for each in done if isinstance(each.display, DiffDisplay)]
@@ -212,7 +216,10 @@ def text_after(done: Sequence[ToolCall]) -> str | None:
 
 
 def _letter(done: Sequence[ToolCall]) -> Letter:
-    """Return the effect of the first call; a stream does not say if a file was new."""
+    """Return the effect of the first call.
+
+    A stream doesn't report whether a file was new, so the effect may be unknown.
+    """
     if not done or not isinstance(diff := done[0].display, DiffDisplay):
         return Letter.UNKNOWN
     if diff.is_new:
@@ -232,7 +239,7 @@ def _status(calls: Iterable[ToolCall], *, done: bool) -> WriteStatus:
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    """Return the sum; None if a number is unknown or there is none."""
+    """Return the sum; None if any number is unknown or there are no numbers."""
     known = list(numbers)
     counts = [each for each in known if each is not None]
     return sum(counts) if known and len(counts) == len(known) else None

@@ -1,4 +1,1 @@
-"""Conversion of text to lines for the screen, without widgets.
-
-No widgets.
-"""
+"""Conversion of text to lines for the screen, without widgets."""

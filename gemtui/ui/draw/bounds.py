@@ -1,4 +1,4 @@
-"""Shortening long texts before cleaning and drawing."""
+"""Shorten long texts before they are sanitized and rendered."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Excerpt(Struct, frozen=True, kw_only=True):
     """The first and last lines of a text.
 
-    `left_out`: the number of lines between them; `cut`: whether a long line lost its end; `blank`:
-    the number of blank lines before the first one, which are left out.
+    `left_out`: the number of lines between them. `cut`: whether a long line was truncated. `blank`:
+    the number of empty lines before the first one, which are left out.
     """
 
     head: tuple[Clean, ...]
@@ -40,7 +40,8 @@ def excerpt(
 ) -> Excerpt:
     """Return up to `head` first and `tail` last lines of a text.
 
-    Blank lines at either end of the text don't count. `cleaned`: `clean` or `visible`.
+    Empty lines at either end of the text don't count. `cleaned`: the function that sanitizes the
+    lines, `clean` or `visible`.
     """
     whole = newlines(text) if cleaned is clean else text
     text = _trimmed(whole)
@@ -63,7 +64,7 @@ def excerpt(
 
 
 def line_count(text: str) -> int:
-    """Return the number of lines of a text, without leading and trailing blank lines."""
+    """Return the number of lines of a text, ignoring empty lines at either end."""
     text = _trimmed(newlines(text))
     return text.count("\n") + 1 if text else 0
 
@@ -75,9 +76,9 @@ def _trimmed(text: str) -> str:
 
 
 def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
-    """Return the first lines that fit one end of an excerpt.
+    """Return the first of these lines, as many as fit one end of an excerpt.
 
-    `size`: returns characters.
+    `size`: returns the number of characters of a line.
     """
     kept: list[T] = []
     room = CHARACTERS // 2

@@ -1,7 +1,7 @@
-"""Syntax highlighting: tokens of Pygments in the roles of the theme.
+"""Syntax highlighting: Pygments tokens mapped to the roles of the theme.
 
-Pygments can take seconds for a few kilobytes of hostile text. So code is split into chunks, chunks
-that look costly are not highlighted, and neither are languages not known to be safe.
+Pygments can take seconds for a few kilobytes of hostile text. So code is split into chunks. Chunks
+that look costly are not highlighted, nor are languages that aren't known to be safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gemtui.ui.draw.lines import Piece, Pieces, plain, tabless
 from gemtui.ui.draw.theme import Look, Role
 
 LIMIT = 12_000
-"""Characters of the largest highlighted chunk, which takes about 20 ms."""
+"""Maximum number of characters of highlighted code, which takes about 20 ms."""
 _CHUNK = 1_200
 _TROUBLE = re.compile(r"[^\n]{301}|(?:[ \t]*\n){8}|(?:\w+\s+){60}")
 """Matches costly chunks: a very long line, many empty lines, or many words in a row."""
@@ -68,7 +68,7 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
 
 
 def language_of(path: Clean) -> Clean:
-    """Return the language of a file by its name: the suffix, else the whole name."""
+    """Return the language of a file by its name: the suffix, or else the whole name."""
     file = PurePosixPath(path)
     return Clean(file.suffix[1:] or file.name)
 
@@ -104,7 +104,7 @@ _BETWEEN = re.compile(r"\n\n(?=\S)")
 
 
 def _chunks(code: str) -> Iterator[str]:
-    """Split code into chunks of whole lines, preferably at unindented ones."""
+    """Split code into chunks of whole lines, preferably before unindented lines."""
     start = 0
     while len(code) - start > _CHUNK:
         window = code[start : start + _CHUNK]

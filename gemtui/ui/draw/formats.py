@@ -1,4 +1,4 @@
-"""Format times, durations and counters for the screen."""
+"""Format times and token counts for the screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gemtui.ui.draw.theme import Look
 
 
 def short(number: int) -> str:
-    """Format tokens in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
+    """Format a token count in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size - size // 2000:
             value = number / size
@@ -17,7 +17,7 @@ def short(number: int) -> str:
 
 
 def moment(when: datetime, look: Look) -> str:
-    """Format a time of day with its day: `12:04`, `yesterday 23:11`."""
+    """Format a time of day with its date, as in `12:04` or `yesterday 23:11`."""
     local = when.astimezone(look.tz)
     match (look.today - local.date()).days:
         case 0:

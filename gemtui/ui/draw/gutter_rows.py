@@ -1,4 +1,4 @@
-"""Rows with a gutter, such as line numbers, of which a folded card shows a few."""
+"""Rows with a gutter, for example for line numbers; a folded card shows only a few rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _JSON_PIECES = 6_000
 class GutterRow(NamedTuple):
     """A row of a tool's result.
 
-    Its gutter is not copied with it (see `Drawn.margins`).
+    The gutter is not copied with the text (see `Drawn.margins`).
     """
 
     gutter: Pieces
@@ -44,9 +44,9 @@ class GutterRow(NamedTuple):
 class Body(Struct, frozen=True, kw_only=True):
     """The lines inside a card.
 
-    `hidden`: how many lines are left out because the card is folded; `cut`: how many were cut to
-    one line; `more`: whether unfolding shows more. `facts`: counts for the card's first line;
-    `note`: a remark for its last one.
+    `hidden`: the number of lines left out because the card is folded. `cut`: the number of lines
+    that were truncated. `more`: whether unfolding the card shows more. `facts`: counts for the
+    card's first line. `note`: a note for its last line.
     """
 
     lines: tuple[Line, ...] = ()
@@ -58,7 +58,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 def whole(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
-    """Yield all rows, each wrapped to as many lines as needed.
+    """Yield the lines of all rows, each row wrapped to as many lines as needed.
 
     `prose`: wrap only between words.
     """
@@ -71,7 +71,7 @@ def whole(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iter
 
 
 def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
-    """Draw a few rows, each cut to one line; `total`: the number of all rows."""
+    """Render a few rows, each cut to one line; `total`: the number of all rows."""
     lines = []
     cut = 0
     for gutter, text in rows:
@@ -84,7 +84,7 @@ def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
 
 
 def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int) -> Body:
-    """Draw `keep` rows if folded, else all, up to a limit."""
+    """Render `keep` rows if folded; otherwise all rows, up to a limit."""
     if folded:
         return preview(rows[:keep], look, total=len(rows))
     lines = list(whole(rows[:LINES], look))
@@ -94,7 +94,7 @@ def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int)
 
 
 def some_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
-    """Return `keep` of these lines if folded, else all."""
+    """Return `keep` of these lines if folded; otherwise all lines."""
     if not folded:
         return Body(lines=tuple(lines))
     full = [line for line in lines if line.pieces]
@@ -114,9 +114,10 @@ def text_rows(
     prose: bool = False,
     first: int | None = None,
 ) -> Body:
-    """Draw the lines of a text: if folded, only the first and last ones.
+    """Render the lines of a text; if folded, only the first and last ones.
 
-    `first`: number them in the gutter, beginning with this number, unless folded.
+    `first`: the number of the first line, to show line numbers in the gutter unless folded; None
+    shows no line numbers.
     """
     style = look[role]
     if folded:
@@ -141,7 +142,7 @@ def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> 
 
 
 def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[GutterRow]:
-    """Yield lines of code, highlighted up to a limit and plain after that."""
+    """Yield lines of code, highlighted up to a limit and unstyled after that."""
     ends = accumulate(len(line) + 1 for line in lines)
     some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
     if some:
@@ -170,17 +171,17 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
 
 
 def left_out(number: int, look: Look) -> Line:
-    """Return a remark on the number of lines left out here."""
+    """Return a note on the number of lines left out here."""
     return remark(f"{counted(number, 'line')} left out", look)
 
 
 def cut_lines(look: Look) -> Line:
-    """Return a remark that very long lines are cut."""
+    """Return a note that very long lines are truncated."""
     return remark("the ends of very long lines are left out", look)
 
 
 def remark(words: str, look: Look) -> Line:
-    """Return a remark for display between lines of foreign text."""
+    """Return a note for display between lines of foreign text."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
     return Line(pieces, width_of(pieces))
@@ -189,7 +190,7 @@ def remark(words: str, look: Look) -> Line:
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
     """Return a value as indented JSON, shortened to the visible part.
 
-    A value that is not JSON is represented by its type.
+    A value that can't be converted to JSON is represented by its type.
     """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:

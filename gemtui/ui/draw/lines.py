@@ -1,6 +1,6 @@
-"""Lines of styled text: wrap, cut and frame them by terminal cells.
+"""Lines of styled text: wrap, cut, and frame them by terminal cells.
 
-A `Piece` holds `Clean` text only, and only this module converts text to strips. So text that has
+A `Piece` only holds `Clean` text, and only this module converts text to strips. So text that has
 not been through `gemtui.text` never reaches the screen.
 """
 
@@ -22,7 +22,7 @@ from gemtui.ui.draw.theme import Look
 
 TAB = 4
 LEAST = 12
-"""Cells for content at any nesting depth; below that, frames are left out."""
+"""Minimum number of cells for content at any nesting depth; with fewer, frames are omitted."""
 
 
 class Piece(NamedTuple):
@@ -43,7 +43,7 @@ class Code(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """A line of a drawing; `margin`, `joint` and `ground` as in `Drawn`."""
+    """A rendered line; `margin`, `joint`, and `ground` as in `Drawn`."""
 
     pieces: Pieces = ()
     margin: int = 0
@@ -57,17 +57,17 @@ EMPTY = Clean("")
 
 
 def own(text: str) -> Clean:
-    """Mark text that is part of the program as clean."""
+    """Mark a string that belongs to the program as clean."""
     return Clean(text)
 
 
 def flat(text: str) -> Clean:
-    """Clean foreign text for use within a line."""
+    """Sanitize foreign text for use within a line."""
     return clean_line(text)
 
 
 def tabless(text: Clean) -> Clean:
-    """Replace tabs by blanks, as the width of a tab depends on its position."""
+    """Replace tabs with spaces, because the width of a tab depends on its position."""
     return Clean(text.expandtabs(TAB)) if "\t" in text else text
 
 
@@ -77,7 +77,7 @@ def width_of(pieces: Iterable[Piece]) -> int:
 
 
 def plain(pieces: Iterable[Piece]) -> Clean:
-    """Return the text of the pieces."""
+    """Return the text of the pieces without their styles."""
     return Clean("".join(piece.text for piece in pieces))
 
 
@@ -98,7 +98,7 @@ def wrap(pieces: Pieces, width: int) -> list[Line]:
 
 @lru_cache(maxsize=256)
 def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
-    """Return wrapped lines, cached for answers that stream in."""
+    """Return wrapped lines; cached for answers that are being streamed."""
     text = plain(pieces)
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)
@@ -107,7 +107,7 @@ def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
 
 
 def chop(pieces: Pieces, width: int) -> list[Line]:
-    """Wrap pieces to lines at any character, as for code and output."""
+    """Wrap pieces to lines at any character, for code and output."""
     text = plain(pieces)
     if cell_len(text) <= width:
         return [Line(_stripped(pieces))]
@@ -120,7 +120,7 @@ def chop(pieces: Pieces, width: int) -> list[Line]:
 
 
 def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
-    """Return pieces that fit into `width` cells, cut with `mark` at the end if needed."""
+    """Return pieces cut to `width` cells; if cut, they end with `mark`."""
     if width_of(pieces) <= width:
         return pieces
     if width <= cell_len(mark):
@@ -133,12 +133,12 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
 
 
 def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text that fits into `width` cells, or its beginning followed by `mark`."""
+    """Return a text if it fits into `width` cells, or its start followed by `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text that fits, or its end preceded by `mark`; used for paths."""
+    """Return a text if it fits, or its end preceded by `mark`; used for paths."""
     if cell_len(text) <= width:
         return text
     room = width - cell_len(mark)
@@ -152,7 +152,7 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
 
 
 def laid(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
-    """Lay out a line of code or output: wrapped if `whole`, else cut to one line."""
+    """Lay out a line of code or output: wrapped if `whole`, or else cut to one line."""
     if whole:
         return chop(pieces, look.width)
     return [Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))]
@@ -209,7 +209,7 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
 
 
 def _stripped(pieces: Pieces) -> Pieces:
-    """Return the pieces without trailing blanks."""
+    """Return the pieces without trailing spaces."""
     while pieces and not (last := pieces[-1].text).rstrip(" "):
         pieces = pieces[:-1]
     if pieces and last.endswith(" "):
@@ -223,9 +223,9 @@ def _stripped(pieces: Pieces) -> Pieces:
 def prefixed(
     lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True
 ) -> Iterator[Line]:
-    """Yield the lines with `first` before the first one and `rest` before all others.
+    """Yield the lines with `first` before the first line and `rest` before others.
 
-    `rest`: None for the same as `first`. `frame`: the prefix is not copied with the text (see
+    `rest`: None means the same as `first`. `frame`: the prefix is not copied with the text (see
     `Drawn.margins`).
     """
     rest = first if rest is None else rest
@@ -240,7 +240,7 @@ def prefixed(
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
     """Place pieces at both ends of a line, with `fill` repeated between them.
 
-    `fill`: one cell wide.
+    `fill`: must be one cell wide.
     """
     gap = width - width_of(left) - width_of(right)
     return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
@@ -255,7 +255,7 @@ def strip_of(line: Line, width: int) -> Strip:
 class Strips(Sequence[Strip]):
     """Lines as Textual strips, cut if wider than `width`.
 
-    Each strip is made on access, as only few lines of a long message are visible.
+    Each strip is created on access, because only few lines of a long message are visible.
     """
 
     def __init__(self, lines: Sequence[Line], width: int) -> None:

@@ -1,4 +1,4 @@
-"""Drawing Markdown: tokens of markdown-it as lines, in the roles of the theme."""
+"""Render Markdown: convert markdown-it tokens to lines, in the roles of the theme."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 40
-"""Levels of nesting that are drawn; deeper text is shown as source."""
+"""Maximum nesting depth to render; text that is nested more deeply is shown as source."""
 _LONGEST_URL = 400
 _FENCE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
@@ -44,7 +44,10 @@ _FENCE = re.compile(
 
 
 def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a Markdown text; parts nested too deeply are shown as source."""
+    """Yield the lines of a Markdown text.
+
+    Parts that are nested too deeply are shown as source.
+    """
     *settled, last = chunks(text)
     for part in settled:
         yield from _settled(Clean(part), look)
@@ -66,7 +69,7 @@ def _drawn(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a prompt as typed; only fenced code blocks are drawn as such."""
+    """Yield the lines of a prompt as typed; only fenced code blocks are rendered."""
     position = 0
     for fence in _FENCE.finditer(text):
         before = Clean(text[position : fence.start()].rstrip("\n"))
@@ -86,7 +89,7 @@ def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
 def draw_code(code: Code, look: Look) -> Iterator[Line]:
     """Yield the lines of a code block, with a rule on the left.
 
-    Wrapped lines are marked.
+    Lines that continue a wrapped line are marked.
     """
     before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
@@ -198,7 +201,10 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
 
 
 def _task(item: SyntaxTreeNode) -> bool | None:
-    """Return whether a task is done, removing its box; None if the item is not a task."""
+    """Return whether a task is done; None if the item is not a task.
+
+    The box is removed from the task's text.
+    """
     if not item.children or item.children[0].type != "paragraph":
         return None
     first = next(iter(item.children[0].children[0].children), None)
@@ -289,21 +295,21 @@ def _url(value: str | int | float) -> Clean:
 
 
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
-"""A link definition, which affects the whole text, before and after it."""
+"""A link definition, which affects the whole text before and after it."""
 _UNCERTAIN = re.compile(
     r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))"
 )
-"""A nested fence, or HTML that may contain empty lines: the text is not split after it."""
+"""A nested fence, or HTML that may contain empty lines; the text is not split after either."""
 _FENCE_LINE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
 """The start of a line that may continue a list."""
 
 
 def chunks(text: str) -> list[str]:
-    """Split a text into parts that look the same whether drawn separately or together.
+    """Split a text into parts that render the same separately as together.
 
-    Joined by empty lines, they are the text again; only the last one may still grow. A text that
-    can't be split safely is a single part.
+    Joined by empty lines, the parts are the text again. Only the last part may still grow. A text
+    that can't be split safely is a single part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):
         return [text]
@@ -329,7 +335,7 @@ def _ends(lines: list[str], number: int) -> bool:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the fence that is open after this line; "" if none."""
+    """Return the fence that is open after this line; "" if there is none."""
     found = _FENCE_LINE.match(line)
     if found is None:
         return fence

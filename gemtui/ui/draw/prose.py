@@ -1,4 +1,4 @@
-"""Drawing text of any length: as Markdown up to a limit, and plain after that."""
+"""Render text of any length: as Markdown up to a limit, and unformatted after that."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from gemtui.ui.draw.theme import Look
 CHARACTERS = 30_000
 LINES = 1_000
 MARKS = 2_000
-"""Limits of Markdown parsing, about 50 ms: characters, lines, brackets and bars."""
+"""Limits of Markdown parsing, which takes about 50 ms: characters, lines, brackets and bars."""
 
 Draw = Callable[[Clean, Look], Iterator[Line]]
 
 
 def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
-    """Yield the lines of a text, by `draw` up to a limit, and plain after that.
+    """Yield the lines of a text, by `draw` up to a limit, and unformatted after that.
 
-    Text beyond a second limit is left out, with a remark.
+    Text beyond a second limit is left out, with a note.
     """
     text = text.strip("\n").rstrip(BLANKS)
     cut = _bound(text)
@@ -33,7 +33,7 @@ def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
 
 
 def _bound(text: str) -> int:
-    """Return where to stop parsing, at the end of a paragraph or line."""
+    """Return the index at which to stop parsing: the end of a paragraph or a line."""
     end = min(len(text), CHARACTERS)
     if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:
         return 0

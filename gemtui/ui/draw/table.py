@@ -1,4 +1,4 @@
-"""Drawing tables in which wide columns share the available width."""
+"""Render tables in which wide columns share the available width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 NARROWEST = 4
-"""Cells of the narrowest column; with too many columns, rows become lists."""
+"""Minimum width of a column in cells; if the columns don't fit, rows become lists."""
 _BETWEEN = 3
 
 
@@ -32,7 +32,7 @@ def draw_table(
 ) -> Iterator[Line]:
     """Yield the lines of a table, with rows padded or cut to the length of `head`.
 
-    `sides`: the alignment of each column; () for left in all.
+    `sides`: the alignment of each column; () aligns all columns to the left.
     """
     sides = sides or [Side.LEFT] * len(head)
     widths = _widths(head, rows, look.width)
@@ -66,7 +66,7 @@ def _widths(
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """Distribute `room`: narrow columns first, others share the rest."""
+    """Distribute `room` over the columns: narrow ones first, then the rest equally."""
     widths = [0] * len(wanted)
     open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
     for index, column in enumerate(open_columns):

@@ -1,6 +1,6 @@
-"""Roles, glyphs and themes; no other module contains colours.
+"""Roles, glyphs, and themes; no other module contains colours.
 
-Whatever is drawn asks for a role, not for a colour, so that it works in all themes, including those
+Rendering code asks for a role instead of a colour, so that it works in all themes, including those
 that use the terminal's own colours. No two roles differ by colour alone.
 """
 
@@ -30,9 +30,9 @@ class Role(StrEnum):
 
     TEXT = "text"
     MUTED = "muted"
-    """Secondary text: times, counters, hints."""
+    """Secondary text: times, counts, and hints."""
     ACCENT = "accent"
-    """The user's name, and focused things."""
+    """The user's name, and whatever has the focus."""
     MODEL = "model"
     SUCCESS = "success"
     WARNING = "warning"
@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
-    """The signs, one cell each except for `ellipsis`. `name`: of this set."""
+    """The symbols, each one cell wide except for `ellipsis`. `name`: the name of this set."""
 
     name: str = "unicode"
     ok: str = "✓"
@@ -73,9 +73,9 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     idle: str = "○"
     warning: str = "!"
     bar: str = "▌"
-    """To the left of a message."""
+    """Shown to the left of a message."""
     cursor: str = "▌"
-    """To the left of the row or block with the cursor, in the first cell of a pane."""
+    """Shown to the left of the row or block with the cursor, in the first cell of a pane."""
     top_left: str = "┌"
     top_right: str = "┐"
     bottom_left: str = "└"
@@ -91,21 +91,21 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     doing: str = "●"
     pending: str = "○"
     wrapped: str = "↪"
-    """To the left of a line that continues the one above."""
+    """Shown to the left of a line that continues the one above."""
     line_end: str = "␊"
-    """Replaces a line break in text on one line."""
+    """Replaces a line break in text that is shown on one line."""
     ellipsis: str = "…"
     added: str = "+"
     removed: str = "−"
     dot: str = "·"
     selected: str = "◆"
-    """Before the title of a selected item."""
+    """Shown before the title of a selected item."""
     pinned: str = "★"
     kept: str = "▣"
     """Marks a session that only the vault has."""
     newer: str = "▼"
     undo: str = "↶"
-    """Marks a point that files can be restored to."""
+    """Marks a point to which files can be restored."""
 
 
 UNICODE = Glyphs()
@@ -151,11 +151,11 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The facts about the screen that drawing functions need.
+    """The facts about the screen that rendering functions need.
 
-    Looks are hashable, and equal if drawings would be. `theme`: the name of the theme that `styles`
-    is from. `now`: only its day is compared, as headers leave out today's date. `tz`: None for the
-    system's time zone.
+    Looks are hashable, and two looks are equal if rendering with them gives the same result.
+    `theme`: the name of the theme that `styles` is from. `now`: only its day is compared, because
+    headers leave out today's date. `tz`: None means the system's time zone.
     """
 
     width: int
@@ -190,10 +190,10 @@ def _dimmed(muted: Style) -> Mapping[Role, Style]:
 
 
 def look_of(app: App[Any], width: int) -> Look:
-    """Return the app's current look, for a drawing of `width` cells.
+    """Return the app's current look, for rendering `width` cells.
 
-    If the app has them, its attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns
-    an aware datetime) are used.
+    If the app has the attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns a
+    timezone-aware datetime), they are used.
     """
     glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
     clock: Callable[[], datetime] = getattr(app, "clock", _now)
@@ -221,7 +221,7 @@ def plain_look(
 def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
     """Add a text colour for selections to a theme's CSS variables if it has none.
 
-    Without it, Textual would draw selected text in the selection's background colour.
+    Without such a colour, Textual would show selected text in the selection's background colour.
     """
     name = "screen-selection-foreground"
     if Color.parse(variables[name]).a > 0:
@@ -232,7 +232,7 @@ def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_lines(variables: Mapping[str, str], theme: Theme) -> dict[str, str]:
-    """Add `$line` and `$line-strong`, for rules and frames, to a theme."""
+    """Add `$line` and `$line-strong`, for rules and frames, to a theme's variables."""
     if theme.ansi:
         return {**variables, "line": "ansi_bright_black", "line-strong": "ansi_bright_black"}
     background, foreground = (Color.parse(variables[name]) for name in ("background", "foreground"))
@@ -252,7 +252,7 @@ _palettes: dict[str, tuple[Theme, _Palette]] = {}
 def _palette(theme: Theme) -> _Palette:
     """Return the styles of a theme, computed once per theme.
 
-    They are not taken from the app, whose values lag behind when the theme changes.
+    The styles are not taken from the app, whose values lag behind when the theme changes.
     """
     known, palette = _palettes.get(theme.name, (None, None))
     if palette is None or known is not theme:
@@ -345,8 +345,9 @@ def _roles(
 def span_style(span: AnsiSpan, look: Look) -> Style:
     """Convert the style of stored terminal output to the current theme.
 
-    The sixteen basic colours become the theme's inks for their usual meanings. Black on dark and
-    white on light backgrounds are left out, since the terminal may have had another background.
+    The sixteen basic colours become the theme's colours with the same usual meanings. Black on dark
+    and white on light backgrounds are left out, because the terminal may have had another
+    background.
     """
     return Style(
         color=_mapped(span.fg, look) if not span.bg else _stored(span.fg),
@@ -373,7 +374,7 @@ _INKS = {
     5: Role.MODEL,
     6: Role.ACCENT,
 }
-"""The roles whose inks replace red, green, yellow, blue, magenta and cyan."""
+"""The roles whose colours replace red, green, yellow, blue, magenta, and cyan."""
 
 
 @lru_cache(maxsize=512)
@@ -446,4 +447,4 @@ LIGHT = Theme(
 )
 
 THEMES = (DARK, LIGHT)
-"""The themes that the app registers at its start."""
+"""The themes that the app registers at startup."""

@@ -1,4 +1,4 @@
-"""A person's answer to a call, on its card."""
+"""The user's answer to a question about a call, as shown on the call's card."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _BEYOND = {
     Beyond.TAKEN_BACK: "; revoked for similar calls",
 }
 _LONG = 300
-"""Most characters of a reason to show."""
+"""Maximum number of characters of a reason to show."""
 
 
 def allowed_words(call: ToolCall) -> Clean:
-    """Return a person's answer to a call, or the rule that replaced asking.
+    """Describe the user's answer to a call, or the rule that made asking unnecessary.
 
-    A denial includes its reason; "" if there is neither.
+    A denial includes its reason. Returns "" if there is neither an answer nor a rule.
     """
     answer = call.answer
     if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
@@ -48,9 +48,9 @@ def allowed_words(call: ToolCall) -> Clean:
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
-    """Yield the original request if something else ran.
+    """Yield what Gemini originally requested, if something else ran.
 
-    That is the command, or the difference that the person made to a file.
+    That is the original command, or the difference that the user's changes made to a file.
     """
     answer = call.answer
     if answer is None or answer.asked is None:
@@ -75,7 +75,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
 
 
 def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
-    """Return the difference between Gemini's and the person's version of a file."""
+    """Return the difference between Gemini's and the user's version of a file."""
     path = str(call.args.get("file_path", ""))
     match answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:

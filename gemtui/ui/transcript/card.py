@@ -1,4 +1,4 @@
-"""A tool call drawn as a card: its request, status and result."""
+"""Render a tool call as a card that shows its request, status, and result."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from gemtui.ui.transcript.head import draw_image
 
 HOOKED = "changed by a hook of your settings or of another extension before it ran"
 _FILE_TEXTS = ("content", "old_string", "new_string")
-"""Arguments with text of the requested file."""
+"""Arguments with text from the file named in the request."""
 _ENOUGH = 24
-"""Cells kept for the arguments while other parts can be dropped."""
+"""Number of cells reserved for the arguments as long as other parts can be dropped."""
 _LONG_NAME, _LONG_TARGET = 200, 1_000
-"""Characters of a name and of the request considered for the first line."""
+"""Maximum characters of a name, and of the request, considered for the first line."""
 _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 
 
 def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
-    """Return the lines of a card, and whether folding changes it."""
+    """Return the lines of a card, and whether it can be folded or unfolded."""
     inner = look.narrowed(4)
     body = draw_body(call, inner, folded=folded)
     caution = [*_caution(call, inner), *draw_asked(call, inner, folded=folded)]
@@ -103,9 +103,9 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
 
 
 def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
-    """Return sign, word and role for a call's state.
+    """Return the symbol, word, and role for a call's state.
 
-    The word is "" if shown elsewhere.
+    The word is "" if the state is shown elsewhere on the card.
     """
     answer = call.answer
     if answer is not None and (answer.consent is Consent.WAITS or answer.subagent):
@@ -116,7 +116,7 @@ def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
 
 
 def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
-    """Return sign, word and role for a status alone."""
+    """Return the symbol, word, and role for a status alone."""
     glyphs = look.glyphs
     match status:
         case ToolStatus.SUCCESS:
@@ -140,7 +140,7 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
 
 
 def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
-    """Return sign, word and role for a call of which only the question is known."""
+    """Return the symbol, word, and role for a call of which only the question is known."""
     glyphs = look.glyphs
     match answer.consent:
         case Consent.WAITS:
@@ -154,7 +154,10 @@ def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
 
 
 def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
-    """Return sign, name, arguments, counts and duration, dropping the last if narrow."""
+    """Return the first line: symbol, name, arguments, counts, and duration.
+
+    If there isn't enough room, the last parts are dropped first.
+    """
     front, asked, end = _title_parts(call, facts, look)
     left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
     if _has_room(call, (*left, *end), look) and asked:
@@ -169,7 +172,7 @@ def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
 
 
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
-    """Return sign and name, as much of the request as fits, and the call's end."""
+    """Return symbol and name, as much of the request as fits, and how the call ended."""
     sign, word, role = state(call, look)
     name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
     front = (Piece(own(f"{sign} "), look[role]), name)
@@ -186,7 +189,7 @@ def _on_one_line(asked: str, look: Look) -> Clean:
 def _end(
     call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
 ) -> Pieces:
-    """Return state, counts and duration, as far as they leave room for the arguments."""
+    """Return state, counts, and duration, as far as the arguments leave room."""
     lasted = own(duration(call.duration)) if call.duration is not None else EMPTY
     last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
     wanted = min(_ENOUGH, cell_len(asked)) + 2
@@ -197,7 +200,7 @@ def _end(
 
 
 def _apart(*groups: Pieces) -> Pieces:
-    """Return the groups that are not empty, each preceded by two blanks."""
+    """Return the groups that are not empty, each preceded by two spaces."""
     pieces: list[Piece] = []
     for group in filter(None, groups):
         pieces += [Piece(own("  "), group[0].style), *group]
@@ -224,7 +227,7 @@ def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
 
 
 def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
-    """Return the bottom line, which describes hidden parts or the end."""
+    """Return the bottom line, which describes hidden parts or how the call ended."""
     glyphs, border = look.glyphs, look[Role.BORDER]
     words = fit(
         _closing(call, body, look, foldable=foldable, folded=folded),
@@ -250,7 +253,7 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
-    """Describe what unfolding would show if no line is missing."""
+    """Describe what unfolding the card would show if no line of the result is hidden."""
     arguments = counted(len(keys), "argument") if keys else ""
     words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
     return words or (counted(cut, "long line") if cut else "")
@@ -280,7 +283,7 @@ def _rest(body: Body) -> str:
 
 
 def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
-    """Return the command and the arguments that the card does not show elsewhere."""
+    """Return the command and the arguments that the card doesn't show elsewhere."""
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
@@ -306,7 +309,7 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
 
 
 def _language(key: str, call: ToolCall) -> Clean:
-    """Return the language of an argument."""
+    """Return the language of an argument, for highlighting."""
     if not isinstance(call.args[key], str):
         return own("json")
     if key == "command":

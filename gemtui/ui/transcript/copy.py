@@ -1,4 +1,4 @@
-"""The parts of a message that can be copied: a block, its code, the whole message."""
+"""The parts of a message that can be copied: a block, code in a block, or the whole message."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from gemtui.ui.transcript.drawing import Fence
 
 
 class Copy(NamedTuple):
-    """A cleaned text for the clipboard, and a name for it."""
+    """A sanitized text for the clipboard, and a name for it."""
 
     text: str
     what: str
 
 
 def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
-    """Return the possible copies of a block, the likeliest first.
+    """Return what can be copied from a block, the most likely choice first.
 
-    For a text with code: each piece of code; if there are several, the whole text too. For a shell
-    command with output: the output and the command; the command first if it failed, to run it
-    again.
+    For a text with code, these are the pieces of code and, if there are several, also the whole
+    text. For a shell command with output, these are the output and the command. If the command
+    failed, the command is first, because the user may want to run it again.
     """
     if isinstance(block, ToolCall) and kind_of(block.name) is ToolKind.SHELL and _output(block):
         both = (copy_of_block(block), _copy(visible(target(block)), "command"))
@@ -56,7 +56,7 @@ def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
 
 
 def copy_of_block(block: Block) -> Copy:
-    """Return the copy of a block; for a tool call its output, else its request."""
+    """Return the copy of a block; for a tool call, its output, or else its request."""
     match block:
         case ToolCall():
             if output := _output(block):
@@ -110,7 +110,7 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
 
 
 def first_line(diff: str) -> int | None:
-    """Return the first changed line in the new file of a unified diff, from 1."""
+    """Return the 1-based number of the first changed line in a diff's new file."""
     new: int | None = None
     for line in diff.splitlines():
         if line.startswith("@@"):
@@ -123,18 +123,18 @@ def first_line(diff: str) -> int | None:
 
 
 def _hunk_start(line: str) -> int | None:
-    """Return the new file's line in a hunk header: "@@ -3,4 +5,6 @@" -> 5."""
+    """Return the new file's line in a hunk header, such as 5 in "@@ -3,4 +5,6 @@"."""
     start = next((word[1:] for word in line.split() if word.startswith("+")), "")
     number = start.partition(",")[0]
     return int(number) if number.isascii() and number.isdigit() else None
 
 
 FIRST = 40
-"""Cells of a first line to show."""
+"""Maximum number of cells of a first line to show."""
 
 
 class CopyScreen(DialogScreen[Copy | None]):
-    """Returns the chosen `Copy`, or None."""
+    """A dialog that returns the chosen `Copy`, or None."""
 
     BINDINGS = bindings(Where.DIALOG)
 

@@ -1,4 +1,4 @@
-"""The cursor's positions in a transcript, the targets it jumps to, and folds."""
+"""The cursor's positions in a transcript, the targets it jumps to, and folded blocks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 from gemtui.transcript.model import Block, Message, Outline, Thought, ToolCall, Transcript
 
 LAST = 1 << 30
-"""As a block index: the last block, whatever its number."""
+"""A block index that stands for the last block, whatever its index."""
 
 
 class Cursor(NamedTuple):
     """The block under the cursor.
 
-    `block` is None for the head of a message without blocks.
+    `block`: None for the head line of a message without blocks.
     """
 
     message: int
@@ -22,14 +22,15 @@ class Cursor(NamedTuple):
 
 
 def order(cursor: Cursor) -> int:
-    """Return a number that orders cursors as in the transcript."""
+    """Return a number that sorts cursors by their position in the transcript."""
     return cursor.message * LAST + (-1 if cursor.block is None else cursor.block)
 
 
 class Target(NamedTuple):
-    """A kind of jump target: messages, and blocks in them (None for the first one).
+    """A kind of jump target, defined by its messages and by the blocks in them.
 
-    `at_top`: scroll it to the top row in any case.
+    `block`: None if the target is the message itself. `at_top`: always scroll the target to the top
+    row.
     """
 
     message: Callable[[Outline], bool]
@@ -52,7 +53,7 @@ FAILURE = Target(
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:
     """Return the next (`step` 1) or previous (-1) target from a cursor; None if none.
 
-    Reads the bodies of messages that may hold one: call it in a thread.
+    Blocking: call from a worker thread, because the bodies of messages are read.
     """
     for message in range(len(transcript))[here.message :: step]:
         if target.message(transcript.outlines[message]):
@@ -75,7 +76,7 @@ def _in_message(
 def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | None:
     """Return the cursor for a block of the message with this id.
 
-    None if there is none.
+    Returns None if there is no such message.
     """
     found = (place for place, outline in enumerate(transcript.outlines) if outline.id == id)
     message = next(found, None)
@@ -83,9 +84,10 @@ def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | No
 
 
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
-    """Return the cursor for the tool call with this id, or that called this subagent.
+    """Return the cursor for a tool call, by its id or by that of its subagent.
 
-    None if there is none. Reads bodies: call it in a thread.
+    Returns None if there is no such call. Blocking: call from a worker thread, because bodies are
+    read.
     """
     for message, outline in enumerate(transcript.outlines):
         if outline.calls:
@@ -96,9 +98,9 @@ def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
 
 
 class Folds:
-    """The blocks that the reader has folded or unfolded; others follow default rules.
+    """The blocks that the user has folded or unfolded; others follow the default rules.
 
-    `open_thoughts`: thoughts are unfolded by default.
+    `open_thoughts`: unfold thoughts by default.
     """
 
     def __init__(self, *, open_thoughts: bool) -> None:
@@ -117,9 +119,9 @@ class Folds:
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:
-        """Cycle through all unfolded, all folded and the default rules (None).
+        """Cycle through all unfolded, all folded, and the default rules (None).
 
-        Return the new state. `folded`: whether anything in view is folded; if nothing is, the cycle
+        Returns the new state. `folded`: whether any visible block is folded; if none is, the cycle
         begins with all folded.
         """
         after = {None: not folded, False: True, True: None}

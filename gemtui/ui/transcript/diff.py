@@ -1,4 +1,4 @@
-"""A file's change as lines: numbers, a sign in the gutter, changed words marked."""
+"""Render a file's change: line numbers, a marker in the gutter, and changed words marked."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ALIKE = 0.5
 
 
 class Change(Struct, frozen=True):
-    """One line of a diff: `sign` is "+", "-", " ", or `GAP` between two hunks.
+    """One line of a diff; `sign` is "+", "-", " ", or `GAP` between two hunks.
 
-    `number` counts from 1, in the old file for a removed line, else in the new one. `differs`: the
-    span of `text` that differs from its counterpart.
+    `number`: 1-based, in the old file for a removed line, otherwise in the new file. `differs`: the
+    span of `text` that differs from the line's counterpart.
     """
 
     sign: str
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 def read_diff(diff: Sequence[Clean]) -> list[Change]:
-    """Return the lines of one file's unified diff, without header and newline remarks."""
+    """Return the lines of one file's unified diff, without header and newline notes."""
     changes: list[Change] = []
     old = new = 0
     for line in diff:
@@ -51,10 +51,10 @@ def read_diff(diff: Sequence[Clean]) -> list[Change]:
 def draw_changes(
     changes: Sequence[Change], look: Look, *, language: Clean = EMPTY, whole: bool = True
 ) -> Iterator[Line]:
-    """Yield the changes with line numbers and signs; cut to one line unless `whole`.
+    """Yield the changes with line numbers and markers, one line each unless `whole`.
 
-    `language`: of the file. A changed line has the background of the change; if a theme has none,
-    its text has the colour of the change.
+    `language`: the language of the file. A changed line has the background colour of its change. If
+    the theme has no such background, the line's text has the colour of the change.
     """
     digits = max(3, len(str(max((change.number for change in changes), default=0))))
     for change, pieces in zip(changes, _highlighted(changes, language, look), strict=True):
@@ -65,7 +65,7 @@ def draw_changes(
 
 
 def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list[Pieces]:
-    """Return the text of each change, highlighted by reading both states of the file."""
+    """Return the text of each change, highlighted as part of the old or new file."""
     rows: list[Pieces] = [(Piece(tabless(each.text), look[Role.TEXT]),) for each in changes]
     for signs in (("-", " "), ("+", " ")):
         places = [at for at, change in enumerate(changes) if change.sign in signs]
@@ -78,7 +78,7 @@ def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list
 
 
 def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
-    """Return at most `limit` lines that begin and end with a changed one."""
+    """Return at most `limit` lines that begin and end with a changed line."""
     where = [index for index, change in enumerate(changes) if change.sign in "+-"]
     start = where[0] if where else 0
     end = max((index + 1 for index in where if index < start + limit), default=limit)
@@ -112,7 +112,7 @@ def ground_of(sign: str, look: Look) -> Style | None:
 
 
 def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
-    """Return the pieces with the background, else in the colour, of their change."""
+    """Return the pieces with the background of their change, or else in its colour."""
     if sign not in _ROLES:
         return pieces
     over = ground_of(sign, look) or look[_ROLES[sign]]
@@ -120,7 +120,7 @@ def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
-    """Return the pieces with differences from the line's counterpart marked."""
+    """Return the pieces with all differences from the line's counterpart marked."""
     if change.differs is None:
         return pieces
     start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
@@ -142,7 +142,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _compared(changes: list[Change]) -> list[Change]:
-    """Return the changes with differences between paired removed and added lines."""
+    """Return the changes; in pairs of removed and added lines, differences are set."""
     result = list(changes)
     index = 0
     while index < len(changes):

@@ -1,4 +1,4 @@
-"""The result of drawing a message."""
+"""The result of rendering a message."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from gemtui.text import Clean
 
 
 class DrawnBlock(Struct, frozen=True, kw_only=True):
-    """The lines `start` up to `end` (not included) of a drawing that show one block.
+    """The lines from `start` to `end` (exclusive) of a rendered message that show one block.
 
-    `block`: its index in the message, None for the message's head line. `foldable`: folding changes
-    the drawing. `opens`: it opens another session. `media`: an image or similar is stored in it.
+    `block`: the block's index in the message; None for the message's head line. `foldable`: whether
+    folding changes what is shown. `opens`: whether the block opens another session. `media`:
+    whether an image or other binary content is stored in it.
     """
 
     block: int | None
@@ -28,9 +29,9 @@ class DrawnBlock(Struct, frozen=True, kw_only=True):
 
 
 class Fence(Struct, frozen=True, kw_only=True):
-    """A piece of code in the lines `start` up to `end` (not included), for copying it.
+    """A piece of code in the lines from `start` to `end` (exclusive), for copying the code.
 
-    `code` is complete even if the drawing leaves lines out.
+    `code`: the complete code, even if some of its lines are not shown.
     """
 
     block: int
@@ -41,13 +42,14 @@ class Fence(Struct, frozen=True, kw_only=True):
 
 
 class Drawn(Struct, frozen=True, kw_only=True):
-    """A message as lines, none wider than the look's width, without trailing blanks.
+    """A message as lines, none wider than the look's width, without trailing spaces.
 
-    The last line is empty, to separate the next message. For selections there is, for each line: in
-    `margins` the number of cells at its left that are frame (bar, border, line number) and not
-    content; in `joints` the text that joins it to the line above if both are one line of the text
-    ("" for a cut word or line of code, " " for wrapped words), None if it is a line of its own. The
-    background of the rest of a line, up to the frame at its right, is in `grounds`.
+    The last line is empty, to separate the message from the next one. Three fields have an item for
+    each line, for selections. `margins`: the number of cells on the left that belong to the frame
+    (bar, border, or line number) instead of the content. `joints`: the text that joins the line to
+    the line above if both are part of the same line of text (an empty string within a word or a
+    line of code, a space between words), or None if it is a line of its own. `grounds`: the
+    background of the rest of the line, up to the frame on its right.
     """
 
     strips: Sequence[Strip]

@@ -1,7 +1,7 @@
-"""All messages of a transcript, drawn when they become visible.
+"""All messages of a transcript, rendered when they become visible.
 
-A message that was never visible has an estimated height. When the real one differs, everything
-below it moves; `anchor` and `settle` keep the visible part in place.
+The height of a message that has never been visible is an estimate. When the actual height differs,
+everything below it moves; `anchor` and `settle` keep the visible part in place.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from gemtui.ui.transcript.drawing import Drawn
 
 
 class Heights:
-    """Heights in lines, 0 or more, as a binary indexed tree.
+    """Message heights in lines, 0 or more, as a binary indexed tree.
 
-    Changing one height, asking where a message begins and finding the message on a line take
-    about log2(n) steps; building takes n.
+    Changing a height, finding where a message begins, and finding the message on a line take about
+    log2(n) steps; building the tree takes n.
     """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
@@ -51,7 +51,7 @@ class Heights:
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
-        """Return the first line of message `index`; for `len(self)` the total."""
+        """Return the first line of message `index`; for `len(self)`, return the total."""
         lines = 0
         while index:
             lines += self._sums[index]
@@ -59,7 +59,7 @@ class Heights:
         return lines
 
     def find(self, line: int) -> tuple[int, int]:
-        """Return the index of the message on `line`, and the line's index in it.
+        """Return the index of the message on `line`, and the line's index in the message.
 
         Raises IndexError for a line outside of the transcript.
         """
@@ -89,7 +89,7 @@ class Heights:
                 sums[parent] += sums[node]
 
     def _lift(self, node: int) -> None:
-        """Add an old node to its parent if that is new."""
+        """Add an existing node to its parent if the parent is new."""
         parent = node + (node & -node)
         if parent < len(self._sums):
             self._sums[parent] += self._sums[node]
@@ -101,11 +101,11 @@ class Heights:
 
 
 ROOM = 5_000
-"""Most lines that are kept drawn (about 2 KB each)."""
+"""Maximum number of rendered lines to keep (about 2 KB each)."""
 
 
 class Anchor(NamedTuple):
-    """Line `line` of message `message` is on row `row` (0 is the top)."""
+    """States that line `line` of message `message` is on row `row` of the window (0 is the top)."""
 
     message: int
     line: int
@@ -113,7 +113,7 @@ class Anchor(NamedTuple):
 
 
 class LayoutLine(NamedTuple):
-    """One line of the sheet: the message, its drawing, and the line's index in that."""
+    """One line of the layout: its message, the rendered message, and the line's index in that."""
 
     message: int
     drawn: Drawn
@@ -121,9 +121,9 @@ class LayoutLine(NamedTuple):
 
 
 class Layout:
-    """The heights and drawings of messages, independent of text and terminal.
+    """The heights and renderings of messages, independent of their content and the terminal.
 
-    `draw(index)` returns the drawing of a message, `guess(outline)` its estimated height.
+    `draw(index)`: returns a rendered message. `guess(outline)`: returns its estimated height.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class Layout:
         return len(self.outlines)
 
     def show(self, outlines: Sequence[Outline]) -> int:
-        """Show a newer state.
+        """Show a newer state of the transcript.
 
-        Return how many messages at the beginning are the same objects. Moved messages keep their
-        drawings; changed ones keep their old heights until they are visible.
+        Returns how many messages at the beginning are the same objects. Messages that only moved
+        stay rendered. Changed ones keep their old heights until they become visible.
         """
         same = _common(self.outlines, outlines)
         known = {
@@ -177,7 +177,7 @@ class Layout:
         return heights, measured
 
     def drawn(self, index: int) -> Drawn:
-        """Return the drawing of a message, made if needed; its height is exact afterwards."""
+        """Return a rendered message, rendering it if needed; its height is then exact."""
         outline = self.outlines[index]
         kept = self._drawings.get(outline.id)
         if kept is not None and kept[0] is outline:
@@ -192,21 +192,21 @@ class Layout:
         return drawn
 
     def forget(self, index: int) -> None:
-        """Discard the drawing of message `index`, which has changed."""
+        """Discard the rendered message `index`, because the message has changed."""
         self._discard(self.outlines[index].id)
         self._measured[index] = 0
 
     def forget_all(self) -> None:
-        """Discard all drawings; the heights remain as estimates."""
+        """Discard all rendered messages; their heights remain as estimates."""
         self._drawings.clear()
         self._lines = 0
         self._measured = bytearray(len(self.outlines))
 
     def anchor(self, top: int, height: int) -> Anchor:
-        """Return the anchor to keep in place, with line `top` at the top.
+        """Return the anchor to keep in place when line `top` is at the top of the window.
 
-        That is the first message in sight (or just below) with a known height, else the one at the
-        top.
+        That is the first visible message (or the next one below) whose height is known, or
+        otherwise the message at the top.
         """
         first, line = self.heights.find(self._clamped(top, 1))
         row = -line
@@ -219,10 +219,10 @@ class Layout:
         return Anchor(first, line, 0)
 
     def settle(self, anchor: Anchor, height: int) -> int:
-        """Draw everything visible around the anchor.
+        """Render everything visible around the anchor.
 
-        Return the sheet's line on the top row. The anchor moves if the sheet would begin below the
-        top row or end above the last.
+        Returns the line of the layout that is on the top row. The anchor moves if the layout would
+        otherwise begin below the top row or end above the last row.
         """
         line = self._measure(anchor)
         row = anchor.row - line
@@ -238,12 +238,12 @@ class Layout:
         return top
 
     def settle_end(self, height: int) -> int:
-        """Draw the last `height` lines; return the sheet's line on the top row."""
+        """Render the last `height` lines; return the line of the layout on the top row."""
         self._trim(self._fill_up(len(self), height))
         return max(0, self.heights.total - height)
 
     def place(self, line: int) -> LayoutLine | None:
-        """Return the contents of a line of the layout; None below its end."""
+        """Return the contents of a line of the layout; None beyond its end."""
         if not 0 <= line < self.heights.total:
             return None
         index, inside = self.heights.find(line)
@@ -254,14 +254,14 @@ class Layout:
         return max(0, min(top, self.heights.total - height))
 
     def _measure(self, anchor: Anchor) -> int:
-        """Draw the anchor's message; return its line, moved in proportion to the height."""
+        """Render the anchor's message; return its line, scaled to the new height."""
         before = self.heights[anchor.message]
         after = self.drawn(anchor.message).height
         line = anchor.line if after == before else anchor.line * after // max(1, before)
         return min(line, max(0, after - 1))
 
     def _fill_down(self, index: int, rows: int) -> int:
-        """Draw messages from `index` on until `rows` are full; return their number."""
+        """Render messages from `index` on until `rows` are full; return how many."""
         first = index
         while rows > 0 and index < len(self):
             rows -= self.drawn(index).height
@@ -269,7 +269,7 @@ class Layout:
         return index - first
 
     def _fill_up(self, index: int, rows: int) -> int:
-        """Draw messages before `index` until `rows` are full; return their number."""
+        """Render messages before `index` until `rows` are full; return how many."""
         last = index
         while rows > 0 and index > 0:
             index -= 1
@@ -281,7 +281,7 @@ class Layout:
             self._lines -= kept[1].height
 
     def _trim(self, seen: int) -> None:
-        """Discard the least recently used drawings, but none of the `seen` newest."""
+        """Discard the least recently used renderings, but none of the `seen` newest."""
         while self._lines > self._room and len(self._drawings) > seen:
             self._discard(next(iter(self._drawings)))
 

@@ -1,4 +1,4 @@
-"""Saving and showing attached images, sounds, videos and PDFs."""
+"""Save and open attached images, sounds, videos, and PDFs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def with_one(app: AppBase, images: Sequence[Image], act: Callable[[AppBase, Image], None]) -> None:
-    """Apply an action to the image, or to a chosen one of several."""
+    """Apply an action to the only image, or to one of several that the user chooses."""
     if len(images) == 1:
         act(app, images[0])
         return
@@ -42,7 +42,7 @@ def with_one(app: AppBase, images: Sequence[Image], act: Callable[[AppBase, Imag
 
 
 def save(app: AppBase, image: Image) -> None:
-    """Ask for a new file, and write the content to it."""
+    """Ask for a new file name, and write the content to that file."""
     path = Path(file_name_of(image))
     forbidden = resolved(app.start.home)
 
@@ -68,7 +68,7 @@ async def _write(app: AppBase, image: Image, path: Path) -> None:
 
 
 def open_image(app: AppBase, image: Image) -> None:
-    """Show the content with the desktop's program for it, if its type is supported."""
+    """Open the content in the desktop's program for it, if its type is supported."""
     app.run_worker(_show(app, image))
 
 
@@ -88,17 +88,17 @@ async def _show(app: AppBase, image: Image) -> None:
 
 
 _PATIENCE = 3.0
-"""Seconds in which an opener reports a failure; after that it counts as successful."""
+"""Seconds in which an opener may report a failure; after that, it counts as successful."""
 
 
 class NoViewer(GemtuiError):
-    """Raised if no program can show a file, or the program failed."""
+    """Raised if no program can show a file, or if the program failed."""
 
 
 def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
     """Return the system's program for opening files. Raises NoViewer.
 
-    Without a display `xdg-open` could start a program in this terminal. Raises NoViewer.
+    A display is required, because without one `xdg-open` could start a program in this terminal.
     """
     mac = platform == "darwin"
     remote = "SSH_CONNECTION" in environ
@@ -111,7 +111,7 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
 
 
 def show(name: str, content: bytes) -> None:
-    """Write a file into a private folder and open it; the folder is removed at exit.
+    """Write a file into a private folder and open it; the folder is deleted at exit.
 
     `name`: a safe file name with the right suffix for `content`. Waits up to three seconds for the
     opener to fail. Raises NoViewer and OSError.

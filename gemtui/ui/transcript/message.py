@@ -48,18 +48,18 @@ from gemtui.ui.transcript.head import bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
-"""A text with more lines than the first number can be folded to the second."""
+"""A text with more lines than the first number can be folded to the second number of lines."""
 _SHORT_FAILURE = 40
 _RECORD = 500
-"""Bytes of a record besides text: ids, times, counters."""
+"""Estimated bytes of a record other than its text: ids, times, and token counts."""
 
 
 def draw_message(
     message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
 ) -> Drawn:
-    """Draw a message.
+    """Render a message.
 
-    `folded(block index)` returns the reader's choice, None for the default.
+    `folded(block index)`: returns whether the user has folded the block; None for the default.
     """
     look = look.dimmed() if message.dropped else look
     drawing = _Drawing(look)
@@ -89,14 +89,14 @@ def draw_message(
 
 
 def _is_empty_answer(message: Message) -> bool:
-    """Return whether only the counters of an answer were stored."""
+    """Return whether only the token counts of an answer were stored."""
     if message.author is not Author.MODEL or message.blocks or message.original is None:
         return False
     return not message.original.get("toolCalls")
 
 
 def default_folded(block: Block) -> bool:
-    """Return whether a block starts folded: quiet by default, failures open."""
+    """Return whether a block is folded by default; failures are not."""
     match block:
         case ToolCall():
             if block.status.failed:
@@ -111,10 +111,10 @@ def default_folded(block: Block) -> bool:
 
 
 def estimate(outline: Outline, width: int) -> int:
-    """Estimate the number of lines of a message without its body; at least 3.
+    """Estimate the number of lines of a message without reading its body; at least 3.
 
-    These are its head, the empty line, its text, and cards that are mostly folded. A prompt's bytes
-    are mostly files that the CLI appended.
+    The estimate includes the head line, the empty line, the text, and cards that are mostly folded.
+    Most bytes of a prompt come from files that the CLI appended.
     """
     if outline.calls:
         return 2 + outline.calls * 4 + outline.failures * 2
@@ -172,7 +172,7 @@ _LEVELS = {
 
 
 def _apart(before: Block, block: Block) -> bool:
-    """Return whether an empty line separates two blocks: around cards."""
+    """Return whether an empty line separates two blocks, as around cards."""
     if isinstance(before, ToolCall) or isinstance(block, ToolCall):
         return not (isinstance(before, ToolCall) and isinstance(block, ToolCall))
     return isinstance(before, Text) and isinstance(block, Text)

@@ -1,4 +1,4 @@
-"""One row of the screen: a line of the sheet with cursor, hits and selection."""
+"""One row of the screen: a line of the layout with cursor, search hits, and selection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = 1 << 24
 
 
 class StyledSpan(NamedTuple):
-    """Characters `start` up to `end` (not included) of a line, with a style."""
+    """The characters from `start` to `end` (exclusive) of a line, with a style."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class StyledSpan(NamedTuple):
 def marked(strip: Strip, marks: Sequence[StyledSpan]) -> Strip:
     """Return the strip with styles applied to parts of it.
 
-    Later marks override earlier.
+    Later marks override earlier ones.
     """
     if not marks:
         return strip
@@ -55,12 +55,12 @@ def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
 
 
 def row_of(message: int, line: int) -> int:
-    """Return a line of a message as a selection's y, independent of other heights."""
+    """Encode a message and its line as a selection's y, independent of any heights."""
     return message * LINES + line
 
 
 def place_of(row: int) -> tuple[int, int]:
-    """Return the message and its line that `row_of` has encoded."""
+    """Return the message and its line that `row_of` encoded."""
     return divmod(row, LINES)
 
 
@@ -73,9 +73,9 @@ def bounded(selection: Selection, first: int, last: int) -> Selection:
 
 
 def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tuple[int, int]:
-    """Return the selected characters of a drawn line without its margin.
+    """Return the selected characters of a rendered line, excluding its margin.
 
-    (0, 0) if none.
+    Returns (0, 0) if none are selected.
     """
     if (span := selection.get_span(row)) is None:
         return 0, 0
@@ -87,7 +87,7 @@ def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tu
 
 
 def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: int) -> str:
-    """Return the selected text as seen, without margins and wrapping."""
+    """Return the selected text as shown, without margins and wrapping."""
     assert selection.start is not None
     assert selection.end is not None
     pieces: list[str] = []
@@ -104,11 +104,14 @@ def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: 
 
 
 GUTTER = 1
-"""Cells at the left for the cursor."""
+"""Number of cells on the left for the cursor."""
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """The frame of rows: `base` is the background, `marks` returns the hits on a line."""
+    """What is common to all rows of the window.
+
+    `base`: the background. `marks`: returns the search hits on a line.
+    """
 
     width: int
     look: Look
@@ -201,9 +204,9 @@ def _hint(part: DrawnBlock) -> str:
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:
-    """Return the mark for unseen content below, for the last row.
+    """Return the mark, for the last row, that there is unseen content below.
 
-    None if there is none.
+    Returns None if there is no unseen content.
     """
     if not (page.unseen or page.grown):
         return None

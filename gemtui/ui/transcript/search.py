@@ -1,4 +1,4 @@
-"""A search in one transcript: its hits and their place in drawings."""
+"""A search in one transcript: its hits, and where they are in rendered messages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import StyledSpan
 
 MOST = 10_000
-"""Most hits that are recorded for one search."""
+"""Maximum number of hits to record for one search."""
 KNOWN = 256
-"""Most drawings whose hits are cached."""
+"""Maximum number of rendered messages whose hits are cached."""
 
 
 class MatchSpan(NamedTuple):
-    """Characters `start` up to `end` (not included) of one line of a drawing."""
+    """The characters from `start` to `end` (exclusive) of one line of a rendered message."""
 
     line: int
     start: int
@@ -30,16 +30,16 @@ class MatchSpan(NamedTuple):
 
 
 class SearchState(Struct, frozen=True, kw_only=True):
-    """The progress of a search, as in "3 of 17"; `current` counts from 1, 0 for none."""
+    """The progress of a search, as in "3 of 17"; `current` is 1-based, or 0 for none."""
 
     query: str = ""
     current: int = 0
     total: int = 0
     done: bool = True
     full: bool = False
-    """There are more hits than were recorded."""
+    """Whether there are more hits than were recorded."""
     wrapped: str = ""
-    """"end" or "start": the last step wrapped around to the other end."""
+    """"end" or "start": the end of the transcript to which the last step wrapped around."""
 
     def __str__(self) -> str:
         more = "+" if self.full or not self.done else ""
@@ -52,11 +52,11 @@ NOTHING = SearchState()
 
 
 class TranscriptSearch:
-    """The hits of one query in the order of the transcript, and the current one.
+    """The hits of one query in the order of the transcript, and the current hit.
 
-    `origin` is the (message, block) from which the reader started: the first hit there or after it
-    becomes the current one as soon as it is known. `wanted`: the query as a pattern, None to derive
-    it from the text.
+    `origin`: the (message, block) from which the user started the search. The first hit there or
+    later becomes the current one as soon as it is known. `wanted`: the query as a pattern; None
+    derives the pattern from the query.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class TranscriptSearch:
 
     @property
     def full(self) -> bool:
-        """Whether no more hits are recorded."""
+        """Whether the maximum number of hits has been recorded."""
         return len(self.hits) >= MOST
 
     @property
     def found(self) -> SearchState:
-        """The state as one value."""
+        """The state of the search as one value."""
         return SearchState(
             query=self.query,
             current=0 if self.current is None else self.current + 1,
@@ -98,16 +98,16 @@ class TranscriptSearch:
             self.current = index % len(self.hits)
 
     def cut(self, message: int) -> None:
-        """Remove the hits from a message on, since it changed and is searched again."""
+        """Remove the hits from a message on; it has changed and is searched again."""
         del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
         self.done = False
         if self.current is not None and self.current >= len(self.hits):
             self.current = None
 
     def step(self, step: int, here: tuple[int, int]) -> TranscriptHit | None:
-        """Move to the next (1) or previous (-1) hit from the cursor, cyclically.
+        """Move to the next (1) or previous (-1) hit from the cursor, and return that hit.
 
-        Return it.
+        After the last hit, the search continues with the first, and vice versa.
         """
         if not self.hits:
             return None
@@ -128,7 +128,7 @@ class TranscriptSearch:
         return None if self.current is None else self.hits[self.current]
 
     def ordinal(self) -> int:
-        """Return the index of the current hit among those of its block."""
+        """Return the index of the current hit among the hits in its block."""
         if self.current is None:
             return 0
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
@@ -139,9 +139,9 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
 
 
 def pattern(query: str) -> re.Pattern[str]:
-    """Return a pattern for a query in drawn text, where lines may be cut anywhere.
+    """Return a pattern for a query in rendered text, whose lines may be cut anywhere.
 
-    Case counts only if the query has a capital.
+    The search is case-sensitive only if the query has a capital letter.
     """
     words = (r"\n?".join(map(re.escape, word)) for word in query.split())
     flags = re.NOFLAG if any(map(str.isupper, query)) else re.IGNORECASE
@@ -151,7 +151,7 @@ def pattern(query: str) -> re.Pattern[str]:
 def spots(
     drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
 ) -> Iterator[tuple[MatchSpan, ...]]:
-    """Yield the matches in a part's lines, as one or several spans."""
+    """Yield each match in a part's lines, as one or more spans."""
     lines = [_content(drawn, line) for line in range(part.start, part.end)]
     starts, text = [], ""
     for line, content in enumerate(lines, part.start):
@@ -177,7 +177,7 @@ def _content(drawn: Drawn, line: int) -> str:
 
 
 class HitMarker:
-    """The places of a search's hits in drawings, each drawing searched once."""
+    """The positions of a search's hits in rendered messages, each of which is searched once."""
 
     def __init__(self, search: TranscriptSearch) -> None:
         self._search = search
@@ -201,7 +201,8 @@ class HitMarker:
     def current(self, message: int, drawn: Drawn) -> tuple[MatchSpan, ...] | None:
         """Return the spans of the current hit, if it is visible in this message.
 
-        A drawing may show a text fewer times than the text has it: then the last time counts.
+        A rendered message may show a text fewer times than it occurs. In that case, the last one
+        shown is used.
         """
         hit = self._search.current_hit()
         if hit is None or hit.message != message:
@@ -210,7 +211,7 @@ class HitMarker:
         return found[min(self._search.ordinal(), len(found) - 1)] if found else None
 
     def shown(self, message: int, drawn: Drawn) -> bool:
-        """Return whether the drawing shows enough of the block to include the current hit."""
+        """Return whether enough of the block is shown to include the current hit."""
         hit = self._search.current_hit()
         found = None if hit is None else self._spots(message, drawn).get(hit.block)
         return found is not None and self._search.ordinal() < len(found)

@@ -37,7 +37,7 @@ PAUSE = 0.05
 
 
 class HitsFound(Message, bubble=False):
-    """Further hits of the search with this number, the last ones if `done`."""
+    """Further hits of the search with the number `request`; `done`: they are the last ones."""
 
     def __init__(self, request: int, hits: Sequence[TranscriptHit], *, done: bool) -> None:
         super().__init__()
@@ -47,8 +47,9 @@ class HitsFound(Message, bubble=False):
 class Finder:
     """The search of one view.
 
-    Every thread has a number, and results of an older one are dropped. When the transcript changes,
-    the part from the first change on is searched again, after the search in progress.
+    Every search thread has a number, and results from earlier threads are dropped. When the
+    transcript changes, the part from the first change on is searched again once the current search
+    has finished.
     """
 
     def __init__(self, view: SearchedView) -> None:
@@ -87,7 +88,7 @@ class Finder:
             self._say()
 
     def changed(self, same: int) -> None:
-        """Search the transcript again from message `same` on, as it has changed."""
+        """Search the transcript again from message `same` on, which has changed."""
         if self._search is not None:
             self._again = same if self._again is None else min(same, self._again)
             self._go_on()
@@ -118,7 +119,7 @@ class Finder:
         return message, -1 if block is None else block
 
     def _go_on(self) -> None:
-        """Search the part that has changed meanwhile."""
+        """Search the part that has changed in the meantime."""
         if self._search is not None and self._search.done and self._again is not None:
             first, self._again = self._again, None
             self._search.cut(first)
@@ -139,7 +140,7 @@ class Finder:
     def _look_through(
         self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
     ) -> None:
-        """Search in the thread, reporting now and then, and at the end."""
+        """Search in the worker thread, reporting hits at intervals and at the end."""
         worker, post = get_current_worker(), self._view.post_message
         hits: list[TranscriptHit] = []
         count, reported = 0, monotonic()
@@ -155,7 +156,7 @@ class Finder:
     def _reveal(self) -> bool:
         """Scroll to the current hit, unfolding its block if necessary.
 
-        Returns False if there is none, or it was in a part that has changed since.
+        Returns False if there is no current hit, or if the hit is in a part that has changed since.
         """
         if self._search is None or (hit := self._search.current_hit()) is None:
             return False
@@ -189,7 +190,7 @@ def _from(transcript: Transcript, first: int) -> Transcript:
 
 
 class SearchedView(ScrollView, inherit_bindings=False):
-    """A view with a search by `/`, and n and N to move between hits, done by `finder`."""
+    """A view with a search: `/` starts it, and n and N move between hits; see `finder`."""
 
     finder: Finder
     page: Viewport
@@ -211,12 +212,12 @@ class SearchedView(ScrollView, inherit_bindings=False):
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
         """Mark the matches and go to the first one below the cursor; "" ends the search.
 
-        `wanted`: the query as a pattern, None to derive it from the text.
+        `wanted`: the query as a pattern; None derives the pattern from the query.
         """
         self.finder.find(query, wanted)
 
     async def action_find(self) -> None:
-        """Show and focus the search field below."""
+        """Show and focus the search field below the view."""
         assert isinstance(self.parent, Widget)
         if self._bar is None or not self._bar.is_attached:
             self._bar = FindBar(self)
@@ -231,7 +232,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
             self._bar.remove()
 
     async def handle_key(self, event: events.Key) -> bool:
-        """Keep n and N here, even without a search, instead of passing them on."""
+        """Handle n and N here even without a search, instead of passing them on."""
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
             self.word = f"no search to continue; {BY_ID['transcript.find'].footer()} starts one"
@@ -264,9 +265,10 @@ class SearchedView(ScrollView, inherit_bindings=False):
 
 
 class FindBar(Horizontal):
-    """Searches its transcript with every key press and shows the number of the hit.
+    """Searches its transcript on every key press, and shows the number of the current hit.
 
-    The transcript mounts it below itself; closing it keeps the search, so that n and N still work.
+    The transcript mounts the bar below itself. Closing the bar keeps the search, so that n and N
+    still work.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FIND)
@@ -284,7 +286,7 @@ class FindBar(Horizontal):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        """Build sign, input and count."""
+        """Build the slash, the input, and the count."""
         yield Static(own("/"), classes="slash")
         yield Input(
             visible_line(self._view.found.query), placeholder=own("find in this transcript")

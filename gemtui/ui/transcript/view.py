@@ -1,4 +1,4 @@
-"""The transcript view: drawn by lines, with a cursor on blocks."""
+"""The transcript view, which renders single lines and has a cursor on blocks."""
 
 from __future__ import annotations
 
@@ -49,9 +49,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 READING = 112
-"""Most cells of a line: a hundred of code in a diff; both ends of a card remain in view."""
+"""Maximum width of a line in cells: enough for 100 characters of code in a diff, but narrow enough
+to see both ends of a card.
+"""
 PROMPT_ROOM = 50
-"""Cells of a prompt in the list of prompts."""
+"""Maximum number of cells of a prompt in the list of prompts."""
 
 
 def _jump(
@@ -70,10 +72,11 @@ def _jump(
 
 
 class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
-    """Shows a transcript of any length: bodies are read and drawn when visible.
+    """Shows a transcript of any length; bodies are read and rendered when they become visible.
 
-    A screen reads `cursor`, `following`, `found` and `word` whenever `TranscriptMoved` comes; the
-    reader's requests come as the other messages of `gemtui.ui.kit.messages`.
+    A screen should read `cursor`, `following`, `found`, and `word` whenever it receives
+    `TranscriptMoved`. The user's requests are posted as the other messages of
+    `gemtui.ui.kit.messages`.
     """
 
     ALLOW_SELECT = True
@@ -90,9 +93,9 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id)
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
-        """The failure of the last key, such as "no failed tool below"; "" if it succeeded."""
+        """Why the last key had no effect, such as "no failed tool below"; "" if it had one."""
         self.laid_out = asyncio.Event()
-        """Set while the page is wrapped for its present width."""
+        """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
         self._frame: RowFrame | None = None
         self._placing = False
@@ -109,11 +112,11 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         loading: bool = False,
         news: bool = True,
     ) -> None:
-        """Show another transcript (`fresh`), or a newer state of this one.
+        """Show another transcript (`fresh`), or a newer state of the current one.
 
-        A newer state keeps cursor, position, folds, search and selection. `end`: open a fresh one
-        at its end. `loading`: the rest is still being read, and does not count as new. `news`:
-        additions are new.
+        A newer state keeps the cursor, position, folds, search, and selection. `end`: open a fresh
+        transcript at its end. `loading`: the rest is still being loaded, and doesn't count as new.
+        `news`: whether additions count as new.
         """
         if fresh:
             self.turn_to(self.page.another())
@@ -132,7 +135,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     @property
     def following(self) -> bool:
-        """Whether the reader is at the end and follows it."""
+        """Whether the view is at the end and follows it."""
         return self.page.following
 
     @property
@@ -150,11 +153,11 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._fit())
 
     def on_resize(self) -> None:
-        """Wrap for the new width."""
+        """Wrap lines for the new width."""
         self._fit()
 
     def on_show(self) -> None:
-        """Update after being hidden."""
+        """Update the view after it was hidden."""
         self._fit()
 
     def spread(self, *, whole: bool) -> None:
@@ -175,7 +178,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.refresh_page()
 
     def refresh_page(self) -> None:
-        """Update the screen from the page: scroll bar, position, lines."""
+        """Update the screen from the page: scroll bar, position, and lines."""
         if not self.is_mounted:
             return
         self._frame = None
@@ -190,9 +193,10 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.post_message(TranscriptMoved())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scroll the page with wheel and scroll bar, and set the actual position.
+        """Scroll the page with the mouse wheel and scroll bar; set the actual position.
 
-        A resize also changes this value, before the new size is reported: that is not scrolling.
+        A resize also changes this value, before the new size is reported; that doesn't count as
+        scrolling.
         """
         resized = self.scrollable_size.height != self.page.height
         if not self._placing and not resized and round(new_value) != self.page.top:
@@ -201,13 +205,13 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         super().watch_scroll_y(old_value, self.scroll_y)
 
     def scroll_to(self, *args: Any, **options: Any) -> None:
-        """Scroll without animation, as heights may change on the way."""
+        """Scroll without animation, because heights may change on the way."""
         super().scroll_to(*args, **options | {"animate": False})
 
     # --- drawing -------------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows of the window; when painted before a resize event, fit it later."""
+        """Return the rows of the window; if painted before a resize event, resize later."""
         if not self.page.height:
             self.call_later(self._fit)
         return super().render_lines(crop)
@@ -234,7 +238,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         return self._frame
 
     def notify_style_update(self) -> None:
-        """Reset the frame, as the colours have changed."""
+        """Reset the frame, because the colours have changed."""
         super().notify_style_update()
         self._frame = None
 
@@ -257,7 +261,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._redraw()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected text as seen, without frames and wrapping."""
+        """Return the selected text as shown, without frames and wrapping."""
         if not self.total or not self.page.height:
             return None
         whole = in_sight(self.page, selection)
@@ -275,7 +279,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the click.
 
-        Clicking the first or last line of a card folds it.
+        Clicking the first or last line of the card under the cursor folds or unfolds it.
         """
         offset = event.get_content_offset(self)
         if offset is None or self.text_selection is not None:
@@ -297,16 +301,16 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
     # --- moving --------------------------------------------------------------------------------
 
     def _act(self, act: Callable[[], object], word: str = "") -> None:
-        """Apply an action to the page; show `word` if it is impossible (False)."""
+        """Apply an action to the page; if it returns False (impossible), show `word`."""
         self.word = word if act() is False else ""
         self.refresh_page()
 
     def action_cursor_up(self) -> None:
-        """Move to the block above, or up a line in a long one."""
+        """Move to the block above, or up a line in a long block."""
         self._act(self.page.up)
 
     def action_cursor_down(self) -> None:
-        """Move to the block below, or down a line in a long one."""
+        """Move to the block below, or down a line in a long block."""
         self._act(self.page.down)
 
     def action_page_up(self) -> None:
@@ -377,7 +381,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.refresh_page()
 
     def action_open(self) -> None:
-        """Open a subagent's session; otherwise fold or unfold."""
+        """Open a subagent's session; otherwise fold or unfold the block."""
         block = self.page.block
         if isinstance(block, ToolCall) and block.agent_id:
             self.post_message(SubagentRequested(block.agent_id))
@@ -397,7 +401,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._act(lambda: file is not None, "no file here")
 
     def action_history(self) -> None:
-        """Show all writes of the file of a tool call."""
+        """Show all writes to the file of a tool call."""
         block = self.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None
         if file is not None:
@@ -412,7 +416,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self._act(lambda: done, "no stored image here")
 
     def _with_image(self, act: Callable[[AppBase, Image], None]) -> bool:
-        """Apply an action to an image of the block under the cursor; return False if none."""
+        """Apply an action to an image of the current block; return False if it has none."""
         from gemtui.ui.transcript.media import with_one
 
         if images := stored_images(self.page.block):
@@ -433,7 +437,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         return "end search" if action == "back" and self.found.query else None
 
     def action_back(self) -> None:
-        """End the search, else leave the transcript."""
+        """End the search, or otherwise leave the transcript."""
         if self.found.query:
             self.finder.clear()
         else:

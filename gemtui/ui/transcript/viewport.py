@@ -19,9 +19,10 @@ GUESS_WIDTH = 80
 class Viewport:
     """A window of `height` lines on a transcript, with `top` as its first line.
 
-    The cursor is on a block and always visible. `following`: the reader is at the end and stays
-    there; `unseen`: number of messages that came while they were not; `grown`: an existing one
-    became longer meanwhile. `open_thoughts`: thoughts start unfolded.
+    The cursor is on a block and always visible. `following`: the window is at the end and stays
+    there. `unseen`: the number of messages that arrived while it was not at the end. `grown`:
+    whether an existing message became longer in the meantime. `open_thoughts`: unfold thoughts by
+    default.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -57,10 +58,11 @@ class Viewport:
         loading: bool = False,
         news: bool = True,
     ) -> int:
-        """Show another transcript, or a newer state.
+        """Show another transcript, or a newer state of the current one.
 
-        Return how many messages are the same. `fresh`: another one. `end`: open it at its end.
-        `loading`: it is still being read, so the rest is not new. `news`: additions are new.
+        Returns how many messages are the same. `fresh`: the transcript is another one. `end`: open
+        it at its end. `loading`: it is still being loaded, so the rest doesn't count as new.
+        `news`: whether additions count as new.
         """
         if fresh:
             self._start()
@@ -85,7 +87,10 @@ class Viewport:
         return same
 
     def _count_news(self, last: Outline, place: int) -> None:
-        """Count the messages added since `last` (now at `place`), and its growth."""
+        """Count the messages added since `last`, which is now at `place`.
+
+        Also record whether `last` has grown.
+        """
         now = self.sheet.outlines[place]
         self.unseen += len(self.sheet) - 1 - place
         longer = now.id == last.id and (now.calls, now.size) > (last.calls, last.size)
@@ -96,7 +101,7 @@ class Viewport:
         return index, self.sheet.outlines[index].id if known else ""
 
     def _index(self, index: int, key: str, same: int) -> int:
-        """Return the present index of a message, or a near one if it is gone."""
+        """Return the current index of a message, or a nearby one if the message is gone."""
         if index < same:
             return index
         outlines = self.sheet.outlines
@@ -119,8 +124,9 @@ class Viewport:
     def resize(self, look: Look, height: int) -> None:
         """Apply another look or height.
 
-        The top row stays, unless the block under the cursor would leave the window; with the cursor
-        on the last block of a followed transcript, its end stays.
+        The top row stays in place unless the block under the cursor would leave the window. If the
+        cursor is on the last block of a followed transcript, the end of the transcript stays in
+        place instead.
         """
         cursor, whole = self.cursor, self._is_whole()
         end = self.following and (self._on_last() or not self.height)
@@ -151,10 +157,10 @@ class Viewport:
         self._share = (message, share, self.top)
 
     def _top_share(self) -> tuple[int, float]:
-        """Return the top row's message and its relative position in it, 0 to 1.
+        """Return the top row's message and relative position in it, from 0 to 1.
 
-        The value is kept through consecutive changes of width, so that rounding errors do not add
-        up.
+        The value is kept through consecutive changes of the width, so that rounding errors don't
+        add up.
         """
         message, share, top = self._share
         if top == self.top and message < len(self.sheet):
@@ -173,7 +179,7 @@ class Viewport:
         return self.top >= self.end
 
     def _rest(self, anchor: Anchor | None) -> None:
-        """Settle around the anchor, or at the end, and update everything else."""
+        """Render around the anchor, or at the end, and update what depends on it."""
         if not len(self.sheet):
             self.top, self.cursor = 0, Cursor(0, None)
             self.following = self.following or not (self._stays or self._loading)
@@ -189,7 +195,7 @@ class Viewport:
             self.unseen, self.grown = 0, False
 
     def scroll_to(self, line: int) -> None:
-        """Scroll so that `line` of the sheet is on the top row."""
+        """Scroll so that `line` of the layout is on the top row."""
         if not len(self.sheet):
             return
         line = max(0, min(line, self.end))
@@ -201,7 +207,7 @@ class Viewport:
         self._rest(None if at_end else self.sheet.anchor(line, self.height))
 
     def page(self, pages: float) -> None:
-        """Move by screens, keeping one line; at either end the cursor goes there."""
+        """Scroll by screens, less one line; at either end, move the cursor there instead."""
         top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
         self.scroll_to(top + rows if pages > 0 else top - rows)
         if self.top == top and len(self.sheet):
@@ -246,7 +252,7 @@ class Viewport:
         return spoken.blocks[number]
 
     def is_handle(self, place: LayoutLine) -> bool:
-        """Return whether a line is the first or last of a foldable block under the cursor."""
+        """Return whether a line is the first or last of a foldable block at the cursor."""
         part = self.part()
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
 
@@ -265,7 +271,7 @@ class Viewport:
     def inside(self, cursor: Cursor) -> tuple[int, int]:
         """Return the lines of its message that belong to the block under a cursor.
 
-        The head line belongs to the first block and the empty line at the end to the last.
+        The head line belongs to the first block, and the empty line at the end to the last block.
         """
         stops, part = self.stops(cursor.message), self._part(cursor)
         end = self.sheet.drawn(cursor.message).height if part is stops[-1] else part.end
@@ -277,7 +283,7 @@ class Viewport:
         return top + start, top + end
 
     def at(self, place: LayoutLine, *, below: bool = False) -> Cursor:
-        """Return the cursor for a place; between two blocks the upper one, unless `below`."""
+        """Return the cursor for a line; between two blocks, the upper one unless `below`."""
         stops = self.stops(place.message)
         if below:
             part = next((p for p in stops if p.end > place.line), stops[-1])
@@ -314,7 +320,7 @@ class Viewport:
         return bool(len(self.sheet)) and self._is_last(self.cursor)
 
     def down(self) -> None:
-        """Move to the next block, or down a line in one that continues below the screen."""
+        """Move to the next block, or a line down if this one continues below."""
         if not len(self.sheet):
             return
         if self._span()[1] > self.top + self.height:
@@ -325,7 +331,7 @@ class Viewport:
             self._enter(following, down=True)
 
     def up(self) -> None:
-        """Move to the previous block, or up a line in one that begins above the screen."""
+        """Move to the previous block, or a line up if this one begins above."""
         if not len(self.sheet):
             return
         if self._span()[0] < self.top:
@@ -346,13 +352,13 @@ class Viewport:
         return self._real(Cursor(message, None if step > 0 else LAST))
 
     def _measure(self, message: int) -> None:
-        """Draw a message while the screen stays in place."""
+        """Render a message while the visible part stays in place."""
         anchor = self.sheet.anchor(self.top, self.height)
         self.sheet.drawn(message)
         self.top = self.sheet.settle(anchor, self.height)
 
     def _enter(self, cursor: Cursor, *, down: bool) -> None:
-        """Scroll as little as possible to show the block; of a tall one, the nearer end."""
+        """Scroll as little as possible to show a block, or a tall block's nearer end."""
         self.cursor = cursor
         start, end = self._span()
         if end - start > self.height:
@@ -365,15 +371,18 @@ class Viewport:
     # --- jumps and folds ---
 
     def jump(self, found: Cursor, key: str, *, at_top: bool) -> None:
-        """Jump to a block of this message, which was at `found.message` before."""
+        """Jump to a block of the message with the id `key`.
+
+        Does nothing if the message is no longer at `found.message`.
+        """
         outlines = self.sheet.outlines
         if found.message < len(outlines) and outlines[found.message].id == key:
             self.go(found, at_top=at_top)
 
     def go(self, cursor: Cursor, *, at_top: bool = False, line: int | None = None) -> None:
-        """Move the cursor to any block; scroll only if its (first) line is not visible.
+        """Move the cursor to any block; scroll only if the block or line is not visible.
 
-        `line`: the line of the message to show, None for the first one of the block.
+        `line`: the line of the message to show; None shows the block from its first line.
         """
         self._stays = not self._is_last(cursor)
         self._measure(cursor.message)
@@ -389,7 +398,7 @@ class Viewport:
         self._rest(Anchor(cursor.message, wanted, row))
 
     def fold(self, folded: bool | None = None) -> bool:
-        """Fold or unfold the block under the cursor; return False if it can't be folded."""
+        """Fold or unfold the block under the cursor; return False if that is impossible."""
         part = self.part()
         if part is None or part.block is None or not part.foldable or part.folded is folded:
             return False
@@ -399,9 +408,9 @@ class Viewport:
         return True
 
     def fold_everything(self) -> bool | None:
-        """Cycle through all unfolded, all folded and the default rules (None).
+        """Cycle through all unfolded, all folded, and the default rules (None).
 
-        Return the new state.
+        Returns the new state.
         """
         places = map(self.row, range(self.height))
         parts = (part for place in places if place is not None for part in place.drawn.parts)
@@ -411,7 +420,7 @@ class Viewport:
         return folded
 
     def _redraw(self, change: Callable[[], None]) -> None:
-        """Change drawings while the block under the cursor keeps its row."""
+        """Change what is rendered while the block under the cursor stays on its row."""
         row = max(0, self._span()[0] - self.top)
         change()
         self._rest(Anchor(self.cursor.message, self.inside(self.cursor)[0], row))

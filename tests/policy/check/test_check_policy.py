@@ -204,9 +204,19 @@ def test_names_that_rules_do_match(name: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "message", "way_out"),
     [
-        (f"{GLOB}{DENY}interactve = true\n", "interactve", "does not recognise the key", "interactive"),
+        (
+            f"{GLOB}{DENY}interactve = true\n",
+            "interactve",
+            "does not recognise the key",
+            "interactive",
+        ),
         (f'{GLOB}{DENY}tool = "x"\n', "tool", "does not recognise the key", "toolName"),
-        (f'{GLOB}{DENY}deny_messages = "x"\n', "deny_messages", "does not recognise the key", "denyMessage"),
+        (
+            f'{GLOB}{DENY}deny_messages = "x"\n',
+            "deny_messages",
+            "does not recognise the key",
+            "denyMessage",
+        ),
         (f'{GLOB}{DENY}frob = "x"\n', "frob", "does not recognise the key", "leave it out"),
         (f'toolName = "globb"\n{DENY}', "toolName", 'no tool "globb"', '"glob"'),
         (f'toolName = "Read_File"\n{DENY}', "toolName", "no tool", '"read_file"'),
