@@ -1,1 +1,1 @@
-"""The screens: the only package that imports textual and rich."""
+"""The screens of gemtui; no other package imports Textual or Rich."""

@@ -1,4 +1,4 @@
-"""The app: its modes, requests from one pane to another, and an orderly exit."""
+"""The app: its modes, the requests between its panes, and a clean exit."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ from gemtui.ui.sessions.screen import SessionsScreen
 
 
 class PlainBar(ScrollBarRender):
-    """A scroll bar of whole cells in two colours."""
+    """A scroll bar drawn with whole cells in two colours, without block characters."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 def draw_plainly() -> None:
-    """Draw all scroll bars of this process plainly."""
+    """Use `PlainBar` for all scroll bars of this process."""
     ScrollBar.renderer = PlainBar
 
 
 _FEW_KEYS = 15
-"""Keys that the help shows at first; they fit on 80 x 24."""
+"""Number of keys that the help shows first; they fit on an 80 x 24 screen."""
 _COLLECTOR = (50_000, 20, 50)
-"""Thresholds of the garbage collector.
+"""Thresholds of the garbage collector, for `gc.set_threshold`.
 
 With Python's defaults, about one in ten loads of 10,000 sessions would block the screen for 0.1 s
 without freeing anything.
@@ -65,7 +65,10 @@ without freeing anything.
 
 
 class GemtuiApp(AppBase):
-    """All of gemtui's screens; drawing functions read `glyphs` and `clock`."""
+    """The app with all of gemtui's screens.
+
+    Drawing functions read its `glyphs` and `clock`.
+    """
 
     TITLE = "gemtui"
     CSS_PATH = "app.tcss"
@@ -98,26 +101,27 @@ class GemtuiApp(AppBase):
 
     def _begin_with(self, theme: str) -> None:
         if self.available_themes[theme].ansi:
-            self.theme = theme  # other filters would parse all styles twice: 20 ms
+            self.theme = theme
         else:
             self.set_reactive(App.theme, theme)
             self.stylesheet.set_variables(self.get_css_variables())
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the theme's colours, with readable selected text in all themes."""
+        """Return the theme's colours, adjusted so that selected text is always readable."""
         return with_lines(readable_selection(super().get_css_variables()), self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return the sessions pane, the first of the app's modes."""
+        """Return the sessions pane, which is the app's first mode."""
         return self.sessions
 
     # --- start and end -----------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Add the first mode, and exit in order on signals."""
-        # Only now: Textual creates the widgets of a mode's screen before it is on the stack, where
-        # they look it up (at once from Python 3.12 on, as tasks start eagerly). Also, all styles
-        # would be parsed twice.
+        """Add the first mode, and handle signals so that the app exits cleanly."""
+        # The first mode is added only here. Before the app is mounted, Textual would create the
+        # widgets of the screen before pushing it on the stack, where the widgets look for their
+        # screen (immediately, from Python 3.12 on, because tasks start eagerly). All styles would
+        # also be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
             signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
@@ -135,56 +139,59 @@ class GemtuiApp(AppBase):
         await self.runs.find()
 
     async def _shutdown(self) -> None:
-        """Cancel the workers first, which would look for removed widgets."""
+        """Cancel the workers first, because they would look for removed widgets."""
         self.workers.cancel_all()
         self._ending = True
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore errors about missing widgets while all of them are being removed."""
+        """Ignore errors about missing widgets while the app is removing all of them."""
         if not (self._ending and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:
-        """Return the signs for active or unseen runs, and for an unsaved policy."""
+        """Return the symbols of two tabs: active or unseen runs, and an unsaved policy."""
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
     def name_of(self, session: str) -> str | None:
-        """Return the user's own name for a session, by id; None if it has none."""
+        """Return the name that the user gave to a session, by its id; None without one."""
         return self.sessions.name_of(session)
 
     def summaries(self) -> Sequence[Summary]:
-        """Return all stored sessions found so far."""
+        """Return all stored sessions that have been found so far."""
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run is active in this session, whoever started it."""
+        """Return whether a run is working in this session, whoever started the run."""
         return await self.runs.at_work(session)
 
     # --- actions of all screens --------------------------------------------------------------
 
     async def action_run_key(self, id: str) -> None:
-        """Run the action of a key, wherever the focus is."""
+        """Run the action of the key with this id, even if the focus is elsewhere."""
         for key, node in (*acting(self.screen), *reachable(self.screen)):
             if key.id == id:
                 await self.run_action(key.action, node)
                 return
 
     def action_help(self) -> None:
-        """Show the most important keys here, then all of them."""
+        """Show the most important keys that work here, and a row that opens all of them."""
         found = acting(self.screen)
         ranked = sorted((key for key, _ in found if key.rank), key=lambda key: key.rank)
         few = ranked[:_FEW_KEYS] if len(found) > _FEW_KEYS else ()
         self._offer("Keys", found, few)
 
     def action_command_palette(self) -> None:
-        """Search every command by name."""
+        """Show a searchable list of all commands."""
         self._offer("Commands", sorted(reachable(self.screen), key=_place))
 
     def _offer(
         self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
     ) -> None:
-        """Show commands and run the chosen one; `few`: those to show first."""
+        """Show a list of commands and run the one that the user chooses.
+
+        `few`: the keys to show first; the others appear on request.
+        """
         from gemtui.ui.kit.command_screen import CommandScreen
 
         nodes = dict(commands)
@@ -215,7 +222,7 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
-        """Show sessions that Gemini CLI no longer has, to restore one."""
+        """Show the sessions that Gemini CLI no longer has, so that one can be restored."""
         from gemtui.ui.kit.put_back import show_lost
 
         await show_lost(self, self.sessions.kept())
@@ -230,18 +237,18 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_worktrees(self) -> None:
-        """The git worktrees of runs."""
+        """Show the git worktrees of runs."""
         await self.runs.show_worktrees()
 
     @work(group="extension")
     async def action_extension(self) -> None:
-        """Show gemtui's extension for Gemini CLI, to install or remove it."""
+        """Show gemtui's extension for Gemini CLI, to install, repair or remove it."""
         from gemtui.ui.kit.extension_dialog import show_extension
 
         await show_extension(self)
 
     def action_help_quit(self) -> None:
-        """Explain how to quit, as ctrl+c copies and nothing was selected."""
+        """Explain how to quit, because ctrl+c copies a selection and nothing is selected."""
         self.say(f"{BY_ID['app.quit'].footer()} quits gemtui; nothing is selected to copy")
 
     def action_suspend_process(self) -> None:
@@ -250,7 +257,7 @@ class GemtuiApp(AppBase):
             self._job.suspend()
 
     async def action_sessions(self) -> None:
-        """Switch to the stored sessions."""
+        """Switch to the sessions pane."""
         await self.switch_mode(self.DEFAULT_MODE)
 
     async def action_stats(self) -> None:
@@ -259,11 +266,11 @@ class GemtuiApp(AppBase):
         await self.run_action("stats", self.sessions)
 
     async def action_runs(self) -> None:
-        """Switch to the runs."""
+        """Switch to the run pane."""
         await self.runs.show()
 
     async def action_policies(self) -> None:
-        """Switch to the policies."""
+        """Switch to the policy pane."""
         await self.policies.show()
 
     # --- requests between panes ----------------------------------------------------------------
@@ -300,7 +307,7 @@ class GemtuiApp(AppBase):
             self.sessions.pane.go_to_call(message.call)
 
     async def action_back(self) -> None:
-        """Go back one step, or quit if there is none."""
+        """Go back one step, or quit if there is nothing to go back to."""
         screen = self.screen
         if not isinstance(screen, SessionsScreen):
             await self.action_sessions()
@@ -308,7 +315,7 @@ class GemtuiApp(AppBase):
             await self.action_quit()
 
     async def action_quit(self) -> None:
-        """Quit, after a question if runs are active."""
+        """Quit gemtui; ask first if the policy is unsaved or runs are active."""
         self._leave()
 
     @work(group="leave", exclusive=True)
@@ -318,13 +325,13 @@ class GemtuiApp(AppBase):
 
 
 def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
-    """Return a command's sort key: keys of the app, and of movement, come last."""
+    """Return a command's sort key; app-wide keys and movement keys come last."""
     key, _ = command
     return key.where is Where.APP, list(Where).index(key.where), key.group is Group.MOVE
 
 
 def run(start: Start, config: Config) -> int:
-    """Run the app on the terminal; return its exit code, 128 + n after signal n."""
+    """Run the app in the terminal; return its exit code (128 + n after signal n)."""
     if config.ascii:
         draw_plainly()
     gc.set_threshold(*_COLLECTOR)

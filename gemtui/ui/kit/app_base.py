@@ -1,6 +1,7 @@
-"""The app as its screens know it: settings, clock, glyphs, messages to the user.
+"""The app as its screens see it: settings, clock, glyphs and user messages.
 
-Screens and dialogs use only this class; only `GemtuiApp` knows the panes.
+Screens and dialogs use only `AppBase`; the subclass `GemtuiApp` is the only one that knows the
+panes.
 """
 
 from __future__ import annotations
@@ -53,15 +54,16 @@ _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
-"""Cells of a window's title that shows an event."""
+"""Most cells of the window title while it shows an event."""
 
 
 class Start(Struct, frozen=True, kw_only=True):
     """The app's initial state.
 
-    `home`: the CLI's folder. `project`: the folder whose sessions come first, None for all.
-    `cache`: our folder for summaries, None for none. `session`: opened at once. `opening`: the same
-    store, if a preload has already begun. `adapter`: starts runs, None for the installed CLI.
+    `home`: Gemini CLI's folder. `project`: the folder whose sessions are listed first, None for all
+    projects. `cache`: gemtui's folder for session summaries, None to keep no cache. `session`: a
+    session to open immediately. `opening`: a preload of the same store, if one has already begun.
+    `adapter`: starts runs; None uses the installed Gemini CLI.
     """
 
     home: Path
@@ -74,10 +76,10 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class AppBase(App[None]):
-    """The app as its screens know it.
+    """The part of the app that screens and dialogs use.
 
-    Drawing functions read `glyphs` and `clock`; `signs_changed` is published when the signs of the
-    modes may have changed.
+    Drawing functions read `glyphs` and `clock`. `signs_changed` is published when the symbols in
+    the mode tabs may have changed.
     """
 
     NOTIFICATION_TIMEOUT = 4
@@ -107,43 +109,43 @@ class AppBase(App[None]):
         self.at_extension = False
         """Whether the extension is being changed, or a question about it is open."""
         self.last_key = 0.0
-        """Time of the last key, on the clock of events."""
+        """Time of the last key press, on the same clock as Textual's events."""
 
     @cached_property
     def adapter(self) -> GeminiAdapter:
-        """The adapter for runs: the given one, else the installed CLI's."""
+        """The adapter that starts runs: the given one, or else one for the installed CLI."""
         from gemtui.runs.adapter import GeminiAdapter
 
         return self.start.adapter or GeminiAdapter()
 
     @property
     def runs_dir(self) -> Path:
-        """The folder that holds the runs' folders."""
+        """The folder that contains the folders of all runs."""
         adapter = self.start.adapter
         return state_dir() / "runs" if adapter is None else adapter.runs
 
     def signs(self) -> Mapping[str, str]:
-        """Return the sign for each mode, by the id of its key."""
+        """Return the symbol for each mode's tab, by the id of the mode's key."""
         return {}
 
     def name_of(self, session: str) -> str | None:
-        """Return the user's own name for a session, by id; None if it has none."""
+        """Return the name that the user gave to a session, by its id; None without one."""
         del session
         return None
 
     def summaries(self) -> Sequence[Summary]:
-        """Return all stored sessions found so far."""
+        """Return all stored sessions that have been found so far."""
         return ()
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run is active in this session, whoever started it."""
+        """Return whether a run is working in this session, whoever started the run."""
         del session
         return False
 
     def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
-        """Return the mode tabs for a header, each with its activity sign.
+        """Return the mode tabs for a header, each with its activity symbol.
 
-        `first`: the key to press before a mode's own key; "" if none.
+        `first`: the key to press before a mode's own key; "" if none is needed.
         """
         return tabs(current, self.signs(), first=first)
 
@@ -152,7 +154,7 @@ class AppBase(App[None]):
     async def push_screen_wait(
         self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
     ) -> ScreenResultType | Any:
-        """Show a screen and wait for its answer; remove it if the waiter is cancelled."""
+        """Show a screen and wait for its result; close it if the wait is cancelled."""
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -161,17 +163,17 @@ class AppBase(App[None]):
             raise
 
     def pop_screen(self) -> AwaitComplete:
-        """Remove the top screen."""
+        """Remove the top screen, and note the time so that late keys are dropped."""
         self._popped = Message().time
         return super().pop_screen()
 
     # --- order of keys -------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Let each key act before the next one; see `_at_rest`.
+        """Let each key act before the next one is handled; see `_at_rest`.
 
-        Keys typed in one burst with the key that closed a screen, or the app, are dropped. So are
-        keys typed before a question appeared: they can't be its answer.
+        Keys of the burst that closed a screen or the app are dropped. So are keys that were typed
+        before a question appeared, because they can't be an answer to that question.
         """
         if isinstance(event, events.Key):
             self._is_seen()
@@ -199,15 +201,15 @@ class AppBase(App[None]):
 
     @property
     def typing_ahead(self) -> bool:
-        """Whether keys are waiting for the effects of earlier ones."""
+        """Whether key presses are waiting until the effects of earlier ones are complete."""
         return bool(self._held)
 
     def _at_rest(self) -> bool:
         """Return whether all events are handled and the top screen can receive keys.
 
-        A binding acts after its key has bubbled up from the focused widget, and its effects
-        continue in messages: without this wait, an input would receive the keys that follow too
-        early.
+        A binding acts only after its key has bubbled up from the focused widget, and its effects
+        continue in messages. Without this wait, the keys that follow would take effect too early,
+        for example in an input.
         """
         screen = self.screen
         ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
@@ -230,9 +232,9 @@ class AppBase(App[None]):
         asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
 
     async def _hand_out(self) -> None:
-        """Let the first waiting key act, along with letters after it that a field accepts.
+        """Let the first held key act, and the printable keys after it in a text field.
 
-        This does not wait for rest longer than a person would.
+        A key is held for at most `_HELD` seconds, even if the app isn't at rest by then.
         """
         most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
         if self._at_rest() or monotonic() - self._held_since > most:
@@ -245,7 +247,7 @@ class AppBase(App[None]):
             self._hand_out_soon()
 
     def _is_typed(self, event: events.Key | events.Paste) -> bool:
-        """Return whether a field accepts a key as text."""
+        """Return whether the focused field would insert this key as text."""
         if isinstance(event, events.Paste) or self.focused is None:
             return False
         return self.focused.check_consume_key(event.key, event.character)
@@ -275,7 +277,7 @@ class AppBase(App[None]):
             raise failed
 
     def on_unmount(self) -> None:
-        """Restore the terminal's title."""
+        """Restore the terminal's original title."""
         self._restore_title()
 
     def _restore_title(self) -> None:
@@ -288,7 +290,7 @@ class AppBase(App[None]):
             self._write_title(self._title)
 
     def name_window(self, title: Clean) -> None:
-        """Set the terminal's title, saving the original one first."""
+        """Set the terminal's title; save the original one the first time."""
         self._title = title
         if self._news is None:
             self._write_title(title)
@@ -302,12 +304,12 @@ class AppBase(App[None]):
     # --- notifications ---------------------------------------------------------------------------
 
     def ring(self, notice: Notification) -> None:
-        """Notify a person who is looking elsewhere, as set in the settings."""
+        """Ring or notify the user, who may be looking elsewhere; the settings say how."""
         if self.config.ring is not Ring.OFF:
             self._ringer.ring(notice)
 
     def _sound(self, notice: Notification) -> None:
-        """Ring or notify, and show the event in the window's title until the user is back."""
+        """Ring or notify, and show the event in the window title until the user is back."""
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
         if self.config.ring is Ring.BELL:
@@ -319,13 +321,13 @@ class AppBase(App[None]):
         self._write(rung(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
 
     def _is_seen(self) -> None:
-        """Reset the title, as the user is back."""
+        """Reset the window title, because the user is back."""
         if self._news is not None:
             self._news = None
             self._write_title(self._title)
 
     def watch_app_focus(self, focus: bool) -> None:
-        """Reset the title once the window has the focus."""
+        """Reset the window title once the window has the focus."""
         if focus:
             self._is_seen()
 
@@ -338,23 +340,23 @@ class AppBase(App[None]):
         self.copy(message.text, message.what)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return filters for drawn lines, so that no text acts on the terminal."""
+        """Return the line filters, including one against terminal control characters."""
         return [*super().get_line_filters(), _NO_CONTROLS]
 
     def copy(self, text: str, what: str) -> None:
-        """Copy text to the clipboard and report it."""
+        """Copy `text` to the clipboard and report it as `what`."""
         super().copy_to_clipboard(clean(text))
         self.say(f"Copied {what}")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a selection and report it."""
+        """Copy the selected text to the clipboard and report its size."""
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
     def say(self, text: str, *, problem: bool = False) -> None:
-        """Show a message for some seconds: in the status line, if it fits.
+        """Show a message for some seconds, in the status line if it fits.
 
-        Problems and longer messages appear over the first lines at the right.
+        Errors and longer messages appear at the top right instead, over the screen's first lines.
         """
         if not self.screen_stack:
             return
@@ -368,7 +370,10 @@ class AppBase(App[None]):
             line.tell_no_longer()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
-        """Show a long text on a screen of its own, where it can be copied."""
+        """Show a long text on its own screen, from which it can be copied.
+
+        `what`: the name of the text in the message that reports the copy.
+        """
         self.push_screen(
             RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
         )

@@ -1,4 +1,4 @@
-"""The bars of a screen: the header, the status line and the footer."""
+"""The horizontal bars of a screen: the header, the status line and the footer."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from gemtui.ui.kit.keys import BY_ID, Key, acting
 Side = Literal["left", "right"]
 GAP = "  "
 LEAST = 24
-"""Fewest cells of a title beside the right end of its line."""
+"""Fewest cells that the leftmost part keeps when it has to be shortened."""
 _READ = 1.0
 """Seconds for which a message stays, whatever is pressed."""
 ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
-"""Keys that stay at the right end of the footer."""
+"""Keys that are always shown, at the right end of the footer."""
 
 
 def joined(
@@ -35,12 +35,12 @@ def joined(
     *,
     gives_way: Side = "right",
 ) -> Content:
-    """Return one line of `width` cells.
+    """Return one line of `width` cells, built from parts at the left and right ends.
 
     Both sequences have the more important parts first; `right` is drawn from the right end. Parts
-    are left out until the rest fits: first those of the side that `gives_way`, then of the other,
-    keeping the first ones of both longest. The first part on the left may be cut to `LEAST` cells,
-    ending in `mark`.
+    are dropped until the rest fits: first those on the side that `gives_way`, then those on the
+    other side, and the first part on the right last. The first part on the left is never dropped,
+    but it may be cut to `LEAST` cells, ending in `mark`.
     """
     kept, end = [part for part in left if part], [part for part in right if part]
     first, second = (end, kept) if gives_way == "right" else (kept, end)
@@ -58,12 +58,15 @@ def _width(parts: Sequence[Content]) -> int:
 
 
 def _least(parts: Sequence[Content]) -> int:
-    """Return the width of the parts, with the first one cut if it is the only one."""
+    """Return the least width of the parts; a single part may be cut to `LEAST` cells."""
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
 
 
 class BarLine(Widget):
-    """One line with two ends; `say` sets its parts, `tell` shows a temporary message."""
+    """One line with parts at both ends.
+
+    `say` sets the parts; `tell` shows a temporary message in their place.
+    """
 
     def __init__(
         self, *, id: str, mark: str = "…", gives_way: Side = "right", classes: str | None = None
@@ -83,7 +86,10 @@ class BarLine(Widget):
             self.refresh()
 
     def tell(self, text: Clean, seconds: float) -> bool:
-        """Show a message instead for some seconds; return False if there is no room."""
+        """Show a message in place of the parts for some seconds.
+
+        Return False, without showing the message, if it is too wide.
+        """
         if cells(text) > self.content_size.width:
             return False
         if self._telling is not None:
@@ -104,16 +110,16 @@ class BarLine(Widget):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Redraw, as the width determines the visible parts."""
+        """Redraw, because the width determines which parts are visible."""
         self.refresh()
 
     async def on_click(self, event: Click) -> None:
-        """Run the action of the key that was clicked."""
+        """Run the action of the key whose hint or tab was clicked."""
         if (id := event.style.meta.get("key")) is not None:
             await self.app.run_action(f"run_key({id!r})")
 
     def render(self) -> Content:
-        """Return as many parts as fit."""
+        """Return the message, or else as many parts as fit."""
         if self.told is not None:
             return Content(self.told).pad_right(self.content_size.width - cells(self.told))
         width = self.content_size.width
@@ -121,7 +127,7 @@ class BarLine(Widget):
 
 
 class StatusLine(BarLine):
-    """The status line, dim except for parts with their own colour."""
+    """The status line; its parts are dim unless they have their own colours."""
 
     def __init__(self, *, mark: str, gives_way: Side = "right") -> None:
         super().__init__(id="status", mark=mark, gives_way=gives_way)
@@ -152,7 +158,7 @@ class LabelsKeys(Protocol):
 
 
 class FooterLine(BarLine):
-    """The keys of the focused widget; clicking one acts like the key."""
+    """The keys of the focused widget; clicking one has the effect of pressing it."""
 
     def __init__(self, *, ascii: bool = False) -> None:
         super().__init__(id="footer", mark="")
@@ -200,10 +206,11 @@ _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies"
 
 
 def tabs(current: str, signs: Mapping[str, str], *, first: str = "") -> Sequence[Content]:
-    """Return the name, then the modes, with the current one (a key's id) in brackets.
+    """Return the app's name, then the mode tabs, with the current one in brackets.
 
-    `signs`: signs for modes, by the id of their keys. Clicking a mode acts like its key. `first`:
-    the key to press before a mode's own key, where text input takes the keys.
+    `current`: the id of the current mode's key. `signs`: the symbols after the mode names, by the
+    id of each mode's key. `first`: the key to press before a mode's own key, where a text field
+    would take that key. Clicking a tab acts like its key.
     """
     return (Content.styled("gemtui", "bold $text-accent"), *_modes(current, signs, first))
 

@@ -1,7 +1,7 @@
-"""A multi-line text field that accepts clean text only.
+"""A multi-line text field that accepts only text without control characters.
 
-It is separate from the other clean widgets, as Textual's version loads a code parser that the
-session list does not need.
+It is separate from the other clean widgets because Textual's text area imports a code parser, which
+the session list does not need.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _LINE_KEYS = ("enter", "ctrl+j", "shift+enter", "alt+enter")
 
 
 class TextArea(widgets.TextArea):
-    """A multi-line text field; pasted text is cleaned, and cut if there is no room.
+    """A multi-line text field that cleans pasted text, and cuts it if it is too long.
 
-    `longest`: most characters that a person can enter; text set by the program may be longer.
+    `longest`: most characters that the user can enter; the program may set longer text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding(UNDO_KEYS, "undo", "Undo", show=False)]
@@ -41,7 +41,7 @@ class TextArea(widgets.TextArea):
             self.move_cursor(done.end_location)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit as far as there is room."""
+        """Apply an edit, cutting its text if it would exceed the longest length."""
         gone = len(self.get_text_range(edit.from_location, edit.to_location))
         room = max(0, self._longest - len(self.text) + gone)
         was_cut, self._cut = self._cut, len(edit.text) > room

@@ -1,7 +1,7 @@
 """Textual's widgets for clean text only, and a last filter before the terminal.
 
-No other module of `gemtui.ui` imports text widgets from Textual, which accept any `str` and
-interpret markup in it. These accept `Clean` or `Content`, and show it unchanged.
+No other module of `gemtui.ui` imports text widgets from Textual, because those accept any `str` and
+interpret markup in it. The widgets here accept `Clean` or `Content`, and show it unchanged.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ Words = Clean | Content
 
 _NOTHING = Clean("")
 LONGEST_LINE = 2_000
-"""Most characters that a person can enter into a one-line field; programs may set more.
+"""Most characters that the user can enter into a one-line field.
 
-Each key costs work in proportion to them, as fields search and check while somebody types.
+Each key press costs time in proportion to the field's length, because fields are searched or
+validated while the user types. The program may set longer values.
 """
 
 
@@ -71,7 +72,7 @@ class Button(widgets.Button):
 
 
 class Input(widgets.Input):
-    """A one-line field in which control characters are made visible."""
+    """A one-line field that replaces control characters by visible ones."""
 
     def __init__(
         self,
@@ -93,16 +94,16 @@ class Input(widgets.Input):
         self._cut = False
 
     def validate_value(self, value: str) -> Clean:
-        """Return the value in a form that can be drawn."""
+        """Return the value with control characters made visible, so that it can be drawn."""
         return visible_line(value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Pass deleting keys on to the surroundings if the field is empty."""
+        """Let the parent widgets handle deletion keys while the field is empty."""
         del parameters
         return bool(self.value) or not action.startswith("delete_")
 
     def replace(self, text: str, start: int, end: int) -> None:
-        """Replace a part of the value as far as there is room."""
+        """Replace a part of the value; cut the new text if the field would be too long."""
         room = max(0, LONGEST_LINE - len(self.value) + abs(end - start))
         line = visible_line(text[:room])
         was_cut, self._cut = self._cut, len(text) > room or len(line) > room
@@ -112,7 +113,7 @@ class Input(widgets.Input):
 
 
 def say_cut(field: Widget, longest: int) -> None:
-    """Report that a field has cut typed or pasted text."""
+    """Notify the user that the field has cut off typed or pasted text."""
     words = Clean(f"{longest:,} characters fit here; the rest was cut off")
     field.app.notify(words, severity="error", markup=False)
 
@@ -143,7 +144,7 @@ class Option(option_list.Option):
 
 
 class OptionList(widgets.OptionList):
-    """Rows, one of which can be chosen."""
+    """A list of rows, one of which can be chosen."""
 
     BINDINGS = bindings(Where.CHOICES)
 
@@ -166,7 +167,7 @@ class OptionList(widgets.OptionList):
 
 
 class Dialog(Vertical):
-    """The frame of a dialog; `keys`: a description of its keys."""
+    """The frame of a dialog; `keys` describes the dialog's keys in the lower border."""
 
     def __init__(self, title: Clean, keys: Clean = _NOTHING, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="dialog")
@@ -174,7 +175,7 @@ class Dialog(Vertical):
 
 
 def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
-    """Set the texts in the upper and lower border of a widget."""
+    """Set the title and subtitle in the upper and lower border of a widget."""
     widget.border_title, widget.border_subtitle = _content(title), _content(end)
 
 
@@ -195,20 +196,23 @@ _CLUSTER = re.compile(
     f"(?:[{_EMOJI}]|[0-9#*](?=\ufe0f?\u20e3))"
     f"(?:[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d[{_EMOJI}])+"
 )
-"""An emoji of several characters: joined, with a skin tone, a variation, a keycap, a flag."""
+"""Matches an emoji of several characters.
+
+Such an emoji is joined, has a skin tone or a variation selector, or is a keycap or a flag.
+"""
 
 
 class NoControls(LineFilter):
-    """Removes characters by which a drawn line could act on the terminal.
+    """Replaces characters with which a drawn line could control the terminal.
 
-    Drawn text is already clean; this is a second barrier. Each such character becomes a mark of one
-    cell, so that the line keeps its width. Terminals disagree on the width of an emoji of several
-    characters: only its first character is drawn, in the cells reserved for the whole, so that the
-    text after it stays in place. Copied text is complete.
+    Drawn text is already clean, so this is a second barrier. Each control character is replaced by
+    a symbol of one cell, so that the line keeps its width. Terminals disagree on the width of an
+    emoji of several characters. Therefore only its first character is drawn, in the cells reserved
+    for the whole emoji, and the text after it stays in place. Copied text is not affected.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments with a mark in place of each such character."""
+        """Return the segments with control characters and multi-part emojis replaced."""
         del background
         if all(text.isprintable() and not _JOINING.search(text) for text, _, _ in segments):
             return segments

@@ -18,11 +18,11 @@ from gemtui.ui.kit.keys import Key, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
 _LABEL = 16
-"""Cells of a command's name, including two blanks after it."""
+"""Cells for a command's name, including the two spaces after it."""
 
 
 class More(NamedTuple):
-    """The row that opens the whole list; `keys`: the number of its keys."""
+    """The row that opens the whole list; `keys` is the number of keys in that list."""
 
     keys: int
 
@@ -31,11 +31,11 @@ CommandRow = Key | Where | More
 
 
 class CommandScreen(SteersRows, DialogScreen[Key]):
-    """Returns the key whose action was chosen, or None.
+    """A dialog that returns the key whose command was chosen, or None.
 
-    `keys`: all of them, below a heading for each place, in the given order. `few`: those to show
-    first, without headings, above a row that opens all. The search matches beginnings of words in
-    all keys; those with a matching label come first.
+    `keys`: all keys, listed in the given order with a heading for each place. `few`: the keys to
+    show first, without headings, above a row that opens the whole list. The search finds all keys
+    in which every typed word begins a word; keys with the typed words in their label come first.
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
@@ -58,7 +58,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
     @property
     def rows(self) -> CommandList:
-        """The commands."""
+        """The list of commands."""
         return self.query_one(CommandList)
 
     @on(Input.Changed)
@@ -94,7 +94,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
 
 class CommandList(SteeredRows[CommandRow], can_focus=False):
-    """Commands below headings; the cursor also moves while somebody types."""
+    """Commands under headings; the cursor can also be moved while the user types."""
 
     def __init__(self) -> None:
         super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
@@ -119,7 +119,7 @@ def _headed(keys: Sequence[Key]) -> list[Key | Where]:
 
 
 def _draw(row: CommandRow, look: Look) -> Pieces:
-    """Draw the heading of a place; or name, description and, at the right, keys."""
+    """Draw a heading, the "More" row, or a command's name, description and keys."""
     if isinstance(row, Where):
         return (Piece(own(row), look[Role.HEADING]),)
     if isinstance(row, More):

@@ -1,4 +1,4 @@
-"""Screens that return one answer, however many keys a burst has."""
+"""Screens that return exactly one answer, even if a burst of keys answers twice."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
 DIALOG = "dialog"
-"""The group of the workers in which a screen asks questions."""
+"""The worker group in which a screen asks questions."""
 LOW = [(0, "-low"), (18, "-high"), (30, "-tall")]
-"""Heights in rows from which a screen has room for secondary parts, and for long texts."""
+"""Screen heights, in rows, from which secondary parts and long texts have room."""
 
 
 class AnsweringScreen(Screen[ScreenResultType]):
     """A screen that closes with its first answer, once no other screen covers it.
 
-    A burst of keys may answer twice, and a worker may answer while another screen is shown. Keys
-    wait until the screen has its widgets, its focus and its cursor.
+    A burst of keys may answer twice, and a worker may answer while another screen is on top. Keys
+    are held back until the screen has its widgets, its focus and its cursor.
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
     asked = 0.0
-    """Time at which a question was created, on the clock of events."""
+    """Time at which the question was created, on the same clock as Textual's events."""
     takes_keys = False
-    """Whether a widget here can receive keys; until then they wait."""
+    """Whether a widget of this screen can receive keys; until then, keys are held."""
 
     @property
     def asking_since(self) -> float:
@@ -32,7 +32,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
         return 0.0
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with `result`, unless there is an answer already."""
+        """Close with `result`, unless the screen already has an answer."""
         if self._answer is None:
             self._answer = (result,)
         return self._go()
@@ -42,7 +42,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Drop messages of its widgets once there is an answer."""
+        """Drop messages from the screen's widgets once it has an answer."""
         if self._answer is None or message.control is None:
             await super()._dispatch_message(message)
 

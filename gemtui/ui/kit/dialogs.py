@@ -1,4 +1,4 @@
-"""General dialogs: choose an answer, confirm, enter a text."""
+"""General-purpose dialogs: choose an answer, confirm an action, or enter text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
 class Choice(NamedTuple):
-    """One answer: its id, its label and its meaning."""
+    """One of the answers: its id, its label and an explanation."""
 
     id: str
     label: Clean
@@ -29,7 +29,10 @@ class Choice(NamedTuple):
 
 
 class ChooseScreen(DialogScreen[str]):
-    """Returns the id of the chosen answer, or None; the cursor starts at index `at`."""
+    """A dialog that returns the id of the chosen answer, or None.
+
+    The cursor starts on the answer with index `at`.
+    """
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -48,7 +51,7 @@ class ChooseScreen(DialogScreen[str]):
             yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
 
     def on_mount(self) -> None:
-        """Focus the answers, so that the arrows work at once."""
+        """Focus the answers, so that the arrow keys work immediately."""
         offered = self.query_one(OptionList)
         offered.highlighted = self._at
         offered.focus()
@@ -107,18 +110,18 @@ class ConfirmScreen(_QuestionScreen):
     _key = BY_ID["confirm.confirm"].footer()
 
     def action_scroll_about_up(self) -> None:
-        """Scroll up a page."""
+        """Scroll the explanation up by a page."""
         self.query_one("#about").scroll_page_up(animate=False)
 
     def action_scroll_about_down(self) -> None:
-        """Scroll down a page."""
+        """Scroll the explanation down by a page."""
         self.query_one("#about").scroll_page_down(animate=False)
 
 
 class ConfirmForGoodScreen(_QuestionScreen):
-    """A confirmation of an action that can't be undone.
+    """A confirmation for an action that can't be undone.
 
-    The usual confirmation key does nothing here, as it may be pressed out of habit.
+    The usual confirmation key does nothing here, because it may be pressed out of habit.
     """
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
@@ -126,10 +129,13 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
 
 class FormScreen(FieldScreen[ScreenResultType]):
-    """A dialog with fields, and a button for each way to close it."""
+    """A dialog with fields and two buttons, one to apply and one to close."""
 
     def buttons(self, take: str = "Apply") -> ComposeResult:
-        """Yield the buttons, for the end of `compose`; `take`: the label of the first."""
+        """Yield the two buttons; call this at the end of `compose`.
+
+        `take`: the label of the button that applies the values.
+        """
         with Horizontal(classes="buttons"):
             yield Button(own("Close (esc)"), id="no")
             yield Button(own(f"{take} (ctrl+s)"), id="yes", variant="primary")
@@ -144,7 +150,10 @@ class FormScreen(FieldScreen[ScreenResultType]):
 
 
 class AskScreen(FieldScreen[str]):
-    """Returns a text to which `problem` does not object, or None."""
+    """A dialog that returns the entered text, or None.
+
+    `problem`: returns what is wrong with a text, or "" if the dialog may accept it.
+    """
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -155,7 +164,7 @@ class AskScreen(FieldScreen[str]):
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
-        """Build the input, and a label for its problem."""
+        """Build the input, and a label that shows what is wrong with its text."""
         with Dialog(self._question, own("enter continue   esc close")):
             yield Input(visible_line(self._value))
             yield Label(id="problem")

@@ -1,4 +1,4 @@
-"""Running the user's editor in the terminal, to open a file or change a text."""
+"""Running the user's editor in the terminal, to open a file or to edit text."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
 
 
 def edit_text(app: AppBase, text: str, name: str) -> str | None:
-    """Open a text in the user's editor, suspending the app; return the result.
+    """Open `text` in the user's editor and return the result; the app is suspended.
 
-    `name`: of the file that holds the text. Returns None if there is no editor, or none can run
-    here. Raises GemtuiError and OSError if the editor failed, or its result can't be read.
+    `name`: the name of the temporary file that holds the text. Returns None if no editor is set, or
+    none can run here. Raises GemtuiError or OSError if the editor failed or its result can't be
+    read.
     """
     try:
         return edited_text(text, name, setting=app.config.editor, suspended=app.suspend)

@@ -24,9 +24,9 @@ _RUNS = Clean("Installed: its hooks run in every Gemini session.")
 
 @contextmanager
 def _alone(app: AppBase) -> Iterator[bool]:
-    """Yield whether nothing else works on the extension.
+    """Yield True, or False if something else is already changing the extension.
 
-    Others would see it incomplete.
+    Without this lock, a second change could find the extension half-installed.
     """
     if app.at_extension:
         yield False
@@ -90,7 +90,7 @@ async def _agreed(
 
 
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
-    """Run an action, which takes seconds, in a thread, and report its result."""
+    """Run an action that takes seconds in a thread, and report its result."""
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
     while not work.done():
         app.say("Gemini CLI is working; this can take a few seconds.")

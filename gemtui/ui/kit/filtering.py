@@ -24,13 +24,13 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
 
 _MANY = 2_000
-"""Number of files above which searching uses a thread."""
+"""Number of items from which the search runs in a thread."""
 
 
 class FilterBar(Horizontal):
-    """A line that shows a rule, or `/` and an input during a search.
+    """A horizontal line that turns into `/` and an input during a search.
 
-    It only posts the typed text; searching is up to the receiver. `suggester` completes words.
+    It only posts the typed text; the receiver does the searching. `suggester` completes words.
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -47,7 +47,10 @@ class FilterBar(Horizontal):
     """
 
     typing = False
-    """Whether somebody types here, or is about to: the focus comes a moment after `open`."""
+    """Whether the user is typing here, or is about to.
+
+    It is set by `open`, because the focus arrives a moment later.
+    """
 
     class Changed(Message):
         """The search text has changed; "" means no search."""
@@ -57,7 +60,7 @@ class FilterBar(Horizontal):
             self.text = text
 
     class Done(Message):
-        """The keys belong to the list again; `opens`: open the row under the cursor."""
+        """The keys go to the list again; `opens`: also open the row under the cursor."""
 
         def __init__(self, *, opens: bool = False) -> None:
             super().__init__()
@@ -68,7 +71,7 @@ class FilterBar(Horizontal):
         self._suggester = suggester
 
     def compose(self) -> ComposeResult:
-        """Build both forms; a class on this widget decides which one is visible."""
+        """Build the line and the search field; a CSS class decides which one is visible."""
         ascii = look_of(self.app, 1).glyphs.name == "ascii"
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
@@ -76,56 +79,59 @@ class FilterBar(Horizontal):
 
     @property
     def text(self) -> str:
-        """The typed text."""
+        """The text in the search field."""
         return self.query_one(Input).value
 
     def open(self) -> None:
-        """Show and focus the input."""
+        """Show and focus the search field."""
         self.typing = True
         self.add_class("-open")
         self.query_one(Input).focus()
 
     def close(self) -> None:
-        """Clear the search and show the rule again."""
+        """Clear the search and show the horizontal line again."""
         self.typing = False
         self.query_one(Input).value = ""
         self.remove_class("-open")
 
     def on_descendant_blur(self) -> None:
-        """Note that the focus has moved elsewhere."""
+        """Note that the focus has left the search field."""
         self.typing = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Post each change of the text."""
+        """Post the text after each change."""
         event.stop()
         self.post_message(self.Changed(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Handle enter in the input."""
+        """Finish the search when enter is pressed."""
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
-        """Keep the search, and open its first or selected result."""
+        """Keep the search, and open its first result or the selected one."""
         searched = bool(self.text.strip())
         if not searched:
             self.close()
         self.post_message(self.Done(opens=searched))
 
     def action_done(self) -> None:
-        """Keep the search."""
+        """Keep the search and return to the list."""
         if not self.text.strip():
             self.close()
         self.post_message(self.Done())
 
     def action_clear(self) -> None:
-        """Clear the search."""
+        """Clear the search and return to the list."""
         self.close()
         self.post_message(self.Done())
 
 
 class SearchedRows(Vertical, Generic[Item]):
-    """Rows with a search; every word of the search must occur in `text(item)`."""
+    """Rows with a search field above them.
+
+    A row matches if `text(item)` contains every word of the search.
+    """
 
     DEFAULT_CSS = "SearchedRows { height: 1fr; } SearchedRows RowList { height: 1fr; }"
 
@@ -153,7 +159,7 @@ class SearchedRows(Vertical, Generic[Item]):
 
     @property
     def total(self) -> int:
-        """The number of rows without a search."""
+        """The number of rows without the search."""
         return len(self._all)
 
     @property
@@ -162,7 +168,10 @@ class SearchedRows(Vertical, Generic[Item]):
         return self.bar.text.strip()
 
     def show(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        """Replace the rows and show the matching ones."""
+        """Replace the rows; with a search, show only the matching ones.
+
+        `fresh`: move the cursor to the first row.
+        """
         self._all = items
         if self.query_text:
             self._search()
@@ -174,13 +183,13 @@ class SearchedRows(Vertical, Generic[Item]):
         self.bar.open()
 
     def search_again(self, text: str) -> None:
-        """Repeat an earlier search; the rows keep the focus."""
+        """Repeat an earlier search, leaving the focus on the rows."""
         self.bar.open()
         self.bar.query_one(Input).value = text
         self.rows.focus()
 
     def clear(self) -> bool:
-        """End the search; return False if there was none."""
+        """End the search and focus the rows; return False if there was no search."""
         searched = bool(self.bar.text)
         self.bar.close()
         self.rows.focus()
@@ -199,7 +208,8 @@ class SearchedRows(Vertical, Generic[Item]):
             for search in self._searches:
                 with suppress(WorkerCancelled):
                     await search.wait()
-            # A message posted by its parent would not bubble further, so the rows post it.
+            # Called in the rows' message loop, because a message sent from this widget's loop would
+            # stop bubbling here.
             self.rows.call_later(self.rows.action_open)
 
     @property
@@ -219,9 +229,9 @@ class SearchedRows(Vertical, Generic[Item]):
 async def matching(
     items: Sequence[Item], text: Callable[[Item], str], query: str
 ) -> Sequence[Item]:
-    """Return the items whose text has every word of `query`.
+    """Return the items whose text contains every word of `query`, ignoring case.
 
-    Very many items are searched in a thread.
+    `_MANY` items or more are searched in a thread.
     """
     words = query.lower().split()
 
@@ -238,14 +248,15 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 class FiltersRows:
-    """The keys of a screen around `SearchedRows`: start a search, and end it with esc.
+    """The keys of a screen with `SearchedRows`: start a search, and end it with esc.
 
-    A plain class: Textual reads styles only from the first of several widget base classes.
+    This is not a widget, because Textual reads styles only from the first of several widget base
+    classes.
     """
 
     @property
     def searched(self) -> SearchedRows[Any]:
-        """The rows with their search."""
+        """The rows with their search field."""
         return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
 
     def action_filter(self) -> None:
@@ -257,6 +268,6 @@ class FiltersRows:
         return "clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:
-        """End the search, else close."""
+        """End the search, or close the screen if there is none."""
         if not self.searched.clear():
             cast("AnsweringScreen[Any]", super()).action_close()

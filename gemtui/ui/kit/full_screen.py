@@ -1,6 +1,6 @@
-"""Screens with a header and a footer; those with many keys consist of parts.
+"""Screens with a header and a footer; a screen with many keys has parts.
 
-A part has the state of one subject of its screen, and the actions of its keys.
+A part holds the state of one subject of its screen, and the actions of that subject's keys.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 _ACTION = "action_"
-"""Prefix of the methods that Textual calls for keys."""
+"""Prefix of the methods that Textual calls when a key is pressed."""
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
-    """A screen of title, body, status line and keys, from top to bottom."""
+    """A screen with a header, a body, a status line and a footer, from top to bottom."""
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, typed."""
+        """The app, with its type."""
         return cast("AppBase", self.app)
 
     def framed(self, *body: Widget) -> ComposeResult:
-        """Yield the widgets of a screen with this body."""
+        """Yield all widgets of a screen with this body."""
         mark = self.gemtui.glyphs.ellipsis
         yield BarLine(id="header", mark=mark)
         yield from body
@@ -57,7 +57,8 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 class DialogGuardScreen(FullScreen[ScreenResultType]):
     """A screen that ignores keys while one of its dialogs opens or is being handled.
 
-    Keys of one burst would act here, although they were meant for the dialog.
+    Otherwise keys of the same burst would act on this screen although they were meant for the
+    dialog.
     """
 
     VERTICAL_BREAKPOINTS = LOW
@@ -65,10 +66,10 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
     """Names of workers that mostly ask nothing: what is typed meanwhile does not wait for them."""
     _began_to_ask = 0.0
     _part_of: Mapping[str, ScreenPart] = MappingProxyType({})
-    """The part of each action."""
+    """Maps the name of each action to the part that has it."""
 
     def add_parts(self, *parts: ScreenPart) -> None:
-        """Register parts, whose actions the keys of this screen can call."""
+        """Register parts, so that the keys of this screen can call their actions."""
         found = {name: part for part in parts for name in dir(part) if name.startswith(_ACTION)}
         self._part_of = {name.removeprefix(_ACTION): part for name, part in found.items()}
         for name, part in found.items():
@@ -85,7 +86,7 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
         return part is not None and part.only_says_why(action)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable all actions while a dialog opens."""
+        """Disable all actions while a dialog opens or its answer is being handled."""
         del parameters
         return not self.is_mounted or (not self.asking and self.can(action))
 
@@ -109,7 +110,7 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
 
     @property
     def asking(self) -> bool:
-        """Whether a dialog is opening, or its answer is being handled."""
+        """Whether a dialog is opening, or its answer is still being handled."""
         mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
         return self.is_active and any(not each.is_finished for each in mine)
 
@@ -125,7 +126,7 @@ class ScreenPart:
     screen: DialogGuardScreen[Any]
 
     def can(self, action: str) -> bool:
-        """Return whether one of its actions is available now."""
+        """Return whether one of this part's actions is available now."""
         del action
         return True
 
@@ -145,7 +146,7 @@ _Begin = Callable[Concatenate[Part, Args], Worker[Result]]
 def background(
     group: str, *, exclusive: bool = False
 ) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
-    """Make a part's method run as a worker of its screen, as Textual's `work` does."""
+    """Run a part's method as a worker of its screen; like Textual's `work`."""
 
     def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
         @wraps(method)
@@ -163,5 +164,5 @@ def background(
 
 
 def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-    """Make a part's method a dialog: until it ends, no key acts on its screen."""
+    """Run a part's method as a dialog: until it ends, no key acts on its screen."""
     return background(DIALOG, exclusive=True)(method)

@@ -1,4 +1,4 @@
-"""The definition of a key: where it acts, and its names for people."""
+"""The definition of a key: where it acts, and how it is named on the screen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.binding import Binding
 
 
 class Where(StrEnum):
-    """The place in which a key acts; the value is its heading in the help."""
+    """The place in which a key acts; the value is that place's heading in the help."""
 
     APP = "Everywhere"
     SESSIONS = "Sessions"
@@ -64,7 +64,7 @@ class Where(StrEnum):
 
 
 class Group(StrEnum):
-    """The purpose of a key, by which help and palette are sorted."""
+    """The purpose of a key; the help and the command palette are sorted by it."""
 
     MOVE = "Move"
     OPEN = "Open and close"
@@ -76,15 +76,16 @@ class Group(StrEnum):
 
 
 Row = tuple[str, str, Group, str, str]
-"""One row of the table: action, keys, group, label, help."""
+"""One row of the key table: action, keys, group, label and help."""
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """One binding.
+    """One key binding.
 
-    `keys`: Textual key names, separated by commas. `label`: a word or two for footer and palette;
-    `help`: a sentence for the help. `rank`: position in the footer from the left, 0 to leave it
-    out. `face`: the keys' name in the footer if it is not the first key (pairs such as n/N).
+    `keys`: Textual key names, separated by commas. `label`: one or two words for the footer and the
+    palette. `help`: a sentence for the help. `rank`: 1-based position in the footer from the left,
+    0 to leave the key out. `face`: the name in the footer if it is not the first key's (for pairs
+    such as n/N).
     """
 
     id: str
@@ -116,7 +117,7 @@ class Key(Struct, frozen=True, kw_only=True):
         return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
 
     def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
-        """Return the key's name in the footer: `face`, else the first of the `alive` keys."""
+        """Return the key's footer name: `face`, or else the first of the `alive` keys."""
         keys = self.keys.split(",")
         first = next((key for key in keys if key in alive), keys[0])
         arrows = "j/k" if "j" in keys else "up/down"
@@ -149,7 +150,7 @@ _ARROWS = {"up", "down", "left", "right"}
 
 
 def name(key: str, *, ascii: bool = False) -> str:
-    """Return a Textual key's usual name: "ctrl+p" -> "^p", "full_stop" -> "."."""
+    """Return the usual name of a Textual key: "ctrl+p" -> "^p", "full_stop" -> "."."""
     *modifiers, last = key.split("+")
     plain = last if ascii and last in _ARROWS else _NAMES.get(last, last)
     front = "".join("^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers)

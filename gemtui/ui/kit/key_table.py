@@ -1,4 +1,4 @@
-"""Every key of gemtui by the place in which it acts, and its form in the footer."""
+"""Every key of gemtui, by the place in which it acts, and its name in the footer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _HALF_PAGES = (
 
 
 def _moves(row: str) -> tuple[Row, ...]:
-    """Return the keys that move the cursor of a list; `row`: the name of its rows."""
+    """Return the keys that move the cursor of a list.
+
+    `row`: the noun for a row of this list.
+    """
     return (
         ("cursor_up", "up,k", MOVE, "Up", f"Previous {row}"),
         ("cursor_down", "down,j", MOVE, "Move", f"Next {row}"),
@@ -28,7 +31,10 @@ def _moves(row: str) -> tuple[Row, ...]:
 
 
 def _steers(row: str) -> tuple[Row, ...]:
-    """Return the keys that move the cursor of a list while the user types above it."""
+    """Return the keys that move the cursor of a list while the user types above it.
+
+    `row`: the noun for a row of this list.
+    """
     return (
         ("cursor_up", "up", MOVE, "Up", f"Previous {row}"),
         ("cursor_down", "down", MOVE, "Move", f"Next {row}"),
@@ -594,7 +600,10 @@ FOOTER = (
     "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
     "run.review", "sessions.review",
 )  # fmt: skip
-"""Ids of the keys in the footer, the most useful first; the last are dropped first."""
+"""Ids of the footer's keys, the most useful first.
+
+If there is no room for all of them, the last ones are left out.
+"""
 FACES = {
     "search.cursor_down": "↑↓",
     "files.cursor_down": "↑↓",
@@ -611,4 +620,4 @@ FACES = {
     "transcript.next_prompt": "{ }",
     "transcript.next_failure": "x/X",
 }
-"""Names in the footer for keys that are not represented by their first one."""
+"""Names in the footer for bindings that aren't shown as their first key."""

@@ -1,8 +1,9 @@
-"""Every key of gemtui in one table, read by widgets, footer, help and palette.
+"""Every key of gemtui in one table, used by widgets, footer, help and palette.
 
-A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)` and has the methods
-`action_<action>`. A key has one meaning in one place, and the same everywhere if possible: enter
-goes deeper, esc back, / searches, n N go to the next, space folds, y copies, . shows hidden things.
+A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)` and implements the
+methods `action_<action>`. A key has one meaning in one place, and the same meaning everywhere if
+possible: enter opens, esc goes back, / searches, n and N go to the next and previous match, space
+folds, y copies, and . shows hidden items.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ _FIRST = {"app.quit", "app.suspend_process"}
 
 
 def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
-    """Return the rows (action, keys, group, label, help) of one place as keys.
+    """Return one place's table rows (action, keys, group, label, help) as keys.
 
-    Ids are "<place>.<action>".
+    Their ids are "<place>.<action>".
     """
     place = where.name.lower()
     return tuple(
@@ -57,7 +58,7 @@ def keys_of(where: Where) -> tuple[Key, ...]:
 
 
 def bindings(*places: Where) -> list[BindingType]:
-    """Return `BINDINGS` for a widget or screen with the keys of these places."""
+    """Return the `BINDINGS` of a widget or screen that has the keys of these places."""
     return [key.binding for place in places for key in keys_of(place)]
 
 
@@ -70,13 +71,14 @@ _ONLY_WHILE_TYPING = {
 }
 _NOT_ITSELF = {"app.command_palette"}
 _HANDED_ON = {"enter", "ctrl+c", "up", "down", "pageup", "pagedown"}
-"""Keys that a one-line field binds but passes on."""
+"""Keys that a one-line field binds, but lets its parents handle."""
 
 
 def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Return the keys that act at the focus, the nearest places first.
+    """Return the keys that act at the focus, those of the nearest places first.
 
-    A key that is typed, or bound by a nearer node, does not act, unless that node passes it on.
+    A key does not act if the focused field inserts it as text, or if a nearer node binds it, unless
+    that node lets its parents handle the key.
     """
     bound, taken = screen.active_bindings, set[str]()
     found: list[tuple[Key, DOMNode]] = []
@@ -95,7 +97,7 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
 
 
 def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Return the keys of all visible nodes, regardless of focus, in the table's order."""
+    """Return the keys of all visible nodes, regardless of the focus, in table order."""
     found: dict[Key, DOMNode] = {}
     for node in _shown(screen):
         for key in _keys_of(node):

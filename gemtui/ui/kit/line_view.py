@@ -1,4 +1,4 @@
-"""A scrollable drawing, made for the present width and copied whole."""
+"""A scrollable view of lines, drawn for the current width and copied as text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class HalfPages(ScrollView, inherit_bindings=False):
 
 
 class LineView(HalfPages, can_focus=True, inherit_bindings=False):
-    """Shows the result of `draw(look)`; `what` names it when it is copied."""
+    """A view of the lines that `draw(look)` returns.
+
+    `what`: the name of the contents in the message that reports a copy.
+    """
 
     BINDINGS = bindings(Where.DRAWING)
     DEFAULT_CSS = """
@@ -48,7 +51,10 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self._lines: Sequence[Line] = ()
 
     def show(self, draw: Draw, *, fresh: bool = True) -> None:
-        """Show another drawing; `fresh`: scroll to its first line."""
+        """Show the lines of another drawing function.
+
+        `fresh`: scroll to the first line.
+        """
         self._draw, self._look = draw, None
         if fresh:
             self.scroll_to(y=0, animate=False, immediate=True)
@@ -56,7 +62,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
 
     @property
     def text(self) -> str:
-        """The drawing as text."""
+        """All lines as text."""
         return "\n".join(plain(line.pieces).rstrip() for line in self._lines)
 
     def _lay_out(self) -> None:
@@ -87,5 +93,5 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         return strip.apply_style(self.rich_style)
 
     def action_copy(self) -> None:
-        """Copy all of it."""
+        """Copy all lines."""
         self.post_message(CopyRequested(self.text, self._what))

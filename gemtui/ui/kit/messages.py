@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class CopyRequested(Message):
-    """Put `text` on the clipboard.
+    """Request to copy `text` to the clipboard.
 
-    `what` names it for the person, such as "code, 12 lines".
+    `what` describes the text to the user, such as "code, 12 lines".
     """
 
     def __init__(self, text: str, what: str) -> None:
@@ -27,7 +27,10 @@ class CopyRequested(Message):
 
 
 class RawRequested(Message):
-    """Show the stored record of `spoken`; `block`: the one under the cursor, if any."""
+    """Request to show the stored record of the message `spoken` as JSON.
+
+    `block`: the block under the cursor, or None.
+    """
 
     def __init__(self, spoken: Spoken, block: Block | None) -> None:
         super().__init__()
@@ -35,7 +38,10 @@ class RawRequested(Message):
 
 
 class FileRequested(Message):
-    """Open a file in the editor; `path` as the tool named it, `line` counts from 1."""
+    """Request to open a file in the editor.
+
+    `path`: the path as the tool named it. `line`: 1-based, or None.
+    """
 
     def __init__(self, path: str, line: int | None = None) -> None:
         super().__init__()
@@ -43,9 +49,9 @@ class FileRequested(Message):
 
 
 class HistoryRequested(Message):
-    """Show the sessions that wrote a file.
+    """Request to show all writes of a file, in all sessions.
 
-    `path` as the tool named it, absolute for the app.
+    `path`: the path as the tool named it; it is absolute when the message reaches the app.
     """
 
     def __init__(self, path: str) -> None:
@@ -54,7 +60,7 @@ class HistoryRequested(Message):
 
 
 class SubagentRequested(Message):
-    """Open the session of the subagent with this id."""
+    """Request to open the session of the subagent with this id."""
 
     def __init__(self, agent_id: str) -> None:
         super().__init__()
@@ -62,26 +68,26 @@ class SubagentRequested(Message):
 
 
 class BackRequested(Message):
-    """The transcript has nothing left to close: go back to the list."""
+    """Request to return to the list, because the transcript has nothing to close."""
 
 
 class DroppedRequested(Message):
-    """Show or hide the messages that were rewound, buried or failed."""
+    """Request to show or hide messages that were rewound, buried or failed."""
 
 
 class TranscriptMoved(Message):
-    """The status line must be updated: cursor, search or following changed.
+    """The status line must be updated: cursor, search or following has changed.
 
-    Replaceable, so that a storm of them is one.
+    The message is replaceable, so that many of them in a row cause a single update.
     """
 
     def can_replace(self, message: Message) -> bool:
-        """Return True for the same class, as a newer one includes the older one."""
+        """Return True for a message of the same class, because the newer one replaces it."""
         return isinstance(message, TranscriptMoved)
 
 
 class NewRunRequested(Message):
-    """Show the run pane, ready for a new run in `folder`."""
+    """Request to show the run pane, ready for a new run in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -89,9 +95,9 @@ class NewRunRequested(Message):
 
 
 class ContinueRequested(Message):
-    """Show the run pane, ready to continue a stored session.
+    """Request to show the run pane, ready to continue a stored session.
 
-    `prompt`: its prompt text.
+    `prompt`: the initial text of the prompt.
     """
 
     def __init__(self, session: Summary, prompt: str = "") -> None:
@@ -100,10 +106,10 @@ class ContinueRequested(Message):
 
 
 class ChatRequested(Message):
-    """Show the run pane, ready to continue a chat that may not be listed yet.
+    """Request to show the run pane, ready to continue a chat that may be unlisted.
 
-    `session`: its id, None for a new chat. `path`: its file, None if unknown. `prompt`: the initial
-    text of the prompt.
+    `session`: the chat's id, None for a new chat. `path`: the chat's file, None if unknown.
+    `prompt`: the initial text of the prompt.
     """
 
     def __init__(self, folder: Path, session: str | None, path: Path | None, prompt: str) -> None:
@@ -112,7 +118,7 @@ class ChatRequested(Message):
 
 
 class RunWithPolicyRequested(Message):
-    """Show the run pane, ready for a run with these policy files in this mode."""
+    """Request to show the run pane, ready for a run with these policies and mode."""
 
     def __init__(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         super().__init__()
@@ -120,9 +126,9 @@ class RunWithPolicyRequested(Message):
 
 
 class AllowCallRequested(Message):
-    """Show the policy pane with a form for the rule that would allow `call`.
+    """Request to show the form for the rule that would allow `call`.
 
-    `policies`: the policy files of the call's run.
+    `policies`: the policy files of the run that made the call.
     """
 
     def __init__(self, call: Call, policies: tuple[Path, ...]) -> None:
@@ -131,7 +137,7 @@ class AllowCallRequested(Message):
 
 
 class SessionRequested(Message):
-    """Show a session with the cursor on a tool call ("" for its start)."""
+    """Request to show a session, with the cursor on a tool call ("" for the start)."""
 
     def __init__(self, session: Summary, call: str = "") -> None:
         super().__init__()

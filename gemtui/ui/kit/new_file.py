@@ -1,4 +1,4 @@
-"""Naming a new file: a free name, and problems with a typed one."""
+"""Naming a new file: find a free name, and check a typed one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemtui.paths import current_folder, typed_path
 
 
 def place_of(name: str) -> Path:
-    """Return the typed path; a relative one is below the current folder."""
+    """Return a typed name as a path, relative to the current folder unless absolute."""
     return current_folder() / typed_path(name.strip())
 
 
@@ -24,10 +24,10 @@ def free_name(stem: str, suffix: str) -> str:
 
 
 def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
-    """Return the problem with a typed file, or "".
+    """Return why a file with this name can't be created, or "" if it can.
 
-    `forbidden`: Gemini CLI's folder, resolved, in which nothing is written. `folder`: a folder is
-    wanted, which may exist.
+    `forbidden`: Gemini CLI's folder, resolved; nothing may be written there. `folder`: the name is
+    for a folder, which may already exist.
     """
     path = place_of(name)
     if not name.strip():

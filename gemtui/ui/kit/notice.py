@@ -1,4 +1,4 @@
-"""A notice in place of a transcript or list: the event, and useful keys."""
+"""A notice in place of a transcript or list: what happened, and which keys help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.ui.kit.messages import BackRequested, CopyRequested
 
 
 class NoticePane(VerticalScroll, can_focus=True):
-    """A heading, text below it, and useful keys; the text can be selected and copied."""
+    """A heading, text and the useful keys; the text can be selected and copied."""
 
     BINDINGS = bindings(Where.NOTICE)
     KEYS: tuple[Key, ...] = tuple(
@@ -35,11 +35,11 @@ class NoticePane(VerticalScroll, can_focus=True):
         self._text = ""
 
     def compose(self) -> ComposeResult:
-        """Build one static text."""
+        """Build one widget for the whole text."""
         yield Static()
 
     def say(self, heading: Clean, lines: Sequence[Clean]) -> None:
-        """Show a heading and lines."""
+        """Show a heading, and lines of text under it."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
         parts += [self._key(key) for key in self.KEYS]
@@ -50,7 +50,7 @@ class NoticePane(VerticalScroll, can_focus=True):
         return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
 
     def action_copy(self) -> None:
-        """Copy the text."""
+        """Copy the heading and the lines."""
         self.post_message(CopyRequested(self._text, "this message"))
 
     def action_again(self) -> None:
@@ -63,7 +63,7 @@ class NoticePane(VerticalScroll, can_focus=True):
 
 
 class EmptyStore(NoticePane):
-    """The notice for an empty store: where we searched, and what the user can do."""
+    """The notice for an empty store: where gemtui searched, and what the user can do."""
 
     BINDINGS = bindings(Where.EMPTY)
     KEYS = (
@@ -72,14 +72,14 @@ class EmptyStore(NoticePane):
     )
 
     class ElsewhereRequested(Message):
-        """Request to search another folder."""
+        """Request to search for sessions in another folder."""
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
-        """Explain the state of the store."""
+        """Explain why there are no sessions in `home`."""
         self.say(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:
-        """Search another folder."""
+        """Request to search for sessions in another folder."""
         self.post_message(self.ElsewhereRequested())
 
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _MOST = 500
-"""Most sessions to list."""
+"""Most sessions of the vault to list."""
 
 
 async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     """List the sessions that can be restored, and restore the chosen one.
 
-    `kept`: those that only the vault has, newest first.
+    `kept`: the sessions that only the vault has, newest first.
     """
     ids = {each.id for each in kept}
     found = await asyncio.to_thread(_of_runs, app.runs_dir, app.name_of)
@@ -61,13 +61,13 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
 
 
 async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
-    """Restore a session's missing files from a run's backup; report the result."""
+    """Restore a session's missing files from a run's copy, and report the result."""
     rule_of = partial(retention, os.environ)
     await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
 
 
 async def put_back(app: AppBase, session: Summary, question: str) -> Summary | None:
-    """Restore a session from the vault, after a question; return it as stored."""
+    """Ask, then restore a session from the vault; return its new summary, or None."""
     lines = [
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
         clean_line(
@@ -93,7 +93,7 @@ async def _put_back(app: AppBase, session: Summary) -> Summary | None:
 
 
 async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
-    """Restore in a thread, and report the result or the reason for a failure."""
+    """Restore in a thread, and report the result or why restoring failed."""
     try:
         done = await asyncio.to_thread(restoring)
     except (GemtuiError, OSError) as error:
@@ -117,7 +117,7 @@ def _words(done: Restored) -> Iterator[str]:
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
-    """Return each copy with the title of its session, else with the prompt of its run."""
+    """Return each copy with its session's title, or else with the prompt of its run."""
     return [
         (copy, name_of(copy.session_id) or title_of(copy) or _prompt(copy.folder))
         for copy in last_copies(runs)

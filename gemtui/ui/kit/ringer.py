@@ -1,4 +1,4 @@
-"""Notifications for a user who is looking elsewhere, at a bearable rate."""
+"""Notifications for a user who is looking elsewhere, with pauses between them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from gemtui.notify import Notification
 from gemtui.text import Clean
 
 PAUSE = 3.0
-"""Seconds between two rings; events in between are combined."""
+"""Seconds between two rings; events during the pause are combined into one ring."""
 
 
 class Ringer:
-    """`sound(notice)` rings; `later(seconds, call)` calls something once."""
+    """Limits how often notifications ring.
+
+    `sound(notice)` rings. `later(seconds, call)` calls a function once, after some seconds.
+    """
 
     def __init__(
         self,
@@ -24,7 +27,7 @@ class Ringer:
         self._pausing = False
 
     def ring(self, notice: Notification) -> None:
-        """Ring now, or together with others once the pause after the last ring is over."""
+        """Ring now, or once the pause after the last ring is over, combined with others."""
         if self._pausing:
             self._held.append(notice)
         else:

@@ -1,4 +1,4 @@
-"""A list of any length with a cursor; rows of one line, drawn when visible."""
+"""A list of any length with a cursor; each row is one line, drawn when visible."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gemtui.ui.kit.keys import Where, bindings
 
 Item = TypeVar("Item")
 GUTTER = 1
-"""Cells at the left for the cursor."""
+"""Cells at the left that are reserved for the cursor."""
 
 
 class CursorKeys:
-    """The actions of keys that move a cursor over rows."""
+    """The actions of the keys that move a cursor over rows."""
 
     @property
     def cursor(self) -> int:
@@ -76,10 +76,11 @@ class CursorKeys:
 
 
 class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
-    """A list of rows; `draw(item, look)` makes one, for a look as wide as the row.
+    """A list of rows with a cursor; `draw(item, look)` draws one row.
 
-    `stops`: returns whether a row can have the cursor; headings can't. `key`: identifies a row, so
-    that the cursor stays on it when the rows change. `empty`: shown if there are no rows.
+    The width of `look` is the width of the row. `stops`: returns whether a row can have the cursor;
+    headings can't. `key`: identifies a row, so that the cursor stays on that row when the rows
+    change. `empty`: the text to show if there are no rows.
     """
 
     BINDINGS = bindings(Where.ROWS)
@@ -92,7 +93,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
     """
 
     class Highlighted(Message):
-        """The cursor has moved to another row."""
+        """The cursor has moved, or the row under the cursor has changed."""
 
         def __init__(self, rows: RowList[Any]) -> None:
             super().__init__()
@@ -100,11 +101,11 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
 
         @property
         def control(self) -> RowList[Any]:
-            """The list that posted this."""
+            """The list that posted this message."""
             return self.rows
 
     class Opened(Highlighted):
-        """The row under the cursor was opened."""
+        """The row under the cursor has been opened."""
 
     def __init__(
         self,
@@ -123,13 +124,13 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
 
     @property
     def chosen(self) -> Item | None:
-        """The item under the cursor."""
+        """The item under the cursor, or None if there is none."""
         here = self._cursor < len(self.items) and self._stops(self.items[self._cursor])
         return self.items[self._cursor] if here else None
 
     @property
     def active(self) -> bool:
-        """Whether keys move the cursor."""
+        """Whether key presses move the cursor."""
         return self.has_focus
 
     @property
@@ -138,9 +139,10 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         return self._cursor
 
     def show(self, items: Sequence[Item], *, fresh: bool = False, wanted: object = None) -> None:
-        """Replace the rows; `fresh`: move the cursor to the first one.
+        """Replace the rows.
 
-        `wanted`: the key of the row to move it to, if there is one.
+        `fresh`: move the cursor to the first row. `wanted`: the key of the row to which the cursor
+        moves, if there is such a row.
         """
         chosen, place = self.chosen, 0 if fresh else self._cursor
         before = None if chosen is None else self._key(chosen)
@@ -159,7 +161,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
             self.post_message(self.Highlighted(self))
 
     def _find(self, key: object, near: int) -> int:
-        """Return the present index of the row with this key; `near` if it is gone."""
+        """Return the current index of the row with this key; `near` if the row is gone."""
         items = self.items
         if near < len(items) and self._key(items[near]) == key:
             return near
@@ -230,7 +232,7 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         self.refresh()
 
     def place_of(self, event: events.Click) -> int | None:
-        """Return the index of the clicked row, if it can have the cursor."""
+        """Return the index of the clicked row, or None if it can't have the cursor."""
         inside = event.get_content_offset(self)
         place = -1 if inside is None else inside.y + self.scroll_offset.y
         here = 0 <= place < len(self.items) and self._stops(self.items[place])
@@ -268,11 +270,11 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
 
 
 class SteeredRows(RowList[Item], can_focus=False):
-    """Rows whose cursor is moved by keys typed elsewhere, such as in a field above."""
+    """Rows whose cursor is moved by keys pressed elsewhere, such as in a field above."""
 
     @property
     def active(self) -> bool:
-        """Whether keys move the cursor: always, as the focus stays in the field."""
+        """Whether key presses move the cursor: always, because the field has the focus."""
         return True
 
 

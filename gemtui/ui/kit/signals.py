@@ -1,9 +1,10 @@
-"""Exiting in all circumstances: on signals, and when the terminal is gone.
+"""Exiting reliably: on signals, and when the terminal is gone.
 
-Textual writes to the terminal in a thread and waits for it. When the terminal goes away (an ssh
-connection drops, a pane is closed) that thread dies, and the app would wait for ever, ignoring
-every signal that only the event loop handles. So plain handlers receive the signals: the first asks
-the app to exit in order; if it does not, an alarm forces it to.
+Textual writes to the terminal in a thread and waits for that thread. When the terminal goes away
+(an ssh connection drops, a pane is closed), the thread dies, and the app would wait forever,
+ignoring every signal that only the event loop handles. Therefore plain signal handlers receive the
+signals. The first signal asks the app to exit cleanly; if the app does not exit, an alarm forces it
+to.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 GRACE = 3.0
-"""Seconds for an orderly exit; then the same again for an exit by exception."""
+"""Seconds for a clean exit, and then the same again for an exit by exception."""
 LAST = 8.0
-"""Seconds after which the process is ended, whatever its threads wait for."""
+"""Seconds after which the process is ended, whatever its threads are waiting for."""
 _RESTORED = b"\x1b[?1049l\x1b[?1000;1002;1003;1006;2004;2048l\x1b[?25h\x1b[<u\x1b[23;2t\x1b[0m"
-"""Leaves the alternate screen, resets mouse, paste and keyboard modes, cursor and title."""
+"""Sequences that leave the alternate screen and reset the terminal's modes.
+
+They also reset the mouse, paste and keyboard modes, the cursor, and the window title.
+"""
 
 
 def end_at_once(attributes: list[Any] | None) -> None:
-    """Let signals end the process at once, until ExitSignals is used.
+    """Let signals end the process immediately, until ExitSignals takes over.
 
-    There is nothing to close yet, but an orderly exit would wait for threads of Textual.
-    `attributes`: of `terminal_attributes`.
+    There is nothing to close yet, but a normal exit would wait for Textual's threads. `attributes`:
+    the result of `terminal_attributes`.
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -47,9 +51,9 @@ def end_at_once(attributes: list[Any] | None) -> None:
 
 
 class ExitSignals:
-    """Handles signals from now on; `leave(code)` must end the event loop's app.
+    """Handles signals from now on; `leave(code)` must exit the app in the event loop.
 
-    `attributes`: those of the terminal before the app began, from `terminal_attributes`.
+    `attributes`: the terminal's attributes before the app began, from `terminal_attributes`.
     """
 
     def __init__(self, leave: Callable[[int], object], attributes: list[Any] | None) -> None:
@@ -78,29 +82,30 @@ class ExitSignals:
             self._loop.call_soon_threadsafe(self._leave, self._code)
 
     def _on_alarm(self, _number: int, _frame: FrameType | None) -> None:
-        """Exit by an exception, which no queue can delay."""
+        """Exit by raising an exception, which no message queue can delay."""
         self._alarms += 1
         if self._alarms <= 2:
             raise SystemExit(self._code)
 
     def _end_at_last(self) -> None:
-        """End the process some time after a signal, from a thread.
+        """End the process some seconds after a signal, from a separate thread.
 
-        A thread of Textual may wait for a terminal that is gone, and Python waits for that thread.
+        One of Textual's threads may be waiting for a terminal that is gone, and Python would wait
+        for that thread.
         """
         code = self._signalled.get()
-        time.sleep(LAST)  # in a thread that does nothing else: the event loop is not held up
+        time.sleep(LAST)  # this thread does nothing else, so the event loop isn't blocked
         _restore(self._terminal)
         os._exit(code)
 
 
 def left() -> None:
-    """Cancel the alarm after the app has ended."""
+    """Cancel the alarm, because the app has ended."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def terminal_attributes() -> list[Any] | None:
-    """Return the attributes of the terminal; None if there is none."""
+    """Return the terminal's attributes, or None if there is no terminal."""
     with suppress(OSError, ValueError, termios.error):
         return termios.tcgetattr(sys.__stdin__ or 0)
     return None
@@ -117,7 +122,7 @@ def _restore(attributes: list[Any] | None) -> None:
 
 
 def _watch_terminal() -> None:
-    """Send ourselves SIGHUP when the terminal hangs up, as not every system does."""
+    """Send this process SIGHUP when the terminal hangs up; not every system does."""
     stream = sys.__stdin__
     if stream is None or not stream.isatty():
         return

@@ -1,4 +1,4 @@
-"""Plain text on the whole screen: a stored record, an error with its details."""
+"""Full-screen text: a stored record, or an error with its details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.ui.kit.messages import CopyRequested
 
 
 class RawText(Log, HalfPages):
-    """Scrolling lines; long ones are wrapped, but copied unbroken."""
+    """Scrollable text; long lines are wrapped on the screen, but copied unwrapped."""
 
     BINDINGS = bindings(Where.RAW)
 
@@ -26,10 +26,10 @@ class RawText(Log, HalfPages):
         self._text, self._what = text.expandtabs(4), what
         self._wrapped = 0
         self.reached_end = False
-        """Whether the last line has been visible."""
+        """Whether the last line has ever been visible."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Check whether the end is visible."""
+        """Check whether the last line is visible now."""
         super().watch_scroll_y(old_value, new_value)
         self.call_after_refresh(self._look_where)
 
@@ -38,7 +38,7 @@ class RawText(Log, HalfPages):
             self.reached_end = True
 
     def on_resize(self) -> None:
-        """Wrap again if the width has changed."""
+        """Wrap the lines again if the width has changed."""
         width = self.scrollable_content_region.width
         if width > 0 and width != self._wrapped:
             self._wrapped = width
@@ -47,7 +47,7 @@ class RawText(Log, HalfPages):
         self.call_after_refresh(self._look_where)
 
     def action_copy(self) -> None:
-        """Copy all of it."""
+        """Copy the whole text."""
         self.post_message(CopyRequested(self._text, self._what))
 
     def action_close(self) -> None:
@@ -56,7 +56,7 @@ class RawText(Log, HalfPages):
 
 
 def wrapped(text: Clean, width: int) -> list[str]:
-    """Return lines of at most `width` cells, cut anywhere."""
+    """Return the text as lines of at most `width` cells, wrapped at any character."""
     return [piece for line in text.split("\n") for piece in _pieces(line, width)]
 
 
@@ -71,7 +71,10 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 
 
 class RawScreen(AnsweringScreen[None]):
-    """A text with a title; `what` names it when it is copied."""
+    """A full-screen text with a title.
+
+    `what`: the name of the text in the message that reports a copy.
+    """
 
     def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:
         super().__init__()
@@ -85,7 +88,7 @@ class RawScreen(AnsweringScreen[None]):
 
     @property
     def reached_end(self) -> bool:
-        """Whether the last line of the text has been visible."""
+        """Whether the last line of the text has ever been visible."""
         return self.query_one(RawText).reached_end
 
     def on_mount(self) -> None:

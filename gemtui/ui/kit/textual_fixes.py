@@ -1,4 +1,4 @@
-"""Fixes for bugs in Textual, which also affect its own widgets."""
+"""Fixes for bugs in Textual that affect its own widgets too."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _get_content_height = OptionList.get_content_height
 
 _keys_of_sequence = XTermParser._sequence_to_key_events
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-"""A key with modifiers in the form of xterm's modifyOtherKeys and of tmux."""
+"""Matches a key with modifiers, as sent by tmux or xterm's modifyOtherKeys."""
 
 
 def _keys_with_their_modifiers(
     self: XTermParser, sequence: str, alt: bool = False
 ) -> Iterable[events.Key]:
-    """Yield ESC CR as alt+enter, and the modified keys of xterm and tmux.
+    """Yield ESC CR as alt+enter, and parse the modified keys of xterm and tmux.
 
-    Modifiers are converted to the form of kitty's protocol, which Textual parses.
+    Such keys are converted to the format of kitty's protocol, which Textual can parse.
     """
     if sequence == "\x1b\r":
         sequence = "\x1b[13;3u"
@@ -33,7 +33,7 @@ def _keys_with_their_modifiers(
 
 
 def _around(options: OptionList) -> int:
-    """Return the cells of a line that are not for its text."""
+    """Return the number of cells in a line that are not available for its text."""
     padding = options.get_component_styles("option-list--option").padding
     return padding.width + options._get_left_gutter_width()
 
@@ -61,7 +61,7 @@ def _get_height_of_a_cell_or_more(
 
 
 def mend() -> None:
-    """Patch Textual's classes; calling it twice does no harm."""
+    """Patch Textual's classes; calling this twice is harmless."""
     XTermParser._sequence_to_key_events = _keys_with_their_modifiers  # type: ignore[method-assign]
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
     OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Choosing a theme, with a preview of the one under the cursor."""
+"""Choosing a theme, with a preview of the theme under the cursor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemtui.ui.kit.keys import Where, bindings
 
 
 class ThemeScreen(DialogScreen[str]):
-    """Returns the name of the chosen theme, or None after restoring the old one."""
+    """A dialog that returns the chosen theme, or None after restoring the old one."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -22,7 +22,7 @@ class ThemeScreen(DialogScreen[str]):
         self._before = before
 
     def compose(self) -> ComposeResult:
-        """Build the list: our own themes first, then Textual's."""
+        """Build the list: gemtui's own themes first, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
         with Dialog(own("Theme"), own("enter apply   esc keep the old one")):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))

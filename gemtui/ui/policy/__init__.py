@@ -1,1 +1,1 @@
-"""The policy pane: a file's rules, the resulting command, their effects."""
+"""The policy pane: a file's rules, the resulting command, and their effects."""

@@ -14,9 +14,9 @@ from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft
 
 NAMED = (Origin.OURS, Origin.FILE)
-"""Origins whose files are passed to a run by name; the CLI loads the others by itself."""
+"""Origins whose files are passed to a run by name; Gemini CLI loads all others."""
 RUN = "RUN"
-"""Placeholder for the folder and id of a run that does not exist yet."""
+"""Placeholder for the folder and the id of a run that does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,8 @@ class CommandPreview:
     """The command of a run, and its arguments.
 
     `script`: equivalent lines for bash or zsh, which read the prompt from `prompt.txt`.
-    `recipient`: the program that receives the arguments. `environ`: the variables set for it.
-    `problem`: why there is no command. `notes`: remarks on it.
+    `recipient`: the program that receives the arguments. `environ`: the environment variables set
+    for that program. `problem`: why there is no command. `notes`: notes on the command.
     """
 
     script: str = ""
@@ -39,7 +39,10 @@ class CommandPreview:
 def command_preview(
     draft: Draft, machine: Machine, recipient: str, *, runs: Path, cwd: Path
 ) -> CommandPreview:
-    """Return the command of a run with this policy and mode. Checks which files exist."""
+    """Return the command of a run with this policy and mode.
+
+    Blocking: checks which files exist.
+    """
     file = None if draft.opened is None else draft.opened.file
     if file is None:
         return CommandPreview(problem="Save the policy to see its command here.")

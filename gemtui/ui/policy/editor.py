@@ -1,4 +1,4 @@
-"""The edited policy: its file, its context, and its command."""
+"""The policy that is being edited: its file, its context, and its command."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class PolicyEditor:
-    """Edits one policy at a time, `draft`, deciding for runs in `folder`.
+    """Edits one policy at a time, `draft`, as it would apply to runs in `folder`.
 
-    `changed` is called when there is something else to show. `begun` is set once the first policy
-    has been opened, or there is none.
+    `changed` is called when there is something new to show. `begun` is set once the first policy
+    has been opened, or it is known that there is none.
     """
 
     def __init__(self, app: AppBase, folder: Path, *, changed: Callable[[], None]) -> None:
@@ -42,9 +42,9 @@ class PolicyEditor:
     # --- loading -------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Open the policy of this folder's last run, else our first one.
+        """Open the policy of this folder's last run, or else the first one of gemtui's.
 
-        Then load everything that commands depend on.
+        Then load everything on which commands depend.
         """
         files = await self._files()
         used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
@@ -61,7 +61,7 @@ class PolicyEditor:
         return await asyncio.to_thread(files.listed, self.folder)
 
     async def look_around(self) -> None:
-        """Read the policy's context, and ask the CLI for its abilities."""
+        """Load the policy's context, and detect what the installed Gemini CLI supports."""
         draft = self.draft
         try:
             found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
@@ -90,17 +90,17 @@ class PolicyEditor:
         own = draft.document.source
         try:
             found = mode_findings(draft.policy, draft.mode, draft.setup)
-        except GemtuiError:  # shown by the decisions on all tools
+        except GemtuiError:  # shown by the table of all tools
             return ()
         return tuple(each for each in found if str(each.file) == str(own))
 
     def examples(self) -> tuple[Tried, ...]:
-        """Return the file's examples, each with the decision of its rules."""
+        """Return the file's examples, each with the decision of the file's rules."""
         document = self.draft.document
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Reload the file whenever others write it, unless the draft has changes."""
+        """Reload the file when other programs write it, unless the draft has changes."""
         async for fresh in watch_file(file):
             draft = self.draft
             if draft.opened is None or draft.opened.file.path != file.path:
@@ -117,8 +117,8 @@ class PolicyEditor:
     async def edit(self, make: Make) -> EditedDocument | None:
         """Change the draft; return the edit, or None if nothing was changed.
 
-        The checks run first, in a thread, as they take a while for a large file. An edit made
-        meanwhile takes precedence.
+        The file's checks run first, in a thread, because they take a while for a large file. If the
+        draft is changed in the meantime, the edit is applied to the changed draft.
         """
         while True:
             draft, seen = self.draft, self.draft.document
@@ -144,10 +144,11 @@ class PolicyEditor:
             await self.look_around()
 
     async def turn_to_ours(self, wanted: Sequence[Path]) -> None:
-        """Open one of our policies for a new rule.
+        """Open one of gemtui's policies so that a rule can be added.
 
-        In order: one of `wanted`, the open one, the first one, a new one. Gemini CLI's own files
-        would affect every session. A draft with unsaved changes stays open.
+        This is one of `wanted`, or else the open one, the first one, or a new one. Gemini CLI's own
+        files are not used, because they would affect every session. A draft with unsaved changes
+        stays open.
         """
         opened = self.draft.opened
         if self.draft.changed:
@@ -164,7 +165,7 @@ class PolicyEditor:
             await self.open(target)
 
     async def save(self) -> bool:
-        """Write the draft; return whether it was written."""
+        """Save the draft; return whether it was saved."""
         saved = await files.save(self._app, self.draft)
         await self.look_around()
         return saved

@@ -1,6 +1,6 @@
-"""Pure functions that edit a policy's rules, each returning the new document.
+"""Pure functions that edit a policy's rules, each returning a new document.
 
-All raise PolicyError for a file that is locked.
+All of them raise PolicyError for a file that is locked.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
 class EditedDocument(NamedTuple):
     """An edited document.
 
-    `what`: a description of the edit. `place`: index of the edited rule; None if it no longer
-    exists. `said`: a message about effects that the table does not show.
+    `what`: a description of the edit. `place`: the index of the edited rule; None if that rule no
+    longer exists. `said`: a message about effects that the table of rules does not show.
     """
 
     document: Document
@@ -34,7 +34,7 @@ class EditedDocument(NamedTuple):
 
 
 Make = Callable[[Document], EditedDocument | None]
-"""Makes an edit of the present document; None if there is nothing to do."""
+"""Edits the current document; returns None if there is nothing to do."""
 
 
 def add(document: Document, rule: Rule) -> EditedDocument:
@@ -53,24 +53,24 @@ def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
 
 
 def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:
-    """Add the rules that the document lacks at its end.
+    """Add the rules that the document lacks, at its end.
 
-    Return None if it has them all.
+    Return None if the document has all of them.
     """
     missing = document.lacks(rules)
     return add_all(document, missing) if missing else None
 
 
 def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
-    """Replace the rule at `place`."""
+    """Replace the rule at the index `place`."""
     return EditedDocument(document.replace(place, rule), f"change rule {place + 1}", place)
 
 
 def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
-    """Return the edit of a form: a new rule, or a change of an existing one.
+    """Return the edit made with a form: a new rule, or a change of an existing rule.
 
-    The rule is changed wherever it is by then. The edit raises PolicyError if something else has
-    removed or changed the rule.
+    The rule is found again if it has been moved in the meantime. The edit raises PolicyError if the
+    rule has been removed or changed in the meantime.
     """
     if place is None:
         return lambda document: add(document, rule)
@@ -88,9 +88,9 @@ def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
 
 
 def chosen(seen: Document, make: Make) -> Make:
-    """Return an edit of rules by their places in `seen`.
+    """Return an edit that refers to rules by their index in `seen`.
 
-    It raises PolicyError if the document has changed since.
+    The edit raises PolicyError if the document has changed since then.
     """
 
     def change(document: Document) -> EditedDocument | None:
@@ -105,7 +105,7 @@ _OTHERWISE = "That rule is no longer as it was: look, then do it again."
 
 
 def duplicate(document: Document, place: int) -> EditedDocument:
-    """Insert a copy of a rule after it."""
+    """Insert a copy of a rule after the rule."""
     return EditedDocument(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
 
 

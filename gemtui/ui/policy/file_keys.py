@@ -1,4 +1,4 @@
-"""The keys that open, save, copy and run the file of a policy."""
+"""The keys that open, save, copy and run a policy's file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemtui.ui.policy.pane_base import PolicyPart
 
 
 class FileKeys(PolicyPart):
-    """Actions on the whole file, and on its command."""
+    """Actions on the whole file and on its command."""
 
     @dialog
     async def action_save(self) -> None:
@@ -23,12 +23,12 @@ class FileKeys(PolicyPart):
         await self.screen.editor.choose()
 
     def action_open_file(self) -> None:
-        """Open the file in the editor, and reload it afterwards."""
+        """Open the file in the editor; reload it after it has been saved there."""
         files.edit(self.screen.gemtui, self.screen.draft)
 
     @dialog
     async def action_run(self) -> None:
-        """Switch to the run pane, with this policy and mode."""
+        """Switch to the run pane, ready for a run with this policy and mode."""
         app, editor = self.screen.gemtui, self.screen.editor
         if not editor.draft.changed:
             answer: str | None = "saved"
@@ -51,5 +51,5 @@ class FileKeys(PolicyPart):
             app.say(preview.problem or "The command is not ready yet.")
 
     def action_copy_text(self) -> None:
-        """Copy the file as edited."""
+        """Copy the policy as edited."""
         self.screen.gemtui.copy(self.screen.draft.document.text, "the policy")

@@ -29,11 +29,11 @@ from watchfiles import Change, awatch
 from gemtui.policy.edit.store import open_policy
 
 SUGGESTED = "work"
-"""The suggested name of a first policy."""
+"""The suggested name for the first policy."""
 
 
 def listed(folder: Path) -> tuple[PolicyFile, ...]:
-    """Return all policy files relevant to a run in `folder`, ours first.
+    """Return all policy files relevant to a run in `folder`, gemtui's first.
 
     Reads the disk.
     """
@@ -42,7 +42,7 @@ def listed(folder: Path) -> tuple[PolicyFile, ...]:
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
-    """Return the other policies and settings that a run in `folder` uses.
+    """Return the other policies and the settings that a run in `folder` uses.
 
     Reads the disk.
     """
@@ -61,19 +61,22 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return the files of a folder in the order in which the CLI loads them."""
+    """Return a path's policy files, in the order in which Gemini CLI loads them.
+
+    `path` may be a file or a folder.
+    """
     if not is_folder(path):
         return [path]
     try:
         named = [each for each in path.iterdir() if each.name.endswith(".toml")]
-    except OSError:  # shown by reading the policy
+    except OSError:  # reported when the policy is loaded
         return []
     found = (each for each in named if is_file(each) and not each.is_symlink())
     return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
-    """Read a file; if it can't be read, report why and return None."""
+    """Load a file; if it can't be read, report why and return None."""
     try:
         return await asyncio.to_thread(store.open_policy, file)
     except (GemtuiError, OSError) as error:
@@ -82,9 +85,10 @@ async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
 
 
 async def save(app: AppBase, draft: Draft) -> bool:
-    """Write the draft; return whether it was written.
+    """Save the draft; return whether it was saved.
 
-    Asks for a name if it has none, and before writing a file that is not ours.
+    Asks for a name if the draft has none, and for a confirmation if the file is not one of
+    gemtui's.
     """
     opened = draft.opened
     if opened is None:
@@ -135,7 +139,7 @@ async def _write(
 
 
 async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
-    """Ask which version to keep after somebody else has changed or removed the file."""
+    """Ask which version to keep, because the file was changed or removed elsewhere."""
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if is_there(opened.file.path):
         head, said = "The file has changed on the disk", "Something else has written it."
@@ -160,12 +164,12 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 
 
 def _name_problem(name: str) -> str:
-    """Return the problem with a name; others are reported on creation."""
+    """Return the problem with a name; other problems are reported on creation."""
     return "" if name.strip() else "Name the policy."
 
 
 async def make(app: AppBase, draft: Draft, text: str) -> bool:
-    """Create a policy of ours with this text, asking for a name until one is valid."""
+    """Create a gemtui policy with this text, asking for a name until one is valid."""
     name = SUGGESTED
     while True:
         asked = await app.push_screen_wait(
@@ -185,7 +189,7 @@ async def make(app: AppBase, draft: Draft, text: str) -> bool:
 
 
 async def rename(app: AppBase, file: PolicyFile) -> Path | None:
-    """Rename one of our policies; return its new path."""
+    """Rename one of gemtui's policies; return its new path, or None."""
     asked = await app.push_screen_wait(
         AskScreen(clean_line(f"New name of {file.name}"), value=file.name, problem=_name_problem)
     )
@@ -199,7 +203,7 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
 
 
 async def delete(app: AppBase, file: PolicyFile) -> bool:
-    """Delete one of our policies, after a question."""
+    """Delete one of gemtui's policies after a confirmation."""
     if file.origin is not Origin.OURS:
         app.say("Only policies made with gemtui can be deleted here.", problem=True)
         return False
@@ -221,7 +225,7 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
 
 
 async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
-    """Return whether the draft may be closed, asking about unsaved changes."""
+    """Return whether the draft may be closed, after asking about unsaved changes."""
     if not draft.changed:
         return True
     answer = await app.push_screen_wait(
@@ -241,7 +245,10 @@ async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """Ask which version a run gets: "save" it first, use the "saved" one, or None."""
+    """Ask which version a run gets: "save" the draft first, or use the "saved" one.
+
+    Return None if the user cancels.
+    """
     return await app.push_screen_wait(
         ChooseScreen(
             clean_line(f"{draft.name} has unsaved changes"),
@@ -255,7 +262,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 
 
 async def save_to_run(app: AppBase) -> bool:
-    """Ask whether to save a policy without a file for a run."""
+    """Ask whether to save a policy that has no file yet, so that a run can use it."""
     question = ConfirmScreen(
         Clean("Save the new policy?"),
         Clean("A run needs it as a file."),
@@ -267,7 +274,7 @@ async def save_to_run(app: AppBase) -> bool:
 
 
 def edit(app: AppBase, draft: Draft) -> None:
-    """Open the saved file in the user's editor, and reload it afterwards."""
+    """Open the saved file in the user's editor, unless there are unsaved changes."""
     if draft.opened is None or draft.changed:
         app.say("Save first: the editor opens the saved file.")
     else:
@@ -279,9 +286,9 @@ STEP = 50
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
-    """Yield the file whenever it was written; ends if its folder can't be watched.
+    """Yield the file whenever it is written; end if its folder can't be watched.
 
-    The file is also yielded once at the beginning, since earlier changes are unknown. A missing or
+    The file is also yielded once at the start, because earlier changes are unknown. A missing or
     temporarily unreadable file is skipped.
     """
     stop = asyncio.Event()

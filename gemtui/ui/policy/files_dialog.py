@@ -1,4 +1,4 @@
-"""The dialog of all policy files: open one, or create, rename and delete ours."""
+"""The dialog of policy files: open one, or create, rename and delete gemtui's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """An action on a policy file."""
+    """What to do with a policy file."""
 
     OPEN = "open"
     NEW = "new"
@@ -36,14 +36,17 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """An action and its file; None for a new one."""
+    """The chosen action and its file; None for a new file."""
 
     what: FileAction
     file: PolicyFile | None = None
 
 
 class PolicyFilesScreen(DialogScreen[FileChoice]):
-    """Returns a `FileChoice`, or None. `current`: the file that is being edited."""
+    """A dialog that returns a `FileChoice`, or None.
+
+    `current`: the file that is being edited.
+    """
 
     BINDINGS = bindings(Where.POLICY_FILES)
 
@@ -52,7 +55,7 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         self._files, self._current = files, current
 
     def compose(self) -> ComposeResult:
-        """Build the files, grouped by owner."""
+        """Build the list of files, grouped by origin."""
         with Dialog(own("Policies"), own("enter open  n new  r rename  d delete  esc close")):
             if not self._files:
                 yield Static(own("No policies yet; n creates one."))
@@ -76,7 +79,7 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         )
 
     def on_mount(self) -> None:
-        """Move the cursor to the edited file."""
+        """Move the cursor to the file that is being edited."""
         options = self.query_one(OptionList)
         options.focus()
         paths = [file.path for file in self._files]

@@ -1,4 +1,4 @@
-"""Texts of the policy pane: its header, its empty state, the mode. Pure functions."""
+"""Texts of the policy pane: its title, its empty state, the mode. Pure functions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "
 
 
 def hint(id: str, glyphs: Glyphs) -> Content:
-    """Return a key with a description of its action."""
+    """Return a key's name with a description of its action."""
     key = BY_ID[id]
     face = key.footer(ascii=glyphs.name == "ascii")
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 
 def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return the text shown if there are no rules."""
+    """Return the text that is shown if there are no rules."""
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
@@ -53,7 +53,7 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def _others(draft: Draft) -> Iterator[str]:
-    """Yield the other policy files in use."""
+    """Yield a sentence about the other policy files in use, if there are any."""
     around = draft.around.before.rules + draft.around.after.rules
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
@@ -71,7 +71,7 @@ def locked(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
-    """Yield name, number of rules, and order."""
+    """Yield the policy's name, the number of rules, and the sort order."""
     mark = "*" if draft.changed else ""
     yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
     total = len(draft.entries)
@@ -103,8 +103,8 @@ def folder_words(folder: Path, glyphs: Glyphs) -> Content:
 def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
     """Yield how the draft differs from its file.
 
-    Nothing if it has neither rules nor file. `fixable`: there is a correction for the rule under
-    the cursor.
+    Nothing is yielded about a draft without changes and without a file. `fixable`: whether there is
+    a correction for the rule under the cursor.
     """
     if draft.changed:
         yield Content(counted(changes, "unsaved change"))
@@ -115,7 +115,7 @@ def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
-    """Return all approval modes, with the present one marked."""
+    """Return all approval modes, with the current one marked."""
     parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
     for each in ApprovalMode:
         here = each is mode
@@ -125,7 +125,7 @@ def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
 
 
 def simple_words(others: int, meaning: str) -> Sequence[Content]:
-    """Return the lines below the simple view: the choice's meaning, and hidden rules."""
+    """Return the lines below the simple view: the choice's meaning, hidden rules."""
     lines = [Content(meaning)]
     if others:
         more = f"{counted(others, 'rule')} not shown in this view; l shows all rules."

@@ -51,7 +51,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A row: a heading, a choice or a list. `id` is "" for a heading."""
+    """A row: a heading, a choice or a list; `id` is "" for a heading."""
 
     label: str
     id: str = ""
@@ -96,12 +96,15 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 
 
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
-    """The rows; posts `Chosen` for a choice that was made or a list to edit."""
+    """The rows of the simple view.
+
+    `Chosen` is posted for a changed choice, and `Opened` for a list to edit.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
     class Chosen(Message):
-        """Set `field` to another value."""
+        """Request to set `field` to another value."""
 
         def __init__(self, field: LevelRow, value: str) -> None:
             super().__init__()
@@ -121,7 +124,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         self.go(row)
 
     def meaning(self) -> str:
-        """Return the meaning of the choice under the cursor."""
+        """Return the meaning of the choice or list under the cursor."""
         field = self.chosen
         if field is None:
             return ""
@@ -143,7 +146,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
                 self.post_message(self.Chosen(field, field.choices[at]))
 
     def action_open(self) -> None:
-        """Select the next choice, cyclically, or edit a list."""
+        """Select the next choice, the first one after the last; or edit a list."""
         field = self.chosen
         if field is not None and field.choices:
             at = (field.choices.index(field.value) + 1) % len(field.choices)
@@ -161,7 +164,7 @@ def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
 
 
 def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> SimplePolicy:
-    """Return the levels with another list; an empty list is removed."""
+    """Return the levels with one list replaced; an empty list is removed."""
     if name == "only":
         return replace(simple, only=tools or None)
     return (
@@ -176,7 +179,7 @@ def with_choice(field: LevelRow, value: str) -> Make:
 
 
 async def ask_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
-    """Let the user edit a list of tools; return an edit, maybe without a change."""
+    """Let the user edit a list of tools; return the edit, which may change nothing."""
     if field is None or field.id not in LISTS:
         return _nothing
     before = getattr(read(draft.document), field.id) or ()

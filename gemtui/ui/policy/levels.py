@@ -1,8 +1,8 @@
 """The simple view of a policy: three levels and three lists.
 
-The rules are those of `gemtui.policy.file.levels`, recognised by their form: one tool, no
-condition, headless only, priority 997 to 999. In a file a deny also applies to interactive
-sessions. All other rules of the file are kept unchanged.
+Its rules are those of `gemtui.policy.file.levels`, recognised by their form: one tool, no
+condition, headless only, and a priority from 997 to 999. In a file, a deny rule also applies to
+interactive sessions. All other rules of the file are kept unchanged.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _LEVEL_RULES = {
 class SimplePolicy:
     """The contents of the simple view.
 
-    `levels`: by capability; missing ones are unset, and decided by the mode. `only`: the only tools
-    that exist, None for no such list. `others`: the number of rules that this view can't represent.
+    `levels`: the level of each capability; a missing one is unset, so that the mode decides.
+    `only`: the only tools that are available, None if there is no such list. `others`: the number
+    of rules that this view can't represent.
     """
 
     levels: dict[str, Level]
@@ -37,7 +38,7 @@ class SimplePolicy:
 
 
 def is_simple(rule: Rule) -> bool:
-    """Return whether a rule has a form that levels and lists are written as."""
+    """Return whether a rule has the form in which levels and lists are written."""
     plain = Rule(
         decision=rule.decision,
         priority=rule.priority,
@@ -52,12 +53,12 @@ def is_simple(rule: Rule) -> bool:
 
 
 def _always(rule: Rule) -> bool:
-    """Return whether a rule denies one tool in all modes, whoever could be asked."""
+    """Return whether a rule denies one tool in all modes, headless or interactive."""
     return rule.decision is Decision.DENY and rule.priority == 999
 
 
 def _kind(rule: Rule) -> tuple[Decision, int] | None:
-    """Return decision and priority of a simple rule; None for any other pair."""
+    """Return the decision and priority of a simple rule; None for any other rule."""
     kind = rule.decision, int(rule.priority)
     if rule.tools == ("*",):
         return kind if kind == (Decision.DENY, 998) else None
@@ -98,7 +99,7 @@ def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | Non
 
 
 def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
-    """Return the rules for levels and lists, as for a mode that decides unset ones.
+    """Return the rules for levels and lists; the mode decides about unset levels.
 
     Raises OptionError for an impossible tool name.
     """
@@ -117,9 +118,9 @@ def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
 def written(document: Document, simple: SimplePolicy) -> Document:
     """Return the document with these levels and lists.
 
-    Rules that stay are not touched. New ones are added at the front if they restrict, since the
-    first of equal rules wins, and at the end if they allow. Raises OptionError, and PolicyError if
-    locked.
+    Rules that are still needed are not touched. New rules are added at the front if they restrict,
+    because the first of equal rules wins, and at the end if they allow. Raises OptionError for an
+    impossible tool name, and PolicyError if the document is locked.
     """
     wishes = {_identity(rule): rule for rule in wanted(simple)}
     kept = set()

@@ -1,4 +1,4 @@
-"""The left part of the policy pane: rules or levels, the mode, decisions on tools."""
+"""The left part of the policy pane: rules or levels, the mode, table of tools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gemtui.ui.rules.draft import Draft
 
 
 class PolicyMain(Vertical):
-    """Shows a draft and posts the user's actions, which the pane carries out."""
+    """Shows a draft; the user's actions are posted as messages to the pane."""
 
     class Moved(Message):
         """The cursor is on another rule, or the rules have changed."""
@@ -35,7 +35,7 @@ class PolicyMain(Vertical):
         self._words = ""
 
     def compose(self) -> ComposeResult:
-        """Build all parts, from top to bottom; classes decide which ones are visible."""
+        """Build all parts, from top to bottom; CSS classes decide which are visible."""
         yield BarLine(id="policy-title", mark=self._glyphs.ellipsis)
         yield FilterBar()
         yield Static(id="no-rules")
@@ -64,12 +64,12 @@ class PolicyMain(Vertical):
 
     @property
     def searching(self) -> bool:
-        """Whether a search hides some rules."""
+        """Whether a search limits the shown rules."""
         return bool(self._words)
 
     @property
     def typing(self) -> bool:
-        """Whether somebody is typing a search, or about to."""
+        """Whether the user is typing a search, or is about to."""
         return self.query_one(FilterBar).typing
 
     @property
@@ -80,10 +80,10 @@ class PolicyMain(Vertical):
     # --- showing -------------------------------------------------------------------------------
 
     begun = False
-    """Whether a policy has been opened, or there is none."""
+    """Whether a policy has been opened, or it is known that there is none."""
 
     def show(self, draft: Draft, place: int | None = None) -> None:
-        """Show the draft, with the cursor on the rule at `place`."""
+        """Show the draft, with the cursor on the rule at the index `place`."""
         self._draft = draft
         stuck = bool(draft.document.locked)
         words = locked(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
@@ -97,7 +97,7 @@ class PolicyMain(Vertical):
         self._say_level()
 
     def become(self, shown: CommandPreview) -> None:
-        """Show the command in brief, if there is no room for more."""
+        """Show a short form of the command, for screens without the side pane."""
         self.query_one("#brief", Static).update(in_brief(shown, self._glyphs))
 
     def _say_title(self, draft: Draft) -> None:

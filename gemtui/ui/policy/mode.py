@@ -1,6 +1,6 @@
-"""The policy mode of the app: pane, unsaved changes, questions at exit.
+"""The app's policy mode: the pane, unsaved changes, and questions at exit.
 
-The pane's modules are imported only when it is first shown.
+The pane's modules are imported only when the pane is first shown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PolicyMode:
         return None if self._made is None else self._made.draft
 
     def sign(self) -> str:
-        """Return the policy mode's sign for unsaved changes, or ""."""
+        """Return the policy mode's symbol for unsaved changes; "" if there are none."""
         draft = self.draft
         return UNSAVED if draft is not None and draft.changed else ""
 
@@ -70,7 +70,7 @@ class PolicyMode:
         return answer == "saved" or (answer == "save" and await screen.editor.save())
 
     async def may_leave(self) -> bool:
-        """Return whether gemtui may exit, asking about unsaved changes."""
+        """Return whether gemtui may exit, after asking about unsaved changes."""
         draft = self.draft
         if draft is None or not draft.changed or self._app.start.demo:
             return True

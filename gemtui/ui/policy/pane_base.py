@@ -1,4 +1,4 @@
-"""The policy pane as its parts know it: the draft, and the widgets that show it."""
+"""The policy pane as its parts see it: the draft, and the widgets that show it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.ui.rules.draft import Draft
 
 
 class PolicyPane(DialogGuardScreen[None]):
-    """Edits one policy at a time, `draft`."""
+    """The screen that edits one policy at a time, `draft`."""
 
     editor: PolicyEditor
     preview: CommandPreview
@@ -33,11 +33,11 @@ class PolicyPane(DialogGuardScreen[None]):
         return self.editor.draft
 
     def show(self, place: int | None = None) -> None:
-        """Show the present draft, with the cursor on the rule at `place`."""
+        """Show the current draft, with the cursor on the rule at the index `place`."""
         raise NotImplementedError
 
     async def edit(self, make: Make) -> None:
-        """Make an edit and show it, with a message about effects outside of the table."""
+        """Make an edit and show it; report effects that the table doesn't show."""
         made = await self.editor.edit(make)
         if made is not None:
             self.show(made.place)

@@ -31,7 +31,7 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def action_words(self) -> None:
-        """Add rules from sentences."""
+        """Add rules that the user writes as sentences."""
         screen, draft = self.screen, self.screen.draft
         if draft.document.locked:
             screen.gemtui.say(draft.document.locked, problem=True)
@@ -78,9 +78,10 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def offer(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show a form with the rule that would allow a call; confirming it adds the rule.
+        """Show a form with the rule that would allow a call, so that it can be added.
 
-        `policies`: those of the call's run; one of ours among them gets the rule.
+        `policies`: the policy files of the run that made the call; if one of them is gemtui's, the
+        rule is added there.
         """
         screen, editor = self.screen, self.screen.editor
         await editor.begun.wait()

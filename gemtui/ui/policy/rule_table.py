@@ -1,4 +1,4 @@
-"""The table of the edited policy's rules, the strongest first."""
+"""The table of the edited policy's rules, the highest priority first."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gemtui.ui.rules.draft import Draft, order
 from gemtui.ui.rules.draw import column, decided, summary
 
 _DECISION = 5
-"""Cells of a decision's name."""
+"""Cells for the name of a decision."""
 _NARROW, _WIDE = 16, 22
-"""Cells of the tools' column, below 60 cells of width and from there on."""
+"""Cells for the tools: in a table less than 60 cells wide, and in a wider one."""
 
 
 _BESIDE = GUTTER + 1
-"""Cells of a table outside of its rows, for the cursor and the scroll bar."""
+"""Cells of the table outside of its rows, for the cursor and the scroll bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One row: the index of a rule in the file, and its worst finding."""
+    """One row: the index of a rule in the file, the rule, and its worst finding."""
 
     place: int
     entry: RuleEntry
@@ -41,7 +41,7 @@ class RuleRow:
 
 
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
-    """Return the rows that match all words of a search, the strongest first."""
+    """Return the rows that match all words of a search, the highest priority first."""
     wanted = words.lower().split()
     made = (
         _row(place, draft.entries[place], draft.document.problems[place])
@@ -78,7 +78,7 @@ def _room(width: int) -> int:
 
 
 def draw(row: RuleRow, look: Look) -> Pieces:
-    """Draw finding, priority, decision, tools and conditions."""
+    """Draw a rule's worst finding, priority, decision, tools and conditions."""
     rule = row.entry.rule
     if rule is None:
         return _unreadable(row, look)
@@ -129,7 +129,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
 
 
 class RuleTable(RowList[RuleRow], inherit_bindings=False):
-    """The table; it posts messages for the pane to act on."""
+    """The table; it posts messages on which the pane acts."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
@@ -138,11 +138,14 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     @property
     def place(self) -> int | None:
-        """The index in the file of the rule under the cursor."""
+        """The index in the file of the rule under the cursor; None if there is none."""
         return None if self.chosen is None else self.chosen.place
 
     def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
-        """Show the draft's rules, with the cursor on the one at `place`, or unmoved."""
+        """Show the draft's rules.
+
+        The cursor moves to the rule at the index `place`, or stays where it is if that is None.
+        """
         row = self.cursor
         self.show(rows(draft, words))
         if place is not None:
@@ -151,14 +154,14 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
             self.go(min(row, len(self.items) - 1))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index in the file of the rule `step` rows further."""
+        """Return the index in the file of the rule `step` rows further; None at the end."""
         at = self.cursor + step
         return self.items[at].place if 0 <= at < len(self.items) else None
 
     def next_problem(self) -> bool:
-        """Move the cursor to the next rule with a finding, cyclically.
+        """Move the cursor to the next rule with a finding, starting over at the end.
 
-        False if there is none.
+        Return False if there is none.
         """
         count = len(self.items)
         around = ((self.cursor + step) % count for step in range(1, count + 1))

@@ -44,7 +44,7 @@ _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
 class PolicyScreen(PolicyPane):
-    """Edits one policy at a time, `draft`, deciding for runs in `folder`."""
+    """Edits one policy at a time, `draft`, as it would apply to runs in `folder`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
     AUTO_FOCUS = "RuleTable"
@@ -59,7 +59,7 @@ class PolicyScreen(PolicyPane):
         self.add_parts(self.rule_keys, FileKeys(self))
 
     def compose(self) -> ComposeResult:
-        """Build header, rules, side pane, status line and footer."""
+        """Build the header, the rules, the side pane, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Horizontal(id="policy-panes"):
@@ -76,7 +76,7 @@ class PolicyScreen(PolicyPane):
 
     @work(exclusive=True, group="look again")
     async def on_screen_resume(self) -> None:
-        """Reload other files, settings and the CLI's facts, which may have changed."""
+        """Reload other files, settings and facts about Gemini CLI; they may have changed."""
         if self.editor.begun.is_set():
             await self.editor.look_around()
 
@@ -87,7 +87,7 @@ class PolicyScreen(PolicyPane):
     # --- showing -------------------------------------------------------------------------------
 
     def show(self, place: int | None = None) -> None:
-        """Show the present draft, with the cursor on the rule at `place`."""
+        """Show the current draft, with the cursor on the rule at the index `place`."""
         draft = self.draft
         self.main.begun = self.editor.begun.is_set() or draft.changed
         self.main.show(draft, place)
@@ -131,7 +131,7 @@ class PolicyScreen(PolicyPane):
 
     @property
     def _covered(self) -> bool:
-        """Whether something covers the rules."""
+        """Whether another part covers the rules."""
         return self.has_class("-side") or self.has_class("-tools")
 
     def can(self, action: str) -> bool:
@@ -187,7 +187,7 @@ class PolicyScreen(PolicyPane):
     @on(PolicyTools.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _try_tool(self, event: PolicyTools.Opened) -> None:
-        """Try a call of this tool."""
+        """Try a call of the tool in the opened row."""
         await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
     @work(exclusive=True, group=DIALOG)
@@ -201,7 +201,7 @@ class PolicyScreen(PolicyPane):
         await self._take(launch.suggest(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[launch.Taken]) -> None:
-        """Add the returned rules in one step."""
+        """Add the rules that the user has chosen on a screen, as a single edit."""
         rules = await asked
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
@@ -223,11 +223,11 @@ class PolicyScreen(PolicyPane):
         self.main.search()
 
     def action_preview(self) -> None:
-        """Show command, file and findings, over the rules if there is no room beside them."""
+        """Show command, file and findings; they cover the rules on a narrow screen."""
         self._put_over("-side", self.side.query_one(LineView))
 
     def action_decisions(self) -> None:
-        """Show the decisions on all tools, over the rules if there is no room below them."""
+        """Show the decision for each tool; the table covers the rules on a narrow screen."""
         self._put_over("-tools", self.main.query_one(PolicyTools).rows)
 
     def _put_over(self, name: str, target: Widget) -> None:
@@ -240,7 +240,7 @@ class PolicyScreen(PolicyPane):
         self.call_after_refresh(target.focus)
 
     def action_back(self) -> None:
-        """Close the part that covers the rules, else the simple view, else the search."""
+        """Close the part that covers the rules, or else the simple view, or the search."""
         if self._covered:
             self.remove_class("-side", "-tools")
             self.main.take_focus()

@@ -1,4 +1,4 @@
-"""The side of the policy pane: command, file with changes, findings."""
+"""The side of the policy pane: the command, the file with changes, and findings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def heading(words: str, more: str = "") -> Content:
 
 
 def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return the command, one line per shell word, followed by remarks."""
+    """Return the command, one line per shell word, followed by notes."""
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
@@ -52,13 +52,13 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def homely(word: str) -> str:
-    """Return a word with `$HOME` for the home folder."""
+    """Return a word with `$HOME` in place of the home folder."""
     home = str(Path.home())
     return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
 
 
 def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return the command on one line below a heading, with paths cut to their names."""
+    """Return the command on one line below a heading, without the folders of paths."""
     if shown.problem:
         said = f"{glyphs.warning} {shown.problem}"
     else:
@@ -67,7 +67,7 @@ def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
-    """Yield the problem, its place and its solution."""
+    """Yield the lines on a finding: its place and message, then its solution."""
     error = finding.severity is Severity.ERROR
     sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
     where = f"rule {finding.rule}" if finding.rule else "file"
@@ -80,7 +80,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
 
 
 def example_line(tried: Tried, glyphs: Glyphs) -> Content:
-    """Return an example: its result and its subject."""
+    """Return the line on an example: whether it passed, and its call."""
     example = tried.example
     call = example.text.partition(": ")[2]
     if tried.passes:
@@ -93,12 +93,12 @@ def example_line(tried: Tried, glyphs: Glyphs) -> Content:
 
 
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
-    """Return the first error, else the first finding; None if there is none."""
+    """Return the first error, or else the first finding; None if there is none."""
     return min(findings, key=lambda finding: finding.severity, default=None)
 
 
 def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the first error, else the first finding of a rule, for one line."""
+    """Yield a line with the first error, or else with the first finding, if any."""
     if (finding := worst_of(findings)) is not None:
         error = finding.severity is Severity.ERROR
         sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
@@ -108,7 +108,7 @@ def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
 
 
 class PolicySide(Vertical):
-    """Command, file and findings, from top to bottom."""
+    """Command, file, examples and findings, from top to bottom."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="policy-side")
@@ -146,7 +146,7 @@ class PolicySide(Vertical):
         fixable: Collection[Finding] = (),
         more: Sequence[Finding] = (),
     ) -> None:
-        """Show the draft, with the rule at `place` visible.
+        """Show the draft, scrolled to the rule at the index `place`.
 
         `fixable`: the findings that a key corrects. `more`: findings in addition to those of the
         draft.
@@ -174,7 +174,7 @@ class PolicySide(Vertical):
         self._say_findings((*draft.findings, *more), here_rule(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
-        """Scroll to the wanted lines of the new text and their former versions."""
+        """Scroll to the wanted lines of the new text and to the lines that they replace."""
         toml = self.query_one("#toml", LineView)
         at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
         while at and lines[at - 1].sign == "-":
@@ -209,13 +209,13 @@ class PolicySide(Vertical):
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    """Return `1 error, 3 warnings`, or `none`."""
+    """Return a text such as `1 error, 3 warnings`, or `none`."""
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
     return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
 
 
 def here_rule(draft: Draft, place: int | None) -> int:
-    """Return the number that findings use for the rule at this place; 0 if none."""
+    """Return the number that findings use for the rule at this index; 0 if none."""
     if place is None or place >= len(draft.entries):
         return 0
     rule = draft.entries[place].rule
@@ -226,7 +226,7 @@ _SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
 
 
 def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[Line]:
-    """Return the lines with their signs, and a bar at those of the selected rule."""
+    """Return the diff's lines with signs, and a bar at those of the selected rule."""
     if not lines:
         return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
     code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)

@@ -7,15 +7,16 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 MOST_LINES = 2_000
-"""Lines up to which the whole text is shown; of longer ones, only the changes."""
+"""Most lines of a text to show in full; a longer one shows only its changes."""
 _AROUND = 3
 _MOST_COMPARED = 4_000
 
 
 class TextDiffLine(NamedTuple):
-    """A line: `sign` is "+", "-", " ", or "…" for omitted lines; `line` counts from 1.
+    """A line of a diff.
 
-    `line` refers to the new text.
+    `sign`: "+", "-", " ", or "…" for omitted lines. `line`: the 1-based line number in the new
+    text, or None.
     """
 
     sign: str
@@ -24,16 +25,16 @@ class TextDiffLine(NamedTuple):
 
 
 class TextDiff(NamedTuple):
-    """All lines, and the number of changed places."""
+    """The lines of a diff, and the number of changed places."""
 
     lines: tuple[TextDiffLine, ...]
     changes: int
 
 
 def text_diff(old: str, new: str) -> TextDiff:
-    """Return the new text, with removed lines in their former places.
+    """Return the new text as a diff, with removed lines in their former places.
 
-    Two long texts with thousands of lines but none in common count as one change.
+    If the differing part is thousands of lines long, it is not compared and counts as one change.
     """
     before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
@@ -45,7 +46,10 @@ def text_diff(old: str, new: str) -> TextDiff:
 
 
 def lines_changed(old: str, new: str) -> range:
-    """Return the lines of the new text, from 1, between the common beginning and end."""
+    """Return the 1-based lines of the new text that differ from the old text.
+
+    The range covers everything between the common beginning and the common end.
+    """
     before, after = _split(old), _split(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
@@ -57,7 +61,7 @@ def _split(text: str) -> list[str]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Return difflib's opcodes, without comparing equal lines at either end."""
+    """Yield difflib's opcodes, without comparing equal lines at either end."""
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
     last, until = len(old) - end, len(new) - end
@@ -90,7 +94,7 @@ def _lines(
 
 
 def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
-    """Yield the changed lines with their surroundings, up to a limit; gaps are marked."""
+    """Yield the changed lines with some lines around them, up to a limit; mark gaps."""
     near = {
         each
         for at, line in enumerate(lines)

@@ -1,4 +1,4 @@
-"""Edit a list of tool names."""
+"""The dialog to edit a list of tool names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.ui.rules.form_fields import names
 
 
 class ToolListScreen(FieldScreen[tuple[str, ...]]):
-    """Returns the names (() for no such list), or None for no change."""
+    """A dialog that returns the names (() for no list), or None for no change."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -25,7 +25,7 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
         self._heading, self._meaning, self._chosen = title, meaning, chosen
 
     def compose(self) -> ComposeResult:
-        """Build the meaning of the list, the names, and remarks on them."""
+        """Build the meaning of the list, the field for the names, and a note on them."""
         known_names = [tool.name for tool in tool_catalog.TOOLS]
         with Dialog(self._heading, own("enter takes it   esc closes")):
             yield Static(self._meaning)

@@ -1,4 +1,4 @@
-"""The decision on each tool under the current policy, headless and interactive."""
+"""The decision for each tool under the current policy, headless and interactive."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from gemtui.ui.rules.draft import Draft
 from gemtui.ui.rules.draw_rows import ToolRow, tool_head, tool_row
 
 _BAR = 1
-"""Cells of the rows' scroll bar."""
+"""Cells for the scroll bar of the rows."""
 
 
 class PolicyTools(Vertical):
-    """A row per tool; the pane calls `show` after every change."""
+    """A table with a row for each tool; the pane calls `show` after every change."""
 
     DEFAULT_CSS = "PolicyTools { height: 1fr; } PolicyTools RowList { height: 1fr; }"
 
     class Opened(Message):
-        """The user asked for details of a tool."""
+        """The user asked for details about a tool."""
 
         def __init__(self, tool: str) -> None:
             super().__init__()
@@ -45,12 +45,12 @@ class PolicyTools(Vertical):
         self.rows = RowList[ToolRow](tool_row, key=_key, empty=Clean("deciding"))
 
     def compose(self) -> ComposeResult:
-        """Build the column headings and the tools."""
+        """Build the column headings and the rows."""
         yield _Head()
         yield self.rows
 
     def show(self, draft: Draft) -> None:
-        """Show the decisions for a draft, computed in a thread."""
+        """Show the decisions for a draft, which are computed in a thread."""
         self._decide(draft.policy, draft.mode, draft.setup)
 
     @work(exclusive=True)
@@ -69,7 +69,7 @@ class PolicyTools(Vertical):
 
 
 class _Head(Widget):
-    """The line above the columns."""
+    """The column headings above the rows."""
 
     DEFAULT_CSS = "_Head { height: 1; }"
 
@@ -84,7 +84,10 @@ class _Head(Widget):
 
 
 def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
-    """Return the decision on every tool without arguments. Slow: run it in a thread."""
+    """For each tool, return what the policy decides if the arguments are unknown.
+
+    Slow: call from a worker thread.
+    """
     engines = [
         Engine(policy, mode=mode, interactive=interactive, setup=setup)
         for interactive in (False, True)
@@ -106,7 +109,7 @@ def _names(setup: Setup) -> Iterator[str]:
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
-    """Return how many rules of files depend on the arguments of this tool."""
+    """Return how many rules from files depend on the arguments of this tool."""
     return sum(
         rule.conditional
         and rule.tier > Tier.BUILTIN

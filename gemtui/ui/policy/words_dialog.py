@@ -29,9 +29,9 @@ from gemtui.ui.rules.draft import Draft
 
 _OFFERED = 6
 _NAMED = 5
-"""Most tools to list for one decision; the pane's table has all of them."""
+"""Most tools to list for one decision; the pane's table lists all of them."""
 _FOLDERS = 200
-"""Most folders of the project to complete."""
+"""Most folders of the project that are offered as completions."""
 _STYLES = {
     Decision.ALLOW: "$text-success",
     Decision.ASK_USER: "$text-warning",
@@ -40,7 +40,7 @@ _STYLES = {
 
 
 class _Made(NamedTuple):
-    """The result of a text: its sentences, and the decision on each tool."""
+    """The parsed sentences of a text, and the resulting decision for each tool."""
 
     sentences: tuple[Sentence, ...]
     tools: tuple[tuple[Decision, str], ...]
@@ -52,15 +52,15 @@ class _SentenceSuggester(Suggester):
         self.folders: Sequence[str] = ()
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the text with its last sentence completed."""
+        """Return the text with its last sentence completed; None if that is impossible."""
         return next(iter(completions(value, folders=self.folders)), None) if value else None
 
 
 class WordsScreen(FieldScreen[tuple[Rule, ...]]):
-    """Returns the rules, or None.
+    """A dialog that returns the rules, or None.
 
-    `project`: the folder for relative paths. `draft`: the policy to add them to, which affects the
-    decisions on all tools.
+    `project`: the folder for relative paths. `draft`: the policy to which the rules would be added;
+    it also affects the decisions that the preview shows.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -72,7 +72,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         self._suggester = _SentenceSuggester()
 
     def compose(self) -> ComposeResult:
-        """Build the sentences, completions, the rules, and other decisions."""
+        """Build the input, the completions, the rules, and the decisions for each tool."""
         heading = own("Rules from sentences")
         with Dialog(heading, own("right completes   enter adds   esc close"), id="words"):
             yield Input(
@@ -86,7 +86,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
             yield Static(id="all-tools")
 
     def on_mount(self) -> None:
-        """Show the verbs first."""
+        """Show the verbs with which a sentence can begin."""
         self._look()
 
     @on(Input.Changed)
@@ -137,7 +137,7 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the rules, then remarks on them, the newest sentence first."""
+    """Yield the rules, then notes on them, the last sentence first."""
     for each in sentences:
         if each.problem:
             words = f"{glyphs.failed} {each.text}: {each.problem}"

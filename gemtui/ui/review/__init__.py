@@ -1,1 +1,1 @@
-"""The review of a session's changes, hunk by hunk, to keep or revert."""
+"""The review of a session's changes, hunk by hunk, to keep or revert each one."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_git_tool(app: AppBase, folder: Path) -> None:
-    """Run the program in the setting `git_tool` in a folder, suspending the app."""
+    """Run the program from the setting `git_tool` in a folder, suspending the app."""
     words = app.config.git_tool
     program = find_program(words[0]) if words else None
     if program is None:

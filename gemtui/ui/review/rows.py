@@ -1,7 +1,4 @@
-"""The rows of a review: files and hunks in the list, lines in the diff.
-
-And their drawing.
-"""
+"""The rows of a review and how they are drawn: files and hunks, and diff lines."""
 
 from __future__ import annotations
 
@@ -24,14 +21,14 @@ _LONGEST = 2_000
 
 
 class ReviewRow(NamedTuple):
-    """A row of the list. `hunk`: None for the row of the file itself."""
+    """A row of the list; `hunk` is None for the row of the file itself."""
 
     file: ReviewedFile
     hunk: ReviewHunk | None
 
     @property
     def key(self) -> str:
-        """The identity of the row."""
+        """The key that identifies the row."""
         return self.file.id if self.hunk is None else self.hunk.id
 
     @property
@@ -43,8 +40,8 @@ class ReviewRow(NamedTuple):
 class DiffRow(NamedTuple):
     """A row of the diff.
 
-    `sign`: "@" for a hunk's head, "." for a remark, else the line's. `line`: its number in the
-    present file, or for a removed line in the former one; 0 if none.
+    `sign`: "@" for the header of a hunk, "." for a note, or else the sign of the line. `line`: the
+    line number in the current file, or in the former file for a removed line; 0 if there is none.
     """
 
     file: ReviewedFile
@@ -85,7 +82,7 @@ def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
 
 
 def draw_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
-    """Draw a file with its letter, or a hunk with its owner, and marks to revert."""
+    """Draw a file with its letter, or a hunk with its owner, and what to revert."""
     muted, marked = look[Role.MUTED], [each.id in reverted for each in row.hunks]
     right = [*_counts(row.hunks, look)]
     if comments:
@@ -113,7 +110,7 @@ def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
 
 
 def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
-    """Draw a line with its number and sign, and its comment."""
+    """Draw a line with its number, its sign and its comment."""
     muted = look[Role.MUTED]
     if row.sign == "@":
         owner = clean_line(owner_words(row.hunk.owner))

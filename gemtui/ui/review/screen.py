@@ -53,12 +53,12 @@ from gemtui.ui.review.rows import (
 )
 
 WAIT = 1.0
-"""Seconds between checks for the end of the run."""
+"""Seconds between checks whether the run has ended."""
 _CONTEXT = 2
 """Lines of context on each side of a commented line."""
 _MOST_LISTED = 200
 _Place = tuple[bytes, str, int]
-"""The location of a comment: the file's name, the sign and the number of the line."""
+"""The location of a comment: the file's name, and the line's sign and number."""
 
 
 def review_session(summary: Summary, title: str) -> ReviewScreen:
@@ -69,13 +69,13 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
 def review_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewScreen:
-    """Return the screen that reviews one run; `calls`: its calls so far."""
+    """Return the screen that reviews one run; `calls`: the run's tool calls so far."""
     subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
 
 
 class ReviewScreen(DialogGuardScreen[str]):
-    """Returns the prompt made of the comments, or None."""
+    """A screen that returns a prompt made from the user's comments, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REVIEW)
     AUTO_FOCUS = "#review-list"
@@ -91,16 +91,16 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @property
     def files(self) -> RowList[ReviewRow]:
-        """The files and their hunks."""
+        """The list of files and their hunks."""
         return cast("RowList[ReviewRow]", self.query_one("#review-list", RowList))
 
     @property
     def diff(self) -> RowList[DiffRow]:
-        """The lines of one file."""
+        """The list of the lines of one file."""
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        """Build title, files and hunks, the diff, status line and keys."""
+        """Build the header, the list, the diff, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="review-panes"):
@@ -174,7 +174,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.status.say([Content(clean_line(words))])
 
     def _say_state(self) -> None:
-        """Show the numbers of marked hunks, and limits of what is known about the change."""
+        """Show what is marked, and what is not known for certain about the changes."""
         if self._review is None:
             return
         words = [counted(len(self._review.files), "file")]
@@ -201,7 +201,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.action_comment()
 
     def action_other_part(self) -> None:
-        """Switch between the list and the diff."""
+        """Switch the focus between the list and the diff."""
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -212,7 +212,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.files.focus()
 
     def action_close(self) -> None:
-        """Go from the diff to the list, or close, asking if something would be lost."""
+        """Go from the diff to the list, or close; ask first if something would be lost."""
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -250,7 +250,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._toggle(self._hunks)
 
     def action_mark_call(self) -> None:
-        """Mark or unmark everything that the same call changed."""
+        """Mark or unmark all hunks that the same call changed."""
         if self._review is None or not self._hunks:
             return
         owner = self._hunks[0].owner
@@ -270,7 +270,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_apply(self) -> None:
-        """Revert the marked hunks, after a question; wait if a run is active."""
+        """Revert the marked hunks after a confirmation; wait while a run is active."""
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
@@ -304,7 +304,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
-        """Revert once no agent is active in the folder."""
+        """Revert the marked hunks once no agent is working in the folder."""
         assert self._subject.folder is not None
         self._waiting = True
         self._say_state()
@@ -349,7 +349,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_comment(self) -> None:
-        """Comment on the line under the cursor; an empty comment is removed."""
+        """Comment on the line under the cursor; an empty text removes the comment."""
         row = self.diff.chosen
         if row is None or not row.line:
             self.gemtui.say("Go to a line of the diff to comment on it.")
@@ -375,7 +375,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._say_state()
 
     def action_send(self) -> None:
-        """Put the comments into the prompt of the run pane."""
+        """Close with the comments as a prompt for the run pane."""
         places = sorted(self._comments, key=lambda place: (place[0], place[2], place[1]))
         told = [self._comments[place] for place in places]
         self.dismiss(comments_prompt(told))
@@ -393,7 +393,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             self.gemtui.copy(commit_message(prompts), "a commit message")
 
     def action_copy_files(self) -> None:
-        """Copy the names of the files."""
+        """Copy the paths of the changed files."""
         files = () if self._review is None else self._review.files
         names = "\n".join(os.fsdecode(each.path) for each in files)
         self.gemtui.copy(names, f"the names of {counted(len(files), 'file')}")

@@ -1,1 +1,1 @@
-"""Displaying and editing rules, and the policy that is being edited."""
+"""Showing and editing rules, and the policy that is being edited."""

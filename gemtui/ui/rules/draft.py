@@ -22,7 +22,7 @@ MOST_STEPS = 500
 
 
 class Revision(NamedTuple):
-    """A state of the document, and a description of the edit that led to it."""
+    """A state of the document, with a description of the edit that led to that state."""
 
     document: Document
     what: str
@@ -30,10 +30,11 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """The other influences on decisions, besides the edited file.
+    """Everything besides the edited file that influences decisions.
 
-    `before`, `after`: the rules of other files that a run loads before and after it. `setup`: the
-    settings and the workspace. `problems`: unreadable settings, each with what to do about it.
+    `before`, `after`: the rules of other files that a run loads before and after the edited file.
+    `setup`: the settings and the workspace. `problems`: settings that can't be read, each with
+    advice on what to do.
     """
 
     before: Policy = field(default_factory=Policy)
@@ -45,9 +46,9 @@ class PolicyContext:
 class Draft:
     """A policy file in the editor.
 
-    `opened`: the file as it was read, None if it was never saved. `mode`: the approval mode for
-    decisions, and for runs started from here; it is not part of the file. `moved_on`: whether
-    somebody else has changed the file since it was read.
+    `opened`: the file as it was read; None if the policy has never been saved. `mode`: the approval
+    mode for decisions, and for runs started from the policy pane; it is not part of the file.
+    `moved_on`: whether something else has changed the file since it was read.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Draft:
 
     @property
     def document(self) -> Document:
-        """The file as it would be saved now."""
+        """The document as it would be saved now."""
         return self._steps[-1].document
 
     @property
@@ -80,7 +81,7 @@ class Draft:
 
     @property
     def saved(self) -> str:
-        """The text of the file as it was last read or written."""
+        """The contents of the file when it was last read or written."""
         return self._saved
 
     @property
@@ -95,7 +96,7 @@ class Draft:
 
     @property
     def entries(self) -> tuple[RuleEntry, ...]:
-        """All rules of the file in order, including disabled ones."""
+        """All rules of the file in file order, including disabled ones."""
         return self.document.rules
 
     @property
@@ -105,7 +106,7 @@ class Draft:
 
     @property
     def of_the_file(self) -> tuple[Finding, ...]:
-        """The findings that are about the file as a whole."""
+        """The findings about the file as a whole."""
         return tuple(finding for finding in self.findings if not finding.rule)
 
     @property
@@ -115,17 +116,17 @@ class Draft:
 
     @property
     def can_redo(self) -> bool:
-        """Whether an edit was undone."""
+        """Whether there is an undone edit to redo."""
         return bool(self._undone)
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run with this policy, in load order."""
+        """All rules of a run with this policy, in the order in which they are loaded."""
         return self.around.before + self.document.policy + self.around.after
 
     @property
     def setup(self) -> Setup:
-        """The influences on decisions besides the rules."""
+        """Everything besides the rules that influences decisions."""
         return self.around.setup
 
     # --- changes -----------------------------------------------------------------------------
@@ -133,7 +134,7 @@ class Draft:
     def change(self, document: Document, what: str) -> bool:
         """Replace the document in one undoable step; return False if nothing differs.
 
-        `what`: the edit in words, such as "delete rule 3".
+        `what`: a description of the edit, such as "delete rule 3".
         """
         if document.text == self.document.text:
             return False
@@ -143,7 +144,7 @@ class Draft:
         return True
 
     def undo(self) -> str:
-        """Undo the last edit and return its description; "" if there was none."""
+        """Undo the last edit and return its description; "" if there is none."""
         if not self.can_undo:
             return ""
         step = self._steps.pop()
@@ -152,7 +153,7 @@ class Draft:
         return step.what
 
     def redo(self) -> str:
-        """Redo the last undone edit and return its description; "" if there was none."""
+        """Redo the last undone edit and return its description; "" if there is none."""
         if not self._undone:
             return ""
         step = self._undone.pop()
@@ -173,9 +174,9 @@ class Draft:
     # --- saving and reloading ----------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """Note that the document was saved to this file.
+        """Note that the document has been saved to this file.
 
-        Undo steps and later edits remain.
+        Undo steps remain, and so do edits made while the file was being saved.
         """
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
@@ -183,14 +184,14 @@ class Draft:
         self.revision += 1
 
     def read(self, opened: Opened) -> None:
-        """Replace the document by the reloaded file, in one undoable step."""
+        """Replace the document with the reloaded file, in one undoable step."""
         self.change(opened.document, "read the file again")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
 
 
 def next_mode(mode: ApprovalMode) -> ApprovalMode:
-    """Return the next approval mode, and the first one after the last."""
+    """Return the approval mode after this one; after the last one, return the first."""
     modes = list(ApprovalMode)
     return modes[(modes.index(mode) + 1) % len(modes)]
 
@@ -199,7 +200,7 @@ def next_mode(mode: ApprovalMode) -> ApprovalMode:
 
 
 def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
-    """Return the indexes of the rules, by descending priority, then in file order.
+    """Return the indices of the rules by descending priority, then in file order.
 
     Rules that can't be read come last.
     """
@@ -212,7 +213,7 @@ def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
 
 
 class MovedRule(NamedTuple):
-    """A document with a moved rule: its new index, and any new priority."""
+    """A document with a moved rule: the rule's new index, and any new priority."""
 
     document: Document
     place: int
@@ -220,10 +221,10 @@ class MovedRule(NamedTuple):
 
 
 def moved(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
-    """Move the rule at `place` directly above or below the one at `other`.
+    """Move the rule at the index `place` directly above or below the one at `other`.
 
-    If their priorities differ, the rule gets that of the other one (`priority`). Returns None if
-    one of them can't be read.
+    If their priorities differ, the rule gets the priority of the other one. Returns None if one of
+    the two rules can't be read.
     """
     rule, neighbour = document.rules[place].rule, document.rules[other].rule
     if rule is None or neighbour is None:

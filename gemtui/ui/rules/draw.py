@@ -1,7 +1,7 @@
-"""Drawing of rules, decisions and explanations of the policy engine.
+"""Drawing rules, decisions and explanations of the policy engine; pure functions.
 
-Pure functions. Decisions are shown by a sign and a word, rules with the number that the engine
-sorts by.
+Decisions are shown as a symbol and a word, and rules with the number by which the engine sorts
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOT_OFFERED = "not offered"
 
 
 def sign(decision: Decision, look: Look) -> Clean:
-    """Return the sign for a decision, one cell wide."""
+    """Return the symbol for a decision, one cell wide."""
     glyphs = look.glyphs
     signs = {
         Decision.ALLOW: glyphs.ok,
@@ -54,7 +54,7 @@ def sign(decision: Decision, look: Look) -> Clean:
 
 
 def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
-    """Return the sign and word for a decision; the word is padded to `room` cells."""
+    """Return the symbol and word for a decision; the word is padded to `room` cells."""
     style = look[_ROLES[decision]]
     return (Piece(own(f"{sign(decision, look)} {decision_word(decision):<{room}}"), style),)
 
@@ -66,26 +66,26 @@ def hidden(look: Look, *, room: int = 0) -> Pieces:
 
 
 def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
-    """Return the effect on a call: the decision, or that the tool is not offered."""
+    """Return what happens to a call: the decision, or that the tool is not offered."""
     if not found.offered:
         return hidden(look, room=room)
     return decided(found.decision, look, room=room)
 
 
 def rank(rule: Rule) -> Clean:
-    """Return the number that the engine sorts by, with three decimals: 4.100."""
+    """Return the number by which the engine sorts rules, with three decimals: 4.100."""
     return own(f"{rule.effective:.3f}")
 
 
 def summary(rule: Rule) -> Clean:
-    """Return a rule in one line: its decision, its tools, its conditions."""
+    """Return a rule on one line: its decision, its tools and its conditions."""
     conditions = condition_words(rule)
     end = f"  {conditions}" if conditions else ""
     return own(f"{decision_word(rule.decision)}  {tools_words(rule)}{end}")
 
 
 def asked(call: Call) -> Clean:
-    """Return the subject of a call in one line: a command, a file or a pattern."""
+    """Return the subject of a call on one line: a command, a file or a pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
     return command_line(target(recorded)[:LONG])
 
@@ -99,7 +99,7 @@ def cut(pieces: Pieces, look: Look) -> Pieces:
 
 
 def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Return text padded or cut to exactly `width` cells."""
+    """Return the text padded or cut to exactly `width` cells."""
     shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
     piece = Piece(shown, style)
     return Piece(own(shown + " " * (width - width_of((piece,)))), style)
@@ -111,7 +111,7 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
 def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
     """Draw the decision, its rule and reason, then all rules that were considered.
 
-    `between`: lines to show between these two.
+    `between`: lines to show between the decision and the considered rules.
     """
     lines = [*_answer(found, look), BLANK, *between, *_considered(found, look)]
     return [Line(cut(line.pieces, look)) for line in lines]

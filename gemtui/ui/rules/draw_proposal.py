@@ -1,7 +1,4 @@
-"""Drawing of a proposed rule: its evidence and its further effects.
-
-Pure functions.
-"""
+"""Drawing a proposed rule: its evidence and its further effects; pure functions."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from gemtui.ui.rules.draw import cut, decided, rank
 from gemtui.ui.rules.draw_rows import call_row
 
 Find = Callable[[str], Summary | None]
-"""Returns the summary of the session with an id."""
+"""Returns the summary of the session with this id, or None."""
 _NAME = 11
 
 
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
-    """Draw a proposed rule: the rule, its evidence, its further effects, examples."""
+    """Draw a proposed rule with its evidence, its further effects and examples."""
     rule = found.rule
     name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
     lines = [*wrap((*decided(rule.decision, look), name), look.width)]
@@ -40,7 +37,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
 
 
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
-    """Draw calls without a proposed rule: subject, reason, examples."""
+    """Draw calls without a proposed rule: their subject, the reason, and examples."""
     first = (
         Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
     )

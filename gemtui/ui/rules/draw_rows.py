@@ -1,7 +1,4 @@
-"""Drawing of policy rows: recorded calls, counts, proposed rules, tools.
-
-Pure functions.
-"""
+"""Drawing rows about policies: calls, counts, proposals, tools; pure functions."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.rules.draw import column, decided, hidden, outcome, rank
 
 _ROOMY = 100
-"""Cells of a row from which the source of a rule is shown in full."""
+"""Width of a row, in cells, from which the source of a rule is shown in full."""
 VERDICT = 14
-"""Cells of a decision's sign and word."""
+"""Cells for a decision's symbol and word."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowHeading:
-    """A heading above rows, which the cursor skips."""
+    """A heading above other rows; the cursor skips it."""
 
     text: Clean
     more: Clean = EMPTY
@@ -35,7 +32,7 @@ class RowHeading:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The number of calls with one decision."""
+    """The number of calls with one decision, out of `of` calls."""
 
     decision: ReplayDecision
     calls: int
@@ -44,7 +41,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Calls of a tool that the current CLI does not have."""
+    """Calls of a tool that the current Gemini CLI does not have."""
 
     tool: str
     calls: int
@@ -55,7 +52,7 @@ ReplayRow = RowHeading | Total | RuleCount | Missing
 
 @dataclass(frozen=True, slots=True)
 class ProposalRow:
-    """A proposed rule, and whether it is chosen."""
+    """A proposed rule, and whether the user has chosen it."""
 
     suggestion: Suggestion
     chosen: bool
@@ -66,9 +63,9 @@ SuggestRow = RowHeading | ProposalRow | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """The decisions on a tool.
+    """The decisions for a tool.
 
-    `rules`: the number of rules that depend on its arguments.
+    `rules`: the number of rules that depend on the tool's arguments.
     """
 
     tool: str
@@ -97,12 +94,12 @@ def _muted(text: str, look: Look) -> Piece:
 
 
 def heading(row: RowHeading, look: Look) -> Pieces:
-    """Draw a heading with its addition."""
+    """Draw a heading and the text after it."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
 
 def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
-    """Draw the sign and word of a decision on a recorded call."""
+    """Draw the symbol and the word for a replayed call's decision."""
     if found is ReplayDecision.NOT_OFFERED:
         return hidden(look, room=VERDICT - 2)
     if found is ReplayDecision.TOOL_REFUSES:
@@ -115,13 +112,13 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_words(call: Reference, session: Summary | None) -> str:
-    """Return the text for matching a filter."""
+    """Return the text in which a filter searches for its words."""
     title = "" if session is None else session.title
     return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
 
 
 def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
-    """Draw a call: result, tool and subject; on the right its session and time."""
+    """Draw a call: result, tool and subject, and at the right its session and age."""
     glyphs = look.glyphs
     sign, role = {
         CallStatus.SUCCEEDED: (glyphs.ok, Role.SUCCESS),
@@ -141,7 +138,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
-    """Return a path inside the session's project, relative to it."""
+    """Return a path relative to the session's project, if it is inside the project."""
     project = "" if session is None or session.project is None else session.project.rstrip("/")
     return argument.removeprefix(f"{project}/") if project else argument
 
@@ -156,7 +153,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
 
 
 def session_row(session: Summary, look: Look) -> Pieces:
-    """Draw a session: its title; on the right project, number of calls and age."""
+    """Draw a session: the title, and at the right its project, call count and age."""
     calls = counted(session.tool_calls, "call") if session.tool_calls else ""
     project = flat((session.project or "").rpartition("/")[2][:40])
     right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
@@ -240,7 +237,7 @@ def _place(rule: Rule, look: Look) -> str:
 
 
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """Draw a proposed rule with its checkbox, or what was left out."""
+    """Draw a proposed rule with its checkbox, or calls without a proposed rule."""
     match row:
         case RowHeading():
             return heading(row, look)
@@ -273,18 +270,18 @@ def _proposal(row: ProposalRow, look: Look) -> Pieces:
 
 
 def tool_head(look: Look) -> Pieces:
-    """Draw the headings of the columns."""
+    """Draw the column headings for `tool_row`."""
     name = column(own("tool"), tool_room(look), look[Role.MUTED], look)
     return (name, _muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
 
 
 def tool_room(look: Look) -> int:
-    """Return the width of the column of tool names in cells."""
+    """Return the width, in cells, of the column of tool names."""
     return max(12, min(24, look.width - 2 * VERDICT - 12))
 
 
 def tool_row(row: ToolRow, look: Look) -> Pieces:
-    """Draw a tool: the decisions headless and interactive, and the deciding rule."""
+    """Draw a tool: its headless and interactive decisions, and the deciding rule."""
     return (
         column(flat(row.tool[:LONG]), tool_room(look), look[Role.TEXT], look),
         _muted("  ", look),
@@ -295,7 +292,10 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
 
 
 def _deciding(row: ToolRow, look: Look) -> Pieces:
-    """Return the deciding rule, preceded by rules on arguments, which may override it."""
+    """Return the deciding rule.
+
+    The number of rules on arguments comes first, because such rules may override it.
+    """
     rule = row.headless.rule
     place = _muted("no rule" if rule is None else _place(rule, look), look)
     if not row.rules:

@@ -98,7 +98,10 @@ def _last_name(value: str) -> tuple[str, str]:
 
 
 class RuleReview(NamedTuple):
-    """The findings about a rule; a corrected rule, if any, and what it corrects."""
+    """The findings about a rule, and the corrected rule with what it corrects.
+
+    `better`: the corrected rule, or None. `fixable`: the findings that it corrects.
+    """
 
     findings: tuple[Finding, ...]
     better: Rule | None
@@ -106,9 +109,9 @@ class RuleReview(NamedTuple):
 
 
 def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
-    """Check a rule as the one at index `place` of the document.
+    """Check a rule as if it were the rule at the index `place` of the document.
 
-    None to add it at the end.
+    `place`: None to check the rule as if it were added at the end.
     """
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
@@ -124,8 +127,8 @@ def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
 class RuleForm(FormScreen[Rule]):
     """A dialog that returns the rule, or None if it was cancelled.
 
-    `project`: the folder for the folder field. `place`: the index of the rule in the document, None
-    for a new one. `about`: why the form was opened.
+    `project`: the folder to which the folder field is relative. `place`: the index of the rule in
+    the document, None for a new rule. `about`: why the form was opened.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -148,7 +151,7 @@ class RuleForm(FormScreen[Rule]):
         self._filling = False
 
     def compose(self) -> ComposeResult:
-        """Lay out one row per field, then the findings."""
+        """Build one row for each field, the findings, and the buttons."""
         values = values_of(self._rule)
         with Dialog(
             self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"
@@ -187,7 +190,7 @@ class RuleForm(FormScreen[Rule]):
         return Input(visible_line(value), placeholder=own(hint), id=name, suggester=suggester)
 
     def on_mount(self) -> None:
-        """Show the findings about the rule as it is."""
+        """Show the findings about the initial rule."""
         self._look()
 
     # --- checking ------------------------------------------------------------------------------
@@ -204,7 +207,7 @@ class RuleForm(FormScreen[Rule]):
             self._looked = RuleReview((), None)
             self._say([self._wrong(rule)])
         elif self._place is None and rule == self._rule and not rule.tools:
-            self._say([])  # before the first check
+            self._say([])  # nothing has been entered yet
         else:
             self._looked = RuleReview((), None)
             self._check(rule)
@@ -238,7 +241,7 @@ class RuleForm(FormScreen[Rule]):
         self.query_one("#rule-findings", Static).update(Content("\n").join(lines))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action is available now."""
+        """Disable the fix if there is none."""
         del parameters
         return self._looked.better is not None if action == "fix" else True
 
@@ -259,7 +262,7 @@ class RuleForm(FormScreen[Rule]):
         return rule_of(self._values(), self._rule, self._project)
 
     def _fill(self, rule: Rule) -> None:
-        """Set all fields to the values of a rule, checking it only once."""
+        """Set all fields to the values of a rule, checking the rule only once."""
         self._filling = True
         values = values_of(rule)
         for field in self.query(Input):
@@ -276,7 +279,7 @@ class RuleForm(FormScreen[Rule]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Return the rule, unless Gemini CLI would drop or misread it."""
+        """Close with the rule, unless Gemini CLI would drop or misread that rule."""
         rule = self._wanted()
         if isinstance(rule, FieldProblem):
             self.query_one(f"#{rule.field}").focus()
@@ -309,7 +312,7 @@ def _allows_anything(rule: Rule) -> bool:
 
 
 def tool_hint(text: str) -> Content:
-    """Return a hint on the tool names typed so far."""
+    """Return a hint on the tool name that is being typed, or on the typed names."""
     _, last = _last_name(text)
     found = tool_catalog.tool(last) if last else None
     if found is not None and found.name == last:

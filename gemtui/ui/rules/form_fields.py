@@ -1,8 +1,8 @@
-"""Convert a rule to the texts of a form, and back; pure functions.
+"""Conversion of a rule to the texts of a form, and back; pure functions.
 
-Names are separated by commas. Command prefixes may contain commas themselves: a single one is
-written as it is, several are in double quotes and separated by commas. A pattern for the files
-below one folder is shown as that folder.
+Names are separated by commas. Command prefixes may contain commas themselves, so a single prefix is
+written as it is, and several are written in double quotes and separated by commas. A pattern that
+matches just the files under one folder is shown as that folder.
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ from gemtui.text import visible
 
 _WORDS = "files below "
 _FRONT = below("", ()).partition("/(?!")[0]
-"""The start of a pattern that names no project's folder."""
+"""The start of a pattern that does not name the folder of a project."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
 def folder_of(pattern: str) -> str:
-    """Return the folder, such as "src/", if a pattern matches just its files; else ""."""
+    """Return the folder, such as "src/", if a pattern matches just its files.
+
+    Files in nested folders belong to it. Return "" if the pattern matches anything else.
+    """
     words = files_of(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
 
 
 def pattern_of(folder: str, project: str, before: str = "") -> str:
-    """Return a pattern for the files below a folder of the project.
+    """Return a pattern for the files under a folder of the project.
 
-    `before`: the pattern that the rule has now. If it is for another folder, the projects that it
-    names are kept. Raises ValueError if the text does not name a folder below the project.
+    `before`: the current pattern of the rule. If that pattern is for a folder too, the projects
+    that it names are kept. Raises ValueError if the text does not name a folder of the project.
     """
     name = _name(folder, project.rstrip("/"))
     if old := folder_of(before).rstrip("/"):
@@ -66,14 +69,14 @@ MODES = ("default", "autoEdit", "plan", "yolo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """The problem with one field. `field`: its name."""
+    """The problem with one field; `field` is the name of that field."""
 
     field: str
     message: str
 
 
 Values = Mapping[str, str]
-"""The text of each field of the form; modes are names separated by blanks."""
+"""The text of each field of the form; modes are names separated by spaces."""
 
 
 def values_of(rule: Rule) -> dict[str, str]:
@@ -132,9 +135,9 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
     """Return the rule that the form describes, or the first problem with a field.
 
-    `base`: the rule that the form was filled with. Unchanged fields keep its values, including
-    characters that can't be shown, and so does everything that the form does not show. `project`:
-    the folder for the folder field; "" if unknown.
+    `base`: the rule with which the form was filled. Unchanged fields keep the value from `base`,
+    including characters that can't be shown, and so does everything that the form does not show.
+    `project`: the folder to which the folder field is relative; "" if unknown.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}
@@ -177,7 +180,7 @@ def _command_prefixes(text: str) -> dict[str, Any]:
 
 
 def _plain(name: str) -> Callable[[str], dict[str, Any]]:
-    """Return a function that reads a field as a text; None if it is empty."""
+    """Return a function that reads a field as a string, or as None if it is empty."""
     return lambda text: {name: text or None}
 
 

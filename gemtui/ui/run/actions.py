@@ -1,4 +1,4 @@
-"""The user's actions on runs, with the questions before them."""
+"""The user's actions on runs, with the questions that come before them."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from gemtui.ui.run.registry import RunRegistry
 
 LARGEST_PROMPT = 10_000_000
-"""Most bytes of a file that is read as a prompt."""
+"""Largest file, in bytes, that can be loaded as a prompt."""
 MOST_TOLD = 6
 """Most lines about a folder's settings in the trust question."""
 MOST_STDERR = 1_000_000
-"""Most bytes of stderr to show."""
+"""Most bytes of stderr to show; only the end of longer output is shown."""
 
 
 async def trusted(
     app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Return whether a run must be told to trust its folder; None if the user refused.
+    """Return whether a run must be told to trust its folder; None if refused.
 
-    Asks once per folder, and only if Gemini CLI would refuse to work.
+    Ask only if Gemini CLI would refuse to work in the folder and the user hasn't trusted it before.
     """
     folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
@@ -78,10 +78,10 @@ async def trusted(
 
 
 async def _told(app: AppBase, options: AgentOptions) -> bool:
-    """Report what a run will do without asking, if that is new.
+    """Report what a run will do without asking, if the user hasn't been told yet.
 
-    Return False to cancel. Settings from the project need consent; the user's own are only
-    reported.
+    Settings from the project need the user's consent; the user's own settings are only reported.
+    Return False if the user cancels the run.
     """
     report = await asyncio.to_thread(told_before, options)
     if report.is_news:
@@ -102,9 +102,9 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 async def _agreed(
     app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
 ) -> bool:
-    """Ask whether to run after showing the whole report.
+    """Ask whether to start a run, offering to show the whole report.
 
-    A yes requires having seen it.
+    If the user agrees, remember the report as seen.
     """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
@@ -136,7 +136,7 @@ async def _remember(app: AppBase, report: Report) -> None:
 async def show_trusted(app: AppBase) -> None:
     """Show the folders that the user told gemtui to trust.
 
-    A chosen one can be revoked.
+    Trust in the chosen folder is revoked after a confirmation.
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
@@ -169,7 +169,7 @@ _PLACES = {
 async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
-    """Show the exact command of a run and its files, or report why there is none."""
+    """Show a run's exact command line and its files, or report why there is none."""
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[Clean, ...]:
@@ -198,7 +198,10 @@ def _limits(options: AgentOptions) -> Iterator[Clean]:
 
 
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
-    """Ask for a file and return its text as a prompt."""
+    """Ask for a file and return its contents as a prompt; None if cancelled.
+
+    If the file can't be read, report why and return None.
+    """
 
     def place(text: str) -> Path:
         return folder / typed_path(text.strip())
@@ -223,9 +226,9 @@ def _read(path: Path) -> str:
 
 
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
-    """Ask for the options of the next run; return None to keep them.
+    """Ask for the options of the next run; return None to leave them unchanged.
 
-    The user may let the folder remember them.
+    The user may also choose to have them remembered for the folder.
     """
     from gemtui.ui.run.options_dialog import OptionsScreen
 
@@ -260,9 +263,9 @@ async def keep_mode(app: AppBase, options: AgentOptions) -> None:
 
 
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
-    """Return the options remembered for a folder.
+    """Return the options remembered for a folder, or None.
 
-    If unreadable, report it and return None.
+    If they can't be read, report that and return None.
     """
     try:
         return await asyncio.to_thread(_remembered, folder)
@@ -273,7 +276,10 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
 
 
 def _remembered(folder: Path) -> AgentOptions | None:
-    """What a folder keeps; a worktree has what the folder has that it stands for."""
+    """Return the remembered options of a folder.
+
+    A worktree without its own options gets those of the folder from which it was created.
+    """
     kept, origin = folder_options.remembered(folder), origin_of(folder)
     if kept is None and origin != folder:
         kept = folder_options.remembered(origin)
@@ -281,9 +287,9 @@ def _remembered(folder: Path) -> AgentOptions | None:
 
 
 async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
-    """Return a run of this or an earlier gemtui, chosen from a list, or None.
+    """Let the user choose a run of this or an earlier gemtui; return it, or None.
 
-    The list can also stop active runs, and restore lost sessions.
+    The list can also stop active runs and restore lost sessions.
     """
     search = ""
     while found := await registry.find():
@@ -321,7 +327,7 @@ async def _stop(app: AppBase, run: Run) -> None:
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
-    """Ask what to do with our active or starting runs; return False to stay."""
+    """Ask what to do with active or starting runs of this app; return False to stay."""
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
@@ -355,7 +361,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 
 
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
-    """Return what happens to runs left alone, and their questions."""
+    """Return what happens to the runs that are left running, and to their questions."""
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
     refused = any(run.away is Away.REFUSE for run in asks)
@@ -377,8 +383,8 @@ async def start(
 ) -> LiveRun | None:
     """Start a run in a trusted folder and return it.
 
-    `id`: the run's, None for a new one. Returns None after reporting why it was not started. If the
-    run can't ask, the user decides what to do.
+    `id`: the id of the run, None to create one. If the run can't ask, the user decides what to do.
+    Returns None after reporting why the run was not started.
     """
     trust = options.trust or await trusted(app, options)
     if trust is None:
@@ -404,7 +410,7 @@ async def start(
 
 
 async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
-    """Move the queue of a finished run to the run that continues it."""
+    """Move the queue of a finished run to the run that continues its session."""
     try:
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     except OSError as error:
@@ -413,7 +419,7 @@ async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
-    """Send the prompts queued behind a run with these options."""
+    """Use these options for the prompts that are queued behind a run."""
     try:
         await run.keep_options(options)
     except OSError as error:
@@ -451,7 +457,7 @@ async def _install_extension(app: AppBase) -> bool:
 
 
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
-    """Show a file as it was before the run, and as it is."""
+    """Compare a file before the run with the same file now, on a screen of its own."""
     from gemtui.ui.run.difference_screen import DifferenceScreen
 
     found = await run.files.difference(Path(write.path))
@@ -460,7 +466,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:
-    """Show the CLI's stderr; if very long, only the end."""
+    """Show Gemini CLI's stderr; if it is very long, only the end."""
     try:
         text = read_end(run.run.folder.stderr, MOST_STDERR).decode("utf-8", "replace")
     except OSError:

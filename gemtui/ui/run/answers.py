@@ -1,4 +1,4 @@
-"""Answering a run's questions: the dialogs, and giving the answer."""
+"""Answering a run's questions: the dialogs, and recording the answer."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], Given]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""The answers, by the actions of their keys."""
+"""The method for each answer, by the action of its key."""
 
 
 async def answer(
     app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked
 ) -> None:
-    """Carry out the user's choice for a question.
+    """Carry out the user's choice for the question `shown`.
 
-    Esc in a dialog leaves it unanswered.
+    Closing a dialog with esc leaves the question unanswered. If the call would no longer do what
+    was shown, it is drawn again instead.
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
@@ -65,7 +66,7 @@ def _reason(text: str) -> str:
 
 
 async def _give(app: AppBase, give: Callable[[], Given]) -> bool:
-    """Give an answer; return False after reporting that it did not fully count."""
+    """Record an answer; return False after reporting that it didn't take full effect."""
     try:
         given = await asyncio.to_thread(give)
     except ValueError as error:
@@ -111,7 +112,7 @@ async def take_back(app: AppBase, talk: Conversation) -> None:
 
 
 async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: Asked) -> None:
-    """Let the user change a call; a command runs at once, others are shown again."""
+    """Let the user edit a call; a command then runs, any other call is shown again."""
     now, subject = shown.runs, _subject(talk, shown)
     try:
         if now.form is Form.COMMAND:
@@ -155,7 +156,7 @@ async def _typed(
 
 
 def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
-    """Show a whole call on a screen of its own, with all characters visible."""
+    """Show the whole call on a separate screen, with control characters made visible."""
     title = visible_line(f"{shown.runs.tool[:200]}: what runs if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
     screen = RawScreen(title, text, what="the call", ascii=app.config.ascii)

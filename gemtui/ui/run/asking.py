@@ -1,4 +1,4 @@
-"""The questions of the shown run: focus and answers."""
+"""The questions of the shown run: when they get the focus, and their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.question_pane import QuestionPane
 
 _PAUSE = 0.7
-"""Seconds without a key after which a question takes the focus from an empty prompt."""
+"""Seconds without a key press before a question takes the focus.
+
+It takes the focus only from an empty prompt or from a transcript that follows the end.
+"""
 
 
 class Asking(RunPart):
@@ -21,9 +24,9 @@ class Asking(RunPart):
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
         self._answered_by = ""
-        """The key of the last answer."""
+        """The key that gave the last answer."""
         self._pointed_at: int | None = None
-        """The question that was focused automatically, or that the user left."""
+        """The number of the question that last had the focus, even if the user left it."""
 
     def can(self, action: str) -> bool:
         """Return whether there is an approval to revoke, or a file that differs."""
@@ -39,12 +42,15 @@ class Asking(RunPart):
     # --- where the keys go ---------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Show no question, as another run is shown from now on."""
+        """Show no question, because another run is about to be shown."""
         self._pointed_at = None
         self.screen.question.show(())
 
     def show(self, run: LiveRun) -> None:
-        """Show waiting questions, and focus them once that can't intercept other keys."""
+        """Show the waiting questions, and focus them if the user is not busy.
+
+        They are not focused while the user is typing or reading, because they would intercept keys.
+        """
         screen, pane = self.screen, self.screen.question
         asked, had_focus = pane.asks, pane.view.has_focus
         pane.show(run.waiting, run.conversation)
@@ -62,7 +68,7 @@ class Asking(RunPart):
                 self._point()
 
     def point(self) -> bool:
-        """Focus the question; return False if there is none."""
+        """Focus the waiting question; return False if there is none."""
         if self.screen.question.asks:
             self._point()
         return self.screen.question.asks
@@ -84,14 +90,14 @@ class Asking(RunPart):
         return still and free and known and not screen.asking
 
     def _written(self) -> str:
-        """Return the prompt's text, without surplus presses of the last answer's key."""
+        """Return the prompt's text without repeated presses of the last answer's key."""
         text = self.screen.prompt.text
         return text.strip(self._answered_by) if self._answered_by else text
 
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Answer the shown question, after any dialog that its key requires."""
+        """Handle the key of an answer, after any dialog that this answer requires."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 
@@ -115,7 +121,7 @@ class Asking(RunPart):
 
     @dialog
     async def action_differing(self) -> None:
-        """Show the files that differ from their approved versions."""
+        """Show the files that differ from what the user approved."""
         from gemtui.ui.run.differing import show_differing
 
         if self.screen.run_shown is not None:

@@ -1,4 +1,4 @@
-"""The dialog in which the user changes a call."""
+"""The dialog in which the user edits a call before it runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 
 LONGEST = 200_000
-"""Most characters that can be edited here; longer texts need an editor."""
+"""Most characters that can be edited here; longer texts need an external editor."""
 
 
 class ChangeScreen(FormScreen[str]):
-    """Returns a text to which `problem` does not object, or None."""
+    """A dialog that returns the edited text, or None.
+
+    `problem`: returns what is wrong with a text, or "" if the dialog may accept it. `enter_takes`:
+    enter accepts the text instead of inserting a line break.
+    """
 
     BINDINGS = bindings(Where.CHANGE_CALL)
     AUTO_FOCUS = "TextArea"
@@ -37,7 +41,7 @@ class ChangeScreen(FormScreen[str]):
         self._enter_takes = enter_takes
 
     def compose(self) -> ComposeResult:
-        """Build the text, its problem, and the buttons."""
+        """Build the text field, the line for its problem, and the buttons."""
         takes = "enter run   ctrl+j new line" if self._enter_takes else "ctrl+s apply"
         with Dialog(self._title, own(f"{takes}   esc close"), id="change-call"):
             area = EnteredTextArea if self._enter_takes else TextArea
@@ -46,7 +50,7 @@ class ChangeScreen(FormScreen[str]):
             yield from self.buttons()
 
     def on_mount(self) -> None:
-        """Fill in the text with all characters visible, and the cursor at its end."""
+        """Fill in the text with control characters made visible, the cursor at its end."""
         area = self.query_one(TextArea)
         area.text = visible(self._text)
         area.move_cursor(area.document.end)
@@ -55,7 +59,7 @@ class ChangeScreen(FormScreen[str]):
             self.query_one("#problem", Label).update(clean(words))
 
     def action_take(self) -> None:
-        """Close with the text, if it is valid."""
+        """Close with the text if it is valid."""
         text = self.query_one(TextArea).text
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean_line(problem))

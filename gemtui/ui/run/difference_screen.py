@@ -1,4 +1,4 @@
-"""The changes of a run to one file, on a screen of its own."""
+"""A run's changes to one file, on a screen of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 
 class DifferenceView(LineView):
-    """The changed lines, or the text."""
+    """The diff of the file, or the file's text if there is no diff."""
 
     BINDINGS = bindings(Where.RAW)
 
@@ -32,21 +32,25 @@ class DifferenceView(LineView):
 
 
 class DifferenceScreen(AnsweringScreen[None]):
-    """One file: `row` is its line in the list, `name` its last path part."""
+    """The screen for one file.
+
+    `row`: the file's row in the list of changed files. `name`: the last part of the file's path.
+    `found`: the diff or text to show.
+    """
 
     def __init__(self, row: Content, name: str, found: FileStates, ascii: bool) -> None:
         super().__init__()
         self._row, self._file, self._found, self._ascii = row, name, found, ascii
 
     def compose(self) -> ComposeResult:
-        """Build header, remark, lines and keys."""
+        """Build the header, a note, the lines, and the footer."""
         yield BarLine(id="header")
         yield Static(clean_line(self._found.why), id="why")
         yield DifferenceView(what="the change", id="difference")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
-        """Show the file."""
+        """Show the header, the note and the lines."""
         self.query_one("#header", BarLine).say([self._row])
         self.query_one("#why", Static).display = bool(self._found.why)
         self.query_one(DifferenceView).show(self._draw)

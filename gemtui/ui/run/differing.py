@@ -1,4 +1,4 @@
-"""Files that differ from their approved versions, and their restoration."""
+"""Files that differ from what the user approved, and how to restore them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def show_differing(app: AppBase, run: LiveRun) -> None:
-    """List the files that differ from their approved versions."""
+    """List the files that differ from what the user approved; view or restore one."""
     while True:
         found = {str(each.number): each for each in run.differing}
         rows = []

@@ -1,4 +1,4 @@
-"""What the screen of worktrees wants of the run pane: show a run, or send a prompt again."""
+"""What the worktrees screen requests from the run pane: a run, or a new prompt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def show_wanted(
     app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
 ) -> None:
-    """Do in the run pane what is wanted of a worktree."""
+    """Carry out in the run pane what the user chose for a worktree."""
     if wanted.then is Then.EACH:
         await _start_each(app, registry, screen, wanted)
         return
@@ -38,7 +38,10 @@ async def show_wanted(
 async def _start_each(
     app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
 ) -> None:
-    """Send the first prompt of a worktree to models, each in a new worktree; show the first run."""
+    """Send a worktree's first prompt to other models, and show the first new run.
+
+    Each model gets its own new worktree.
+    """
     worktree = wanted.worktree
     begun: list[LiveRun] = []
     first = wanted.runs[-1].folder if wanted.runs else None

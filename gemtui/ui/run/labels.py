@@ -1,4 +1,4 @@
-"""Texts about a run: its state, its end, its options. Pure functions."""
+"""Texts about a run: its state, how it ended, and its options. Pure functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
 
 QUIET = 60.0
-"""Seconds without output after which the status line mentions it."""
+"""Seconds without output after which the status line warns about it."""
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
@@ -50,11 +50,11 @@ ENDED_KEYS = (
     "run.stderr",
     "run.copy_command",
 )
-"""Keys that may help after a run has ended, in order of mention."""
+"""Keys that may help after a run has ended, in the order in which they are shown."""
 
 
 def clock(seconds: float) -> str:
-    """Return a duration as `0:41` or `1:02:03`."""
+    """Return a duration in seconds as `0:41` or `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -74,11 +74,11 @@ END_COLOURS = {
 
 
 _NAMED = 60
-"""Characters of the prompt that identify a run elsewhere."""
+"""Number of characters of the prompt that identify a run in other places."""
 
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
-    """Return the glyph for a run's state."""
+    """Return the glyph for a run's current state."""
     if run.waiting:
         return glyphs.ask
     return glyphs.running if run.outcome is None else sign(run.outcome.status, glyphs)
@@ -101,7 +101,7 @@ def sign(status: Status, glyphs: Glyphs) -> str:
 
 
 def state(run: LiveRun, glyphs: Glyphs) -> Content:
-    """Return glyph and text for a run's state, in the state's colour."""
+    """Return the glyph and the text for a run's state, in that state's colour."""
     if run.stage is Stage.STOPPING:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
@@ -118,18 +118,18 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
 
 
 def end_notice(run: LiveRun) -> Notification:
-    """Return the notification of a run's end and result."""
+    """Return the notification that a run has ended, with its result."""
     how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
 def question_notice(run: LiveRun) -> Notification:
-    """Return the notification of a run's question."""
+    """Return the notification that a run asks a question."""
     return run_notice(run, f"asks about {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
 def run_notice(run: LiveRun, what: str) -> Notification:
-    """Return a notification about a run."""
+    """Return a notification about a run: `what`, then the start of the prompt."""
     title = clean_line(f"gemtui: {run.cwd.name}")
     return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
@@ -137,7 +137,8 @@ def run_notice(run: LiveRun, what: str) -> Notification:
 def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     """Yield the parts of the status line, the most important first.
 
-    They are state, time, silence, turns, tools and tokens.
+    The parts are the state, the elapsed time, how long there has been no output, failed and denied
+    tool calls, turns, and queued messages.
     """
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.first_checkpoint:
@@ -167,7 +168,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
-    """Return a heading and lines on how a run ended; None if it succeeded."""
+    """Return a heading and lines on how a run ended; None if active or successful."""
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
@@ -184,7 +185,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 
 
 def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """Return the text about a run's end, with useful keys; None if there is none."""
+    """Return the text on how a run ended, with useful keys; None if there is no text."""
     said = ending(run, glyphs)
     if said is None:
         return None
@@ -204,7 +205,10 @@ def _hint(id: str, glyphs: Glyphs) -> Content:
 
 
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
-    """Return the text shown if there is no run; `problem`: why none can be started."""
+    """Return the text that is shown while there is no run.
+
+    `problem`: why no run can be started, or None.
+    """
     lines = [Content.styled("No runs yet.", "bold"), Content("")]
     if problem:
         warning = f"{glyphs.warning} {clean_line(problem)}"
@@ -217,7 +221,7 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
 
 
 def cli_words(cli: Detected) -> Content:
-    """Return the version of the CLI for runs."""
+    """Return the text with the version of the Gemini CLI that runs use."""
     version = f"gemini {cli.version}" if cli.version else "no gemini"
     return Content.styled(clean_line(version), "dim")
 
@@ -228,7 +232,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Enter
 
 
 def held_words(run: LiveRun) -> Clean:
-    """Return the text about prompts queued behind a finished run."""
+    """Return the text about the prompts that are queued behind a finished run."""
     waits = run.steered.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f", since {run.held}" if run.held else ""
@@ -237,7 +241,7 @@ def held_words(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """Return the effect of enter on the prompt."""
+    """Return the text on what enter will do with the prompt."""
     if run is not None and run.hears:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
@@ -249,7 +253,11 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
-    """Yield the reader's position in the transcript, the most important parts first."""
+    """Yield the state of the transcript view, the most important parts first.
+
+    The parts are a message if the last jump was impossible, whether the view follows the end, and
+    the matches of the search.
+    """
     if view.word:
         yield view.word
     yield f"{glyphs.newer} following" if view.following else ""
@@ -276,7 +284,7 @@ def spent_words(
     *,
     day_budget: float = 0,
 ) -> Iterator[str]:
-    """Yield the context's usage, and the costs of conversation and day.
+    """Yield the context's usage, and the costs of the conversation and of the day.
 
     `shown`: the conversation that the next prompt continues; None for a new one. `today`, `prices`:
     None if not known yet. `day_budget`: US dollars, 0 for none. Subagents are not included in a
@@ -322,7 +330,7 @@ def option_parts(
 
 
 def kept_words(options: AgentOptions) -> Clean:
-    """Return the text about options that the folder has remembered."""
+    """Return the text about the options that have been remembered for the folder."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
@@ -335,16 +343,16 @@ _LOUD = "bold $text-warning"
 
 
 def loud_words(options: AgentOptions) -> Iterator[str]:
-    """Yield options that let commands run unasked, or trust the folder."""
+    """Yield the options that let commands run without asking, or trust the folder."""
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
             yield _brief(option, value)
 
 
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
-    """Yield other options that differ from the defaults.
+    """Yield the other options that differ from their defaults.
 
-    Leaves out model, mode, folder and the option `but`.
+    The model, the mode, the folder, dangerous options and the option named `but` are left out.
     """
     for option in run_options():
         if option.name == but:
@@ -356,7 +364,7 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 
 
 def _brief(option: RunOption, value: Any) -> str:
-    """Return a short text for an option's value."""
+    """Return a short text for the value of an option."""
     if option.unit:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
@@ -378,7 +386,7 @@ def refused(block: Block | None) -> Call | None:
 
 
 def last_refused(transcript: Transcript) -> Call | None:
-    """Return the last denied call; None if there is none."""
+    """Return the last denied call of a transcript; None if there is none."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):
             if (call := refused(block)) is not None:
@@ -402,9 +410,10 @@ def write_row(
     asked: Set[str] = frozenset(),
     queued: Set[str] = frozenset(),
 ) -> Content:
-    """Return one line of the list of changed files.
+    """Return one row of the list of changed files.
 
-    `asked`: calls waiting for a person. `queued`: calls waiting for other calls.
+    `asked`: ids of the calls that wait for the user's answer. `queued`: ids of the calls that wait
+    for other calls.
     """
     in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)
@@ -430,6 +439,6 @@ def write_row(
 
 
 def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
-    """Return `3 files +26 −4` for changed files; "" for none."""
+    """Return the totals of the changed files, such as `3 files +26 −4`; "" for none."""
     words = totals(run.files.rows).words(glyphs.removed)
     return f"at least {words}" if run.files.more else words

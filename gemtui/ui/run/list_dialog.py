@@ -1,4 +1,4 @@
-"""The list of all runs: search, open, stop, or restore a session."""
+"""The list of all runs: search, open or stop a run, or restore its session."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.run.labels import END_COLOURS, sign
 
 _WORD = 16
-"""Cells of a run's result."""
+"""Cells for a run's result."""
 _FOLDER = 14
 _SEARCHED = 20_000
-"""Characters of a prompt that are searched."""
+"""Most characters of each prompt that the search covers."""
 
 
 class What(StrEnum):
-    """An action on a run."""
+    """An action on a run in the list."""
 
     OPEN = "open"
     STOP = "stop"
     RESTORE = "restore"
-    """Restore the session from the run's backup."""
+    """Restore the session from the copy that the run has."""
 
 
 class ChosenRun(NamedTuple):
-    """An action and its run."""
+    """The run that the user chose, and what to do with it."""
 
     run: Run
     what: What
@@ -51,8 +51,8 @@ class ChosenRun(NamedTuple):
 class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     """Returns a `ChosenRun`, or None.
 
-    `only_copies`: runs with the only copy of a session. `search`: the initial search, and
-    afterwards the last one.
+    `only_copies`: the runs that have the only copy of a session. `search`: the initial search text;
+    after a choice, the attribute `search` has the last one.
     """
 
     BINDINGS = bindings(Where.RUN_LIST)
@@ -65,10 +65,10 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
         self._prompts: dict[str, str] = {}
-        """Everything sent to a run, by its id, once loaded."""
+        """Maps a run's id to everything that was sent to the run, once that is loaded."""
 
     def compose(self) -> ComposeResult:
-        """Build one line for each run."""
+        """Build one row for each run."""
         keys = own("enter open  / filter  x stop  b restore  esc close")
         with Dialog(own("Runs"), keys, id="run-list"):
             rows = SearchedRows[Run](self._draw, self._text, empty=Clean(""))
@@ -76,7 +76,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
             yield rows
 
     def on_mount(self) -> None:
-        """Move the cursor to the newest run."""
+        """Show the runs with the cursor on the newest one, and load missing details."""
         self.searched.show(self._runs, fresh=True)
         if self.search:
             self.searched.search_again(self.search)
@@ -85,14 +85,14 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @work
     async def _read_prompts(self) -> None:
-        """Load whole prompts and later messages, for the search."""
+        """Load whole prompts and later messages, so that they can be searched."""
         folders = [each.folder for each in self._runs]
         self._prompts = await asyncio.to_thread(_prompts, folders)
         self.searched.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
-        """Load the outcomes of runs that nobody followed to their end."""
+        """Load the outcomes of finished runs that nobody followed to their end."""
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)
@@ -101,7 +101,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     # --- rows ----------------------------------------------------------------------------------
 
     def _notes(self, run: Run) -> str:
-        """Return the most important remarks on a run."""
+        """Return the notes that are shown in front of a run's prompt."""
         left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
         left += f"{run.undelivered} waiting  " if run.undelivered else ""
         left += "worktree  " if run.worktree else ""
@@ -140,7 +140,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         self._do(What.STOP)
 
     def action_restore(self) -> None:
-        """Restore the session from the backup of the run under the cursor."""
+        """Restore the session from the copy that the run under the cursor has."""
         self._do(What.RESTORE)
 
     def _do(self, what: What) -> None:
@@ -154,7 +154,7 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
-    """Yield everything a person sent to a run, shortened."""
+    """Yield everything that the user sent to a run, each text shortened."""
     steering = Steering.of(folder)
     sent = (each.text for each in steering.sent())
     waiting = (each.text for each in steering.prompts())

@@ -1,6 +1,6 @@
-"""The files of an active run, checked whenever one may have changed.
+"""The files of an active run, checked whenever one of them may have changed.
 
-Plain asyncio; the disk is read in threads.
+The module uses asyncio and no widgets; files are read in threads.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
 
 LOOK = 0.2
-"""Seconds between two updates."""
+"""Least seconds between two updates."""
 
 
 class LiveFiles:
-    """The state of each file, in `rows`; `revision` counts its changes.
+    """The state of each changed file, in `rows`.
 
-    `calls()`: the run's tool calls so far.
+    `revision` is incremented whenever the rows change. `calls()` returns the run's tool calls so
+    far.
     """
 
     def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
@@ -42,7 +43,7 @@ class LiveFiles:
         self._looking = asyncio.Lock()
 
     async def see(self) -> None:
-        """Watch the folder, until cancelled."""
+        """Watch the run's folder until cancelled."""
         async for seen in seen_files(self._cwd):
             self._seen = seen
             self._stirred.set()
@@ -50,7 +51,7 @@ class LiveFiles:
     async def follow(self, *, before: bool) -> None:
         """Update the rows whenever a file may have changed, until cancelled.
 
-        `before`: first determine the state at the beginning of the run.
+        `before`: first determine the files' state at the start of the run.
         """
         if before:
             await asyncio.to_thread(self._tracker.look_before, self._run.folder.asked())
@@ -61,13 +62,13 @@ class LiveFiles:
             await asyncio.sleep(LOOK)
 
     def take(self, payload: Payload) -> None:
-        """Process an event, as a tool may have changed something."""
+        """Process an event, because a tool may have changed a file."""
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._stirred.set()
         self._time_shell(payload)
 
     def _time_shell(self, payload: Payload) -> None:
-        """Record when shell commands ran, by the clock that file times also use."""
+        """Record when shell commands ran, by the same clock as file modification times."""
         now = time.time()
         if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
             self._shells[payload.tool_use_id] = now, math.inf
@@ -76,7 +77,10 @@ class LiveFiles:
             self._shells[payload.tool_use_id] = began, now
 
     async def end(self, ended: datetime | None) -> None:
-        """Update the rows for the last time; `ended`: when a past run did, None for now."""
+        """Update the rows one last time, after the run.
+
+        `ended`: when a past run ended; None if the run has just ended.
+        """
         if ended is not None:
             self._tracker = FileTracker(self._cwd, ended=ended)
         self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
@@ -88,7 +92,7 @@ class LiveFiles:
         return len(self._seen) >= MOST
 
     async def look(self) -> None:
-        """Recompute the rows."""
+        """Recompute the rows, and increment the revision if they have changed."""
         async with self._looking:
             shells, calls = tuple(self._shells.values()), self._calls()
             rows = await asyncio.to_thread(self._tracker.rows, calls, self._seen, shells)
@@ -97,5 +101,5 @@ class LiveFiles:
             self.revision += 1
 
     async def difference(self, path: Path) -> FileStates:
-        """Return the difference between a file before this run and now."""
+        """Return a file's state before this run and now, with the difference."""
         return await asyncio.to_thread(self._tracker.difference, path, self._calls())

@@ -1,7 +1,7 @@
-"""A run as the screen shows it: its transcript so far, its counters, its stage.
+"""A run as the screen shows it: transcript so far, tool counts and stage.
 
-Plain asyncio, no widgets: `follow` folds the events as they come, and a screen compares `revision`
-whenever it paints, so that a delta costs nothing but the folding.
+The module uses asyncio and no widgets. `follow` folds the events as they arrive. A screen compares
+`revision` with the last painted one, so that an event costs nothing beyond the folding.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from gemtui.ui.run.live_files import LiveFiles
 LISTEN = 0.3
 """Seconds between two reads of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two checks of its files and its questions."""
+"""Seconds between two checks for questions."""
 
 
 class Stage(StrEnum):
@@ -69,27 +69,27 @@ class Stage(StrEnum):
 
 
 class ToolEnd(StrEnum):
-    """The state of a tool call on its card and in the counts of a run."""
+    """The state of a tool call, as on its card and in the counts of a run."""
 
     OK = "ok"
     FAILED = "failed"
-    """By its status or, once the session is stored, by its exit code."""
+    """Failed by its status or, once the session is stored, by its exit code."""
     DENIED = "denied"
     REFUSED = "refused"
     CANCELLED = "cancelled"
     RUNNING = "running"
     ASKED = "asked"
-    """A person is being asked about it."""
+    """The user is being asked about the call."""
     OPEN = "open"
-    """Its end is unknown."""
+    """The result of the call is unknown."""
 
 
 class LiveRun:
-    """One run.
+    """One run, which may be active or finished.
 
-    `began`: when it was requested. `before`: the conversation that it continues. `ours`: started by
-    this gemtui, so that quitting asks about it. `past`: it had ended before we attached to it.
-    `looked_at`: the user has seen how it ended.
+    `began`: when the run was requested. `before`: the conversation that the run continues. `ours`:
+    whether this gemtui started the run, so that quitting asks about it. `past`: whether the run had
+    already ended when we attached to it. `looked_at`: whether the user has seen how the run ended.
     """
 
     def __init__(
@@ -110,44 +110,43 @@ class LiveRun:
         self.stage = Stage.RUNNING
         self.done: Done | None = None
         self.outcome: RunOutcome | None = None
-        """Its result, in words."""
+        """The run's result in words; None while the run is active."""
         self.retry: str | None = None
-        """The CLI's current retry, until other output comes."""
+        """The retry that Gemini CLI is making; None again after other output."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
         self.stderr = ""
         self.unprotected = ""
-        """Why later changes have no checkpoints; "" if they have."""
+        """Why the run's later changes have no checkpoints; "" if they do have them."""
         self.first_checkpoint = ""
-        """The progress of the first checkpoint, for which it waits; "" if it does not wait."""
+        """The progress of the first checkpoint while the run waits for it; else ""."""
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
         self.files = LiveFiles(run, lambda: self.own.calls())
         self.notes: tuple[str, ...] = ()
-        """Remarks on the session that it continued."""
+        """Notes on the session that the run continued."""
         self.told: Transcript | None = None
-        """The whole transcript, completed from the CLI's stored session, once it has ended."""
+        """The whole transcript of a finished run, completed from the stored session."""
         self.before = Transcript.of(()) if before is None else before
         self.progress = RunProgress(run.request)
         self.questions: tuple[Question, ...] = ()
         self.differing: Sequence[Difference] = ()
-        """The files that differ from their approved versions; known once it has ended."""
-        """Its questions, as of the last check."""
+        """Files that differ from what the user approved; known once the run has ended."""
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
-        """Called when it asks, and when a question has been answered."""
+        """Called when the run asks a question, and when a question has been answered."""
         self._unasked = UnaskedCalls()
         self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.steered = Steered()
-        """Messages sent to it, and its queue."""
+        """Messages sent to the run, and the run's queue."""
         self.over = False
-        """Whether it has ended, and its queue has been sent or waits for a person."""
+        """Whether the run has ended and its queue was sent or waits for the user."""
         self.next: LiveRun | None = None
-        """The run that continued with this one's queue."""
+        """The run that continued with this run's queue."""
         self.held: str | None = None
-        """Why the queue could not be sent."""
+        """Why the queue could not be sent; None if it could."""
         self._words: dict[int, tuple[Outline, Message]] = {}
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
@@ -161,22 +160,22 @@ class LiveRun:
 
     @property
     def cwd(self) -> Path:
-        """The folder in which it runs."""
+        """The folder in which the run works."""
         return Path(self.run.request.cwd)
 
     @property
     def alive(self) -> bool:
-        """Whether it is still active."""
+        """Whether the run is still active."""
         return self.stage is not Stage.ENDED
 
     @property
     def status(self) -> DoneStatus | None:
-        """Its final status; None while it is active."""
+        """The run's final status; None while the run is active."""
         return None if self.done is None else self.done.status
 
     @property
     def usage(self) -> Usage | None:
-        """Its tokens, if known."""
+        """The run's token counts, if known."""
         return None if self.done is None else self.done.tokens
 
     @property
@@ -187,18 +186,18 @@ class LiveRun:
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """The questions waiting for a person, in the order of their calls."""
+        """The questions that wait for the user, in the order of their calls."""
         return self._waiting if self.alive else ()
 
     @property
     def asked_about(self) -> frozenset[str]:
-        """The known ids of calls waiting for a person."""
+        """The ids of the calls that wait for the user, as far as the ids are known."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     @property
     def queued(self) -> frozenset[str]:
-        """The ids of calls that wait until a person has answered about another one."""
+        """The ids of the calls that wait until the user has answered about another one."""
         if not self.waiting:
             return frozenset()
         calls = self.own.calls()
@@ -207,7 +206,10 @@ class LiveRun:
     # --- events --------------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
-        """Process all events until the run has ended; `see_files`: also watch its folder."""
+        """Process all events until the run has ended.
+
+        `see_files`: also watch the run's folder.
+        """
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
             beside.append(self.files.follow(before=see_files))
@@ -254,14 +256,18 @@ class LiveRun:
 
     @property
     def away(self) -> Away:
-        """The treatment of questions while nobody is there."""
+        """How questions are treated while nobody is there to answer them."""
         away = (self.run.request.about or {}).get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 
     # --- questions -----------------------------------------------------------------------------
 
     async def _follow_questions(self) -> None:
-        """Poll for questions; an editor in the terminal still counts as somebody present."""
+        """Poll for questions until cancelled.
+
+        A thread tells the run that somebody is present to answer. It continues to do so while an
+        editor blocks the app.
+        """
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
         try:
@@ -285,14 +291,14 @@ class LiveRun:
             self.asked(self)
 
     async def look_at_steering(self) -> None:
-        """Load the messages sent to it, and its queue."""
+        """Load the messages that were sent to the run, and its queue."""
         steered = await asyncio.to_thread(look, self.run.steering)
         if steered != self.steered:
             self.steered = steered
             self._asked += 1
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Return waiting questions in the order of their calls."""
+        """Return the waiting questions in the order of their calls."""
         calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
 
         def place(question: Question) -> tuple[int, int]:
@@ -302,11 +308,14 @@ class LiveRun:
 
     @property
     def hears(self) -> bool:
-        """Whether messages and prompts reach it while it is active."""
+        """Whether messages and prompts can reach the run while it is active."""
         return self.alive and self.run.asks
 
     async def say(self, text: str) -> None:
-        """Send a message, read with its next tool result. Raises OSError."""
+        """Send a message, which the model reads with its next tool result.
+
+        Raises OSError.
+        """
         await asyncio.to_thread(self.run.steering.say, text)
         await self.look_at_steering()
 
@@ -325,7 +334,7 @@ class LiveRun:
         await self.look_at_steering()
 
     async def keep_options(self, options: AgentOptions) -> None:
-        """Set the options for the queue, if a new run must be started for it.
+        """Set the options for the queue, in case a new run has to be started for it.
 
         Raises OSError.
         """
@@ -334,7 +343,7 @@ class LiveRun:
     def next_options(self) -> AgentOptions | None:
         """Return the options for the queue, continuing the session if possible.
 
-        Reads a file. None if nobody has set any. Raises OptionError.
+        Blocking: reads a file. Returns None if no options have been set. Raises OptionError.
         """
         stored = self.run.steering.options()
         resume = self.session if self.can_go_on else self.resumes
@@ -342,24 +351,27 @@ class LiveRun:
 
     @property
     def latest(self) -> LiveRun:
-        """The last run that continued this one's queue; else this one."""
+        """The last run that continued this run's queue, or this run if there is none."""
         return self if self.next is None else self.next.latest
 
     @property
     def sends_next(self) -> bool:
-        """Whether it ended in a way that sends its queue automatically."""
+        """Whether the run ended in a way that lets its queue be sent automatically."""
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_go_on and not self.past
 
     @property
     def renewed(self) -> datetime | None:
-        """When its queue is sent automatically, once its quota is renewed."""
+        """The time at which the queue is sent because the quota is renewed, or None."""
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
     @property
     def prompt_again(self) -> str:
-        """The prompt that continues it where it stopped; if nothing came of its own, that."""
+        """The prompt that resumes the run where it stopped.
+
+        If there is nothing to resume, this is the run's own prompt.
+        """
         return GO_ON if self.progress.resumable and self.can_go_on else self.prompt
 
     # --- stderr --------------------------------------------------------------------------------
@@ -392,7 +404,7 @@ class LiveRun:
 
     @property
     def streamed(self) -> Transcript:
-        """The transcript of its stream, without the person's messages."""
+        """The transcript of the event stream, without messages sent during the run."""
         return self._fold.transcript()
 
     @property
@@ -405,7 +417,7 @@ class LiveRun:
     def transcript(self) -> Transcript:
         """Return the conversation so far, including the part before this run.
 
-        Messages that did not change keep their outlines.
+        Messages that have not changed keep their outlines.
         """
         return _after(self.before, self.own)
 
@@ -416,24 +428,24 @@ class LiveRun:
 
     @property
     def resumes(self) -> str | None:
-        """The id of the session that it continued; None for a new one."""
+        """The id of the session that the run continued; None for a new session."""
         return (self.run.request.about or {}).get("resume")
 
     @property
     def can_go_on(self) -> bool:
-        """Whether there is a session to continue."""
+        """Whether there is a session that can be continued."""
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
 
     @property
     def planned(self) -> bool:
-        """Whether it was a finished plan that can be carried out."""
+        """Whether the run finished a plan that can now be carried out."""
         mode = (self.run.request.about or {}).get("approval_mode")
         done = self.outcome is not None and self.outcome.status.is_done
         return mode == ApprovalMode.PLAN and done and self.can_go_on
 
     def ends(self) -> Counter[ToolEnd]:
-        """Return the numbers of this run's tool calls by their state, as on their cards."""
+        """Count this run's tool calls by state, as on their cards."""
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
             self._counts = state, Counter(map(_end, self.own.calls()))
@@ -441,11 +453,11 @@ class LiveRun:
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
-        """Return the number of the model's answers, which the CLI's turn limit counts."""
+        """Return the number of the model's answers, which Gemini CLI's turn limit counts."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Return the seconds from its request to its end, or until now."""
+        """Return the seconds from the request to the run's end, or until now."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def quiet(self) -> float:
@@ -453,7 +465,7 @@ class LiveRun:
         return time.monotonic() - self._heard
 
     def place_of(self, call: str) -> tuple[int, int] | None:
-        """Return message and block of a tool call in the transcript."""
+        """Return the indices of a tool call's message and block; None if it isn't found."""
         transcript = self.transcript()
         for index, line in enumerate(transcript.outlines):
             if line.calls:
@@ -465,7 +477,7 @@ class LiveRun:
     # --- actions -------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the process tree by SIGTERM; when called again, by SIGKILL."""
+        """End the process tree with SIGTERM; when called again, with SIGKILL."""
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
@@ -494,7 +506,7 @@ def _end(call: ToolCall) -> ToolEnd:
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
-    """Return one transcript appended to another; their ids must differ."""
+    """Return one transcript appended to another; their message ids must differ."""
     if not len(first):
         return second
     count = len(first)

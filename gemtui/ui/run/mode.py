@@ -1,7 +1,7 @@
-"""The app's runs: started, attached, shown in headers, kept at exit.
+"""The app's run mode: starts and attaches runs, and handles them at exit.
 
-Modules for runs are imported only when there is one, which speeds up a start that only reads
-sessions.
+Modules for runs are imported only when there is a run, so that the app starts faster when it only
+shows sessions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ RUN_MODE = "run"
 class RunMode:
     """The app's run mode; `changed` tells screens that a run began or ended.
 
-    `may_start`: called with a run's policy files before it starts; returns False to cancel.
+    `may_start`: called with a run's policy files before the run starts; returns False to cancel.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class RunMode:
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
         self._rung: set[tuple[str, int]] = set()
-        """The questions that the user was notified of."""
+        """The questions about which the user has been notified."""
         self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
         app.add_mode(RUN_MODE, self._screen)
 
     @property
     def registry(self) -> RunRegistry:
-        """The registry that starts and follows runs."""
+        """The registry that starts and follows runs, created lazily."""
         if self._registry is None:
             from gemtui.ui.run.registry import RunRegistry
 
@@ -92,7 +92,7 @@ class RunMode:
         return () if self._registry is None else self._registry.starting
 
     def sign(self) -> str:
-        """Return the run mode's sign for an active or unseen run, or ""."""
+        """Return the run mode's symbol for an active or unseen run; "" if there is none."""
         if self._registry is None:
             return ""
         from gemtui.ui.run.labels import mark
@@ -102,7 +102,7 @@ class RunMode:
         return mark(news[-1], self._app.glyphs) if news else ""
 
     async def find(self) -> None:
-        """Follow active runs of other gemtui, then clean up after ended ones."""
+        """Follow active runs of other gemtui processes, then clean up after ended ones."""
         place = self._app.runs_dir
         if await asyncio.to_thread(_may_run, place):
             found = await self.registry.attach_running()
@@ -152,7 +152,7 @@ class RunMode:
     async def go_on(self, summary: Summary, prompt: str = "") -> None:
         """Show the run pane, ready to continue a stored session.
 
-        `prompt`: its prompt text.
+        `prompt`: the initial text of the prompt.
         """
         if summary.project is None or not is_folder(Path(summary.project)):
             self._app.say("This session can't be continued: its folder does not exist.")
@@ -177,7 +177,7 @@ class RunMode:
             screen.prompt.put(chat.prompt)
 
     async def show_worktrees(self) -> None:
-        """The worktrees of runs; then the run pane, if something of them is wanted there."""
+        """Show the worktrees of runs, then the run pane if the user's choice needs it."""
         from gemtui.ui.run.worktrees_screen import WorktreesScreen
 
         wanted = await self._app.push_screen_wait(WorktreesScreen())
@@ -187,7 +187,7 @@ class RunMode:
             await show_wanted(self._app, self.registry, await self._switched(), wanted)
 
     def _past(self, chat: ChatRequested) -> Transcript | None:
-        """Return the past conversation of a chat; for a thread."""
+        """Return the past conversation of a chat. Blocking: call from a worker thread."""
         from gemtui.sessions.index import Index
 
         if chat.session is None:
@@ -205,7 +205,7 @@ class RunMode:
         return self._made
 
     def tell(self, run: LiveRun | None) -> None:
-        """Handle the beginning (None) or the end of a run."""
+        """Handle the beginning of a run (None), or the end of `run`."""
         app = self._app
         if run is not None and not run.past:
             run.looked_at = run.next is not None or self._shows(run)
@@ -219,7 +219,7 @@ class RunMode:
         app.signs_changed.publish(None)
 
     def _asked(self, run: LiveRun) -> None:
-        """Handle a run's question, or the answer to one."""
+        """Handle a question of a run, or the answer to one."""
         app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
         self._rung |= new
         if new and not (self._shows(run) and app.app_focus):
@@ -235,16 +235,16 @@ class RunMode:
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
     async def at_work(self, session: str) -> bool:
-        """Return whether a run is active in a session, whoever started it."""
+        """Return whether a run is working in a session, whoever started the run."""
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
         begun = any(session in (run.session, run.resumes) for run in self.alive)
         return begun or any(run.resumes == session for run in self._starting)
 
     async def may_leave(self) -> bool:
-        """Return whether gemtui may quit, asking about its active runs.
+        """Return whether gemtui may quit, after asking about active runs that it started.
 
-        Those of the demo end with it.
+        In the demo there is no question, because the demo's runs end with it.
         """
         begun = any(run.ours for run in self.alive)
         if self._app.start.demo or not (begun or self._starting):
@@ -255,7 +255,7 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """Return a stored conversation, whose bodies are read when visible."""
+    """Return a stored conversation; its message bodies are loaded when visible."""
     log = SessionLog(path)
     try:
         log.refresh()
@@ -265,9 +265,9 @@ def _stored(path: Path) -> Transcript | None:
 
 
 def _tidy(place: Path) -> None:
-    """Restore order in resumed sessions, then remove the oldest runs beyond the limit.
+    """Clean up resumed sessions, then remove the oldest runs beyond the limit.
 
-    In this order, as a run's folder records what must be restored.
+    The order matters, because a run's folder records what has to be cleaned up.
     """
     if not is_folder(place):
         return
@@ -309,12 +309,12 @@ def _untold() -> tuple[str, ...]:
 
 
 def _asks(run: LiveRun) -> bool:
-    """Return whether it waits for an answer, which is reported elsewhere."""
+    """Return whether a run waits for an answer, which is reported elsewhere."""
     return bool(run.run.gate.waiting())
 
 
 def _may_run(place: Path) -> bool:
-    """Return whether a run's folder has no record of its end."""
+    """Return whether any run's folder has no record of its end yet."""
     try:
         return any(not is_there(folder / "exit.json") for folder in place.iterdir())
     except OSError:

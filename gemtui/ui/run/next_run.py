@@ -32,8 +32,8 @@ _USUAL = "usual"
 class NextRun(RunPart):
     """The options of the next run, and of the shown run's queue.
 
-    `usual`: the mode of a run without a mode option. `queueing`: a lock held while a queue is
-    written.
+    `usual`: the mode of a run without a mode option. `queueing`: a lock that is held while a queue
+    is being written.
     """
 
     def __init__(self, screen: RunPane, folder: Path | None) -> None:
@@ -42,13 +42,13 @@ class NextRun(RunPart):
         self.usual = ApprovalMode.DEFAULT
         self.queueing = asyncio.Lock()
         self._kept = False
-        """Whether the options are those remembered for the folder."""
+        """Whether the current options are those remembered for the folder."""
         self._can_ask = False
-        """Whether the extension that asks is ready in this folder."""
+        """Whether gemtui's extension, which lets runs ask, is ready in this folder."""
         self._chosen = False
-        """Whether the user has chosen if the next run asks."""
+        """Whether the user has chosen options; if not, runs ask where that is possible."""
         self._mode_chosen = False
-        """Whether its mode is to be remembered for the folder once a run has begun with it."""
+        """Whether to remember the mode for the folder once a run has begun with it."""
 
     @property
     def folder(self) -> Path:
@@ -58,7 +58,10 @@ class NextRun(RunPart):
     # --- where it is ---------------------------------------------------------------------------
 
     def go_to(self, folder: Path) -> None:
-        """Use this folder next; trust and remembered options belong to the previous one."""
+        """Use another folder for the next run.
+
+        Trust and remembered options belong to the previous folder, so they are dropped.
+        """
         if folder != self.options.cwd:
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
             self._chosen = self._chosen and not self._kept
@@ -82,7 +85,7 @@ class NextRun(RunPart):
 
     @background(_USUAL, exclusive=True)
     async def look_for_mode(self) -> None:
-        """Determine the default mode here, and whether runs can ask, which is then used."""
+        """Determine the default mode, and make the next run ask if runs can ask here."""
         settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
         extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
         self.usual, self._can_ask = settings.usual_mode, extension.state is HookState.READY
@@ -99,17 +102,17 @@ class NextRun(RunPart):
     # --- what it may do ------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Use the folder of a run, and its supervision."""
+        """Use the folder of a run and, if it is active and asks, its way of asking."""
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
 
     def resume(self, session: str | None) -> None:
-        """Continue this session; None for a new one."""
+        """Continue this session in the next run; None starts a new session."""
         self.options = replace(self.options, resume=session)
 
     def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Use these policy files, in this mode."""
+        """Use these policy files in this mode."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._mode_chosen = False
         self.screen.say_options()
@@ -119,7 +122,7 @@ class NextRun(RunPart):
         self._choose(replace(self.options, model=model))
 
     def use_mode(self, name: str) -> bool:
-        """Use the mode of this name; return False if there is none."""
+        """Use the mode with this name; return False if there is no such mode."""
         chosen = mode_named(self.options, name, can_ask=self._can_ask)
         if chosen is not None:
             self._mode_chosen = True
@@ -127,16 +130,19 @@ class NextRun(RunPart):
         return chosen is not None
 
     def use_next_mode(self) -> None:
-        """Use the next mode, and remember it for this folder once a run has begun with it."""
+        """Use the next mode, and remember it for the folder once a run has begun with it."""
         self._mode_chosen = True
         self._choose(next_mode(self.options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
-        """Use a mode that can carry out a plan."""
+        """Use a mode in which a plan can be carried out."""
         self._choose(to_carry_out(self.options, can_ask=self._can_ask))
 
     async def begun(self) -> None:
-        """Note that a run has begun, so its session and trust apply no longer."""
+        """Remember a chosen mode for the folder after a run has begun.
+
+        The session and the trust are dropped, because they applied only to that run.
+        """
         if self._mode_chosen:
             self._mode_chosen = False
             await actions.keep_mode(self.screen.gemtui, self.options)
@@ -144,7 +150,7 @@ class NextRun(RunPart):
 
     @dialog
     async def action_options(self) -> None:
-        """Change the options of the next run."""
+        """Let the user change the options of the next run."""
         await self.settled()
         chosen = await actions.choose_options(self.screen.gemtui, self.options)
         if chosen is not None:
@@ -152,11 +158,11 @@ class NextRun(RunPart):
             self._choose(chosen.options)
 
     def action_worktree(self) -> None:
-        """Run in a new git worktree next, or again in the folder."""
+        """Switch the next run between a new git worktree and the folder."""
         self._choose(switched(self.screen.gemtui, self.options))
 
     def _choose(self, options: AgentOptions) -> None:
-        """Use these options for the next run and for the queue."""
+        """Use these options for the next run and for the shown run's queue."""
         self.options, self._chosen = options, True
         self.screen.say_options()
         if (run := self.screen.run_shown) is not None and run.steered.prompts:

@@ -55,10 +55,10 @@ def _text(option: RunOption, value: Any) -> str:
 
 
 def options_of(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
-    """Return the options that the fields describe.
+    """Return the options that the fields' texts describe.
 
-    Unchanged fields keep the value from `base`, as a name may contain characters that can't be
-    typed. Paths are relative to the folder of the run. Raises OptionError, which names the option.
+    Unchanged fields keep the value from `base`, because a name may contain characters that can't be
+    typed. Paths are relative to the run's folder. Raises OptionError, which names the option.
     """
     before = texts_of(base)
     changed = {name: text.strip() for name, text in texts.items() if text.strip() != before[name]}

@@ -1,4 +1,4 @@
-"""The dialog for the next run's options: folders, mode, tools, limits."""
+"""The dialog for the next run's options: folders, mode, tools, and limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gemtui.ui.rules.form import NameSuggester, tool_hint
 from gemtui.ui.run.option_fields import options_of, texts_of
 
 AS_IT_IS = ""
-"""The choice for the CLI's default."""
+"""The value of a choice that keeps Gemini CLI's default."""
 _OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
 _REMEMBER = "remember"
 _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
@@ -41,16 +41,16 @@ _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
 
 
 class ChosenOptions(NamedTuple):
-    """The chosen options; `remember`: remember them for the folder."""
+    """The chosen options; `remember`: whether to remember them for the folder."""
 
     options: AgentOptions
     remember: bool
 
 
 class OptionsScreen(FormScreen[ChosenOptions]):
-    """Returns the chosen options, or None.
+    """A dialog that returns the chosen options, or None.
 
-    `remembers`: the folder has remembered some.
+    `remembers`: whether options are already remembered for the folder.
     """
 
     BINDINGS = bindings(Where.OPTIONS)
@@ -76,7 +76,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             self._policies.setdefault(_paths(options.policies), clean_line(names))
 
     def compose(self) -> ComposeResult:
-        """Build a row for each option, with room for its problem below."""
+        """Build a row for each option, with space below it for a problem."""
         keys = own("tab next   space choose   enter apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
@@ -114,7 +114,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         )
 
     def on_mount(self) -> None:
-        """Disable fields that have no effect yet."""
+        """Disable the fields that have no effect yet, and show what needs no approval."""
         self._say_needs()
         self._tell_before()
 
@@ -152,7 +152,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @on(events.DescendantFocus)
     def _say_hint(self) -> None:
-        """Show the purpose of the focused field."""
+        """Show what the focused field is for."""
         field = self.focused
         name = "" if field is None else field.id or ""
         words: Words = own(_HINTS.get(name, ""))
@@ -162,7 +162,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one("#hint", Static).update(words)
 
     def _say_problem(self, error: OptionError) -> None:
-        """Show a problem beside its field, and focus that."""
+        """Show a problem at its field, and focus that field."""
         name = error.option or "cwd"
         problem = self.query_one(f"#{name}-problem", Static)
         problem.update(clean_line(f"{look_of(self.app, 1).glyphs.failed} {error.what}"))
@@ -174,7 +174,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the options, if a run is possible with them."""
+        """Close with the options if a run is possible with them."""
         try:
             options = self._wanted()
             await asyncio.to_thread(options.check)
@@ -208,7 +208,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
 
 def _paths(policies: Sequence[Path]) -> str:
-    """Return policy files as one choice."""
+    """Return policy files as the value of one choice."""
     return "\0".join(map(str, policies))
 
 

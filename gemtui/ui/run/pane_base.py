@@ -1,4 +1,4 @@
-"""The run pane as its parts know it: the shown run, the prompt, the question."""
+"""The run pane as its parts see it: the shown run, the prompt, the question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemtui.ui.transcript.view import TranscriptView
 
 
 class RunPane(DialogGuardScreen[None]):
-    """Shows one run at a time, or none yet."""
+    """The run pane, which shows one run at a time, or none yet."""
 
     @property
     def panes(self) -> RunPanes:
@@ -39,19 +39,22 @@ class RunPane(DialogGuardScreen[None]):
         return self.query_one(PromptArea)
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
-        """Show a run; not `fresh`: it continues the one shown."""
+        """Show a run.
+
+        `fresh`: False if the run continues the one that is shown.
+        """
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Show what is new in the run since the last frame."""
+        """Show what has changed in the run since the last frame."""
         raise NotImplementedError
 
     def say_state(self, run: LiveRun) -> None:
-        """Show the run's state: status line, files, and its end."""
+        """Show the run's state: the status line, the files, and how the run ended."""
         raise NotImplementedError
 
     def say_options(self) -> None:
-        """Show the options of the next prompt, and its destination."""
+        """Show the options of the next prompt, and what enter will do with it."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""The panes of one run: its transcript, its end, the files it wrote."""
+"""The panes of one run: its transcript, how it ended, and the files it wrote."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _LONG = 400
-"""Characters of a prompt that are used for the heading."""
+"""Number of characters of a prompt that are used as the heading."""
 
 
 class RunPanes(Horizontal):
-    """Shows a run or the conversation before one; the screen handles actions on it."""
+    """Shows a run, or the conversation before one; the screen handles the actions."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="run-panes")
@@ -45,7 +45,7 @@ class RunPanes(Horizontal):
         self._looked_for: object = None
 
     def compose(self) -> ComposeResult:
-        """Build the transcript and the side, beside or instead of it, as classes decide."""
+        """Build the transcript and the side pane; CSS classes decide which are visible."""
         with Vertical(id="run-main"):
             yield Static(id="nothing-yet")
             yield BarLine(id="run-heading", classes="heading", mark=self._glyphs.ellipsis)
@@ -60,13 +60,16 @@ class RunPanes(Horizontal):
 
     @property
     def empty(self) -> bool:
-        """Whether there is neither a run nor a session to read."""
+        """Whether there is neither a run nor a session to show."""
         return self.run_shown is None and self.before is None
 
     # --- showing -------------------------------------------------------------------------------
 
     def show_run(self, run: LiveRun, *, fresh: bool) -> None:
-        """Show a run; not `fresh`: it continues the one shown."""
+        """Show a run.
+
+        `fresh`: False if the run continues the one that is shown.
+        """
         self.run_shown, self._painted, self._ending_closed = run, None, False
         self._forget_checkpoints()
         self.view.show(run.transcript(), fresh=fresh, end=True)
@@ -75,10 +78,10 @@ class RunPanes(Horizontal):
     def prepare(
         self, before: Transcript | None, name: str | None = None, session: str | None = None
     ) -> None:
-        """Show no run, but the session that a run would continue, if there is one.
+        """Show no run, but the session that the next run would continue, if there is one.
 
-        `name`: the user's name for it, shown above it in place of its first prompt. `session`: its
-        id.
+        `name`: the user's name for the session, shown as the heading in place of its first prompt.
+        `session`: the session's id.
         """
         self.run_shown, self.before = None, before
         self._forget_checkpoints()
@@ -90,11 +93,11 @@ class RunPanes(Horizontal):
             self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
-        """Repaint at the next chance, as something besides the events has changed."""
+        """Force a repaint at the next opportunity, because something else has changed."""
         self._painted = None
 
     def paint(self) -> bool:
-        """Show what is new; return whether anything was."""
+        """Show what has changed in the run; return whether anything has."""
         run = self.run_shown
         if run is None or run.revision == self._painted:
             return False
@@ -111,7 +114,7 @@ class RunPanes(Horizontal):
         self._prompts, self._looked_for = MarkedPrompts(), None
 
     def _look_again(self, run: LiveRun, session: str, transcript: Transcript) -> None:
-        """Look for checkpoints after each prompt, after its first answer, and at the end."""
+        """Check for checkpoints after each prompt, its first answer, and at the end."""
         outlines = transcript.outlines
         number = sum(each.prompt for each in outlines)
         waits = bool(outlines) and outlines[-1].prompt
@@ -136,21 +139,21 @@ class RunPanes(Horizontal):
     # --- words ---------------------------------------------------------------------------------
 
     def say_nothing_yet(self, problem: str | None) -> None:
-        """If there is nothing to read, explain how to begin.
+        """If there is nothing to show, explain how to begin.
 
-        `problem`: why no run can start.
+        `problem`: why no run can be started, or None.
         """
         self.set_class(self.empty, "-nothing")
         if self.empty:
             self.query_one("#nothing-yet", Static).update(no_run(problem, self._glyphs))
 
     def _say_heading(self, asked: str) -> None:
-        """Show the prompt as the heading; before a run, the session's first one."""
+        """Show the prompt as the heading; without a run, the session's first prompt."""
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
         self.query_one("#run-heading", BarLine).say([title])
 
     def say_state(self, run: LiveRun, keys: Sequence[str]) -> None:
-        """Show files and counters, and the end with useful keys."""
+        """Show files and counts and, after the run, how it ended and useful keys."""
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
@@ -162,7 +165,7 @@ class RunPanes(Horizontal):
     # --- navigation ----------------------------------------------------------------------------
 
     def to_files(self) -> None:
-        """Focus the written files; if they are out of sight, show or hide them."""
+        """Focus the written files; on a narrow screen, show or hide them."""
         writes = self.query_one(WriteList)
         if self.screen.has_class("-narrow"):
             self.toggle_class("-side")
@@ -172,9 +175,9 @@ class RunPanes(Horizontal):
             self.view.focus()
 
     def go_back(self) -> bool:
-        """Go from the files to the transcript, else close the text about the end.
+        """Return from the files to the transcript, or else close the text about the end.
 
-        Returns False if there is nothing to go back from.
+        Return False if there was nothing to go back from.
         """
         if self.has_class("-side"):
             self.remove_class("-side")
@@ -202,6 +205,6 @@ class RunPanes(Horizontal):
         self.view.focus()
 
     def refused(self) -> Call | None:
-        """Return the denied call under the cursor, else the run's last one."""
+        """Return the denied call under the cursor, or else the run's last denied call."""
         own = None if self.run_shown is None else self.run_shown.own
         return refused(self.view.page.block) or (None if own is None else last_refused(own))

@@ -1,4 +1,4 @@
-"""The prompt editor: several lines, earlier prompts, `@file` completion."""
+"""The prompt editor: multi-line text, earlier prompts, and completion of `@file`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gemtui.ui.run.prompt_sources import History, files_below, fitting
 from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
-"""Most characters of a prompt that can be typed; a prompt from a file may be longer."""
+"""Most characters of a prompt that can be typed; one from a file may be longer."""
 MOST_OFFERED, MOST_COMMANDS = 6, 200
 """Files and commands that are offered; the list shows six rows at a time."""
 _CORNERS = 2
@@ -37,32 +37,35 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
 
 
 class PromptArea(TextArea):
-    """The text area; keys without a use here go to the screen."""
+    """The text area; keys that have no use here are handled by the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
     hears: var[bool] = var(False, bindings=True)
-    """Whether an active run accepts messages."""
+    """Whether the active run accepts messages."""
 
     class Submitted(Message):
-        """Send this."""
+        """Request to send the text as a prompt."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class SaidNow(Message):
-        """Send this to the active run."""
+        """Request to send the text to the active run now."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class Left(Message):
-        """The editor was left; letters act as keys again."""
+        """The user left the editor, so letters act as keys again."""
 
     class Mentioned(Message):
-        """The word after @ or, on the first line, after a slash; None if there is none."""
+        """The word at the cursor that can be completed; None if there is none.
+
+        `slash`: whether the word follows a slash at the start of the first line, not an @.
+        """
 
         def __init__(self, wanted: str | None, *, slash: bool = False) -> None:
             super().__init__()
@@ -72,7 +75,7 @@ class PromptArea(TextArea):
         """Switch to the next mode."""
 
     class Chosen(Message):
-        """Keys for the list of files: "up", "down", "take", "close"."""
+        """A key for the list of completions: "up", "down", "take" or "close"."""
 
         def __init__(self, what: str) -> None:
             super().__init__()
@@ -81,17 +84,17 @@ class PromptArea(TextArea):
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)
         self.commands: Collection[str] = {each.name for each in OWN}
-        """The names of known commands."""
+        """The names of the known commands."""
         self.offering = False
-        """Whether completions are offered, which changes enter, tab, the arrows and escape."""
+        """Whether completions are shown; they change enter, tab, the arrows and esc."""
         self.beside = False
-        """Whether a run is active."""
+        """Whether the shown run is active."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Allow sending a message only if a run accepts it."""
+        """Allow sending a message only if the active run accepts messages."""
         del parameters
         return self.hears if action == "say" else True
 
@@ -103,9 +106,10 @@ class PromptArea(TextArea):
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Handle enter here, as a binding would overtake typed characters.
+        """Handle enter here, because a binding would overtake typed characters.
 
-        ctrl+s is also handled for a run that accepts no messages, to explain that.
+        ctrl+s is also handled while a run is active that accepts no messages, so that this can be
+        explained.
         """
         if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()
@@ -113,7 +117,7 @@ class PromptArea(TextArea):
             self.action_send() if event.key == "enter" else self.action_say()
 
     def action_send(self) -> None:
-        """Send the text, or accept the file or command offered at the cursor."""
+        """Send the text, or accept the file or command that is offered at the cursor."""
         if self.offering and self._typed() is not None and not self._is_whole():
             self.post_message(self.Chosen("take"))
         elif self.text.strip():
@@ -125,7 +129,7 @@ class PromptArea(TextArea):
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """Remember a sent text and remove it, keeping what was typed since."""
+        """Remember a sent text and remove it from the editor, keeping later input."""
         if self.text.startswith(text):
             self._history.add(text)
             self._at, self._draft = None, ""
@@ -136,11 +140,11 @@ class PromptArea(TextArea):
         self.post_message(self.ModeRequested())
 
     def action_select_line(self) -> None:
-        """Leave F6, which selects a line elsewhere, to the screen."""
+        """Leave F6 to the screen; in a text area it would select the line."""
         raise SkipAction
 
     def action_select_all(self) -> None:
-        """Leave F7, which selects everything elsewhere, to the app."""
+        """Leave F7 to the app; in a text area it would select everything."""
         raise SkipAction
 
     def action_new_line(self) -> None:
@@ -181,21 +185,21 @@ class PromptArea(TextArea):
     # --- files ---------------------------------------------------------------------------------
 
     def action_leave(self) -> None:
-        """Close the list of files, else leave the editor."""
+        """Close the list of completions, or else leave the editor."""
         if self.offering:
             self.post_message(self.Chosen("close"))
         else:
             self.post_message(self.Left())
 
     def action_complete(self) -> None:
-        """Accept the offered file, else focus the next part of the screen."""
+        """Accept the offered completion, or else focus the next part of the screen."""
         if self.offering:
             self.post_message(self.Chosen("take"))
         else:
             self.screen.focus_next()
 
     def _typed(self) -> tuple[str, bool] | None:
-        """Return the word at the cursor that can be completed, and whether it has a slash."""
+        """Return the word at the cursor to complete, and whether it follows a slash."""
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
         if row == 0 and (name := slash_word(before)) is not None:
@@ -216,7 +220,7 @@ class PromptArea(TextArea):
         self.post_message(self.Mentioned(wanted, slash=slash))
 
     def take(self, text: str) -> None:
-        """Replace the word at the cursor by the choice."""
+        """Replace the word at the cursor with the chosen completion."""
         typed = self._typed()
         if typed is not None and typed[1]:
             self.replace(f"/{text} ", (0, 0), self.cursor_location)
@@ -224,7 +228,7 @@ class PromptArea(TextArea):
             self.mention(text)
 
     def mention(self, path: str) -> None:
-        """Replace the word at the cursor by a path."""
+        """Replace the mention at the cursor with a path."""
         row, column = self.cursor_location
         found = _MENTION.search(self.document.get_line(row)[:column])
         if found is None:
@@ -242,12 +246,15 @@ class PromptBox(Vertical):
         self.folder = Path()
         self.area = PromptArea(history)
         self._offers: dict[bool, tuple[Path, float, tuple[Offer, ...]]] = {}
-        """Files, and commands (True), each with their folder and the time of reading."""
+        """Completions by kind (True: commands, False: files).
+
+        Each entry has the folder, the time of loading, and the completions.
+        """
         self._offered: tuple[str, ...] = ()
         self._said: tuple[Clean, Sequence[Content]] = Clean(""), ()
 
     def compose(self) -> ComposeResult:
-        """Build the completions, then the text."""
+        """Build the completions, then the editor."""
         yield OptionList(id="files")
         yield self.area
 

@@ -14,25 +14,26 @@ _ORDER = (
     ApprovalMode.YOLO,
 )
 CARRY_OUT = "Carry out the plan."
-"""The prompt that follows a plan."""
+"""The prompt that carries out a plan."""
 ASK = "ask"
-"""The name of the CLI's default mode in a supervised run."""
+"""The name of Gemini CLI's default mode in a supervised run."""
 
 
 def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
-    """Return the name of the next run's mode; `usual`: the mode without an option.
+    """Return the name of the next run's mode.
 
-    `ask` is the CLI's default mode in a supervised run; without supervision the CLI denies calls
-    that need an approval.
+    `usual`: the mode of a run without a mode option. `ask` means Gemini CLI's default mode in a
+    supervised run; without supervision, Gemini CLI denies calls that need an approval.
     """
     mode = options.approval_mode or usual
     return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
 
 
 def next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> AgentOptions:
-    """Return the options with the next mode; `can_ask`: the extension is installed.
+    """Return the options with the next mode.
 
-    `ask` is included even without the extension: starting such a run offers to install it.
+    `can_ask`: whether the extension is installed. `ask` is included even without the extension,
+    because starting such a run offers to install it.
     """
     mode = options.approval_mode or usual
     if mode is ApprovalMode.DEFAULT and not options.ask:
@@ -41,7 +42,10 @@ def next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> A
 
 
 def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptions | None:
-    """Return the options in the mode of this name, as in `mode_word`; None if unknown."""
+    """Return the options in the mode with this name, or None if it is unknown.
+
+    The names are those of `mode_word`.
+    """
     mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
     found = next((each for each in _ORDER if each.value == mode), None)
     return None if found is None else in_mode(options, found, can_ask=can_ask)
@@ -53,9 +57,10 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
 
 
 def to_carry_out(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
-    """Return the options for carrying out a plan where it was made, as it continues that session.
+    """Return the options for carrying out a plan.
 
-    The run asks, or else may write files.
+    The run works in the folder where the plan was made, because it continues the plan's session. It
+    asks if that is possible, and otherwise it may write files.
     """
     mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
     return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)

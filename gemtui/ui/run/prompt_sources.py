@@ -15,25 +15,25 @@ from gemtui.text import clean
 
 MOST_PROMPTS = 200
 LONGEST = 20_000
-"""Most characters of a prompt to remember; longer ones are not."""
+"""Most characters of a prompt that is remembered; longer ones are not stored."""
 MOST_BYTES = 8 * MOST_PROMPTS * LONGEST
-"""Most bytes of the file with remembered prompts."""
+"""Largest size, in bytes, of the file with remembered prompts."""
 MOST_FILES = 20_000
 _PASSED_OVER = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
 
 
 class History:
-    """The prompts of earlier runs, oldest first, in a private file of ours (0600)."""
+    """The prompts of earlier runs, oldest first, in a file readable only by the user."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.prompts = list(_read(path))
 
     def add(self, prompt: str) -> None:
-        """Remember a prompt, ignoring a full or read-only disk.
+        """Remember a prompt; a full or read-only disk is ignored.
 
-        The file is read again: another gemtui may have added to it, and prompts removed meanwhile
-        stay removed.
+        The file is read again first, because another gemtui may have added prompts, and prompts
+        that were removed from it must stay removed.
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
@@ -62,9 +62,10 @@ def _read(path: Path) -> Iterator[str]:
 
 
 def files_below(folder: Path) -> tuple[str, ...]:
-    """Return files and folders (ending in a slash) below `folder`, nearest first.
+    """Return the files and folders (ending in a slash) under `folder`, nearest first.
 
-    At most 20,000. Hidden ones, those made by tools, and untypable names are left out.
+    At most 20,000 are returned. Hidden ones, build folders such as `node_modules`, and names that
+    can't be typed are left out.
     """
     return tuple(path for path, _ in zip(_walk(folder), range(MOST_FILES), strict=False))
 
@@ -90,7 +91,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             kept = [e for e in found if not e.name.startswith(".") and e.name not in _PASSED_OVER]
-    except (OSError, ValueError):  # a NUL in the name
+    except (OSError, ValueError):  # ValueError: a NUL in the name
         return []
     return sorted(kept, key=lambda entry: entry.name)
 
@@ -102,9 +103,11 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def fitting(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
-    """Return matching paths, best first: by name, anywhere, by letters.
+    """Return the matching paths, best first.
 
-    Case counts only if `wanted` has a capital.
+    A path ranks first if it or its name begins with `wanted`, then if it contains `wanted`, and
+    then if it contains the letters of `wanted` in order. Case matters only if `wanted` has a
+    capital letter.
     """
     exact = wanted != wanted.lower()
     ranked: list[tuple[int, int, str]] = []

@@ -1,4 +1,4 @@
-"""Drawing a call that waits for a person, with nothing hidden."""
+"""Drawing a call that waits for the user's answer, with nothing hidden."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gemtui.ui.transcript.card_body import change_counts
 from gemtui.ui.transcript.diff import draw_changes, read_diff
 
 LONGEST = 20_000
-"""Most characters of a command or of arguments to draw; `enter` shows all."""
+"""Most characters of a command or of arguments to draw; `enter` shows the rest."""
 _LONGEST_OTHER = 1000
-"""Most characters of an argument beside the command or the change."""
+"""Most characters of each argument besides the command or the change."""
 _FEW = 3
-"""Most cautions that are listed without a count."""
+"""Most warnings that are listed without their number above them."""
 _MOST_CAUTIONS = 100
-"""Most cautions to draw; parts of a command are also marked in it."""
+"""Most warnings to draw; dangerous parts are also marked in the command itself."""
 
 
 class Drawing(NamedTuple):
-    """A call as lines; `left_out`: a description of missing parts, "" if complete."""
+    """A drawn call; `left_out` says what is missing, "" if the drawing is complete."""
 
     lines: Sequence[Line]
     left_out: str = ""
@@ -37,10 +37,9 @@ class Drawing(NamedTuple):
 def draw_proposal(
     proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
 ) -> Drawing:
-    """Draw the cautions, then everything that the call would do.
+    """Draw the warnings, then everything that the call would do.
 
-    `project`: the folder of the run, absolute; paths and commands outside of it are recognised by
-    it.
+    `project`: the absolute path of the run's folder, to recognise paths and commands outside of it.
     """
     lines = list(_cautions(cautions, look))
     if proposal.form is Form.COMMAND:
@@ -106,7 +105,10 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
 
 
 def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
-    """Draw the command with dangerous parts marked, and its folder."""
+    """Draw the command with its dangerous parts marked.
+
+    If it would not run in the project's folder, its folder is drawn above it.
+    """
     lines: list[Line] = []
     if folder := proposal.folder(project):
         lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
@@ -153,7 +155,7 @@ def _rest(text: str) -> str:
 
 
 def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
-    """Return all of a call as text, with its cautions."""
+    """Return the whole call as text, with its warnings."""
     lines: list[str] = [visible_line(each.text) for each in cautions]
     if proposal.diff is not None:
         lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]

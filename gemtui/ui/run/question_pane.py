@@ -1,7 +1,8 @@
-"""The questions of a run, above the prompt.
+"""The questions of a run, shown above the prompt.
 
-A key answers only what the person can have read: keys in one burst with those before the question
-was drawn are ignored, and a yes only scrolls until the end of the call has been visible.
+A key only counts as an answer if the user can have read the question. Keys of a burst that began
+before the question was drawn are ignored, and a yes only scrolls until the end of the call has been
+visible.
 """
 
 from __future__ import annotations
@@ -34,13 +35,16 @@ from gemtui.ui.kit.line_view import Draw, LineView
 from gemtui.ui.run.question_drawing import draw_proposal
 
 QUIET = 0.4
-"""Seconds without a key before one can answer a newly drawn question."""
+"""Seconds without a key press before a key can answer a newly drawn question."""
 TYPING = 1.2
-"""Additional seconds if an early key leads to typing, so that the text is no answer."""
+"""Additional seconds after an early key that opens a text field.
+
+The user then continues typing, and that text must not be taken for answers.
+"""
 _MOST_LISTED = 4
 """Most rows in the list of questions."""
 _AROUND = 12
-"""Rows of the screen besides transcript and call while a run asks."""
+"""Rows of the screen that neither transcript nor call can use while a run asks."""
 
 
 YES = frozenset(("yes", "all_run", "always"))
@@ -49,23 +53,23 @@ _SIMILAR = ("all_run", "always")
 _TYPED_BEHIND = frozenset(BY_ID[f"question.{action}"].keys for action in ("no_because", "change"))
 _ANSWERS = [f"question.{each}" for each in ("yes", "no", "change", "all_run", "always")]
 _ANSWERS += ["question.no_because", "question.stop_run", "question.whole"]
-"""The keys below a question, the most useful first."""
+"""The keys that are listed below a question, the most useful first."""
 
 
 class QuestionView(LineView, inherit_bindings=False):
-    """The waiting call, which has the focus."""
+    """The lines of the call that waits for an answer; they can have the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
     class Keyed(Message):
-        """A key for this action was pressed while this was drawn."""
+        """A key for this action was pressed; `shown` is what was drawn at that time."""
 
         def __init__(self, action: str, shown: Asked | None) -> None:
             super().__init__()
             self.action, self.shown = action, shown
 
     class Moved(Message):
-        """The visible lines of the call may have changed."""
+        """Which lines of the call are visible may have changed."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
@@ -74,7 +78,7 @@ class QuestionView(LineView, inherit_bindings=False):
         """Whether the last line has been visible since this call was drawn."""
 
     def begin(self) -> None:
-        """Note that something new is drawn, for which earlier keys are not meant."""
+        """Note that something new is drawn, which earlier key presses can't answer."""
         self._quiet_since = Message().time
 
     @property
@@ -85,14 +89,14 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: Draw, *, fresh: bool = True) -> None:
-        """Draw another call, whose end has not been visible."""
+        """Draw another call, whose end has not been visible yet."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
 
     @property
     def _end_of_sight(self) -> int:
-        """The number of lines down to the last visible one."""
+        """The number of lines from the first to the last visible one."""
         try:
             rows = self.screen.find_widget(self).visible_region.height
         except NoWidget:
@@ -111,22 +115,22 @@ class QuestionView(LineView, inherit_bindings=False):
 
     @property
     def overflows(self) -> bool:
-        """Whether the call does not fit."""
+        """Whether the call is too long to be visible at once."""
         return self.total > self.size.height
 
     def page_on(self) -> None:
-        """Scroll to the lines below, keeping one."""
+        """Scroll down by a page, keeping one line."""
         rows = max(1, self.size.height - 1)
         self.begin()
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False, immediate=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Update which lines are visible."""
+        """Update which lines have been visible."""
         super().watch_scroll_y(old_value, new_value)
         self._moved()
 
     def on_resize(self) -> None:
-        """Redraw for the new width, and update which lines are visible."""
+        """Redraw for the new width, and update which lines have been visible."""
         super().on_resize()
         self._moved()
 
@@ -142,11 +146,11 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- keys ----------------------------------------------------------------------------------
 
     def on_focus(self) -> None:
-        """Ignore keys meant for the previously focused widget."""
+        """Ignore keys that were meant for the previously focused widget."""
         self.begin()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Accept an answer only after a moment without keys."""
+        """Accept the key of an answer only after a moment without keys."""
         if event.key not in _ANSWERING or not self.has_focus:
             return
         since, quiet = event.time - self._quiet_since, QUIET
@@ -159,7 +163,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable answers to anything not drawn yet."""
+        """Disable answers to anything that has not been drawn yet."""
         del parameters
         return self._pane.can(action)
 
@@ -176,35 +180,35 @@ class QuestionView(LineView, inherit_bindings=False):
         self._keyed(action if self.armed else "too_soon")
 
     def action_yes(self) -> None:
-        """Allow it."""
+        """Allow the call."""
         self._answer("yes")
 
     def action_all_run(self) -> None:
-        """Allow it and similar calls in this run."""
+        """Allow this and similar calls in this run."""
         self._answer("all_run")
 
     def action_always(self) -> None:
-        """Allow it and similar calls in every supervised run."""
+        """Allow this and similar calls in every supervised run."""
         self._answer("always")
 
     def action_no(self) -> None:
-        """Deny it."""
+        """Deny the call."""
         self._answer("no")
 
     def action_no_because(self) -> None:
-        """Deny it with a reason."""
+        """Deny the call with a reason."""
         self._answer("no_because")
 
     def action_change(self) -> None:
-        """Edit what is to run."""
+        """Edit the call before it runs."""
         self._answer("change")
 
     def action_stop_run(self) -> None:
-        """Deny it and stop the run."""
+        """Deny the call and stop the run."""
         self._answer("stop_run")
 
     def action_whole(self) -> None:
-        """Show all of it on a screen of its own."""
+        """Show the whole call on a separate screen."""
         self._keyed("whole")
 
     def action_next(self) -> None:
@@ -229,27 +233,27 @@ _ANSWERING = frozenset(
 
 
 class QuestionPane(Vertical):
-    """The waiting questions of one run, one of them drawn."""
+    """The waiting questions of one run, one of which is drawn."""
 
     class Answered(Message):
-        """The user pressed the key of an answer."""
+        """The user pressed the key of an answer to `shown`."""
 
         def __init__(self, action: str, shown: Asked) -> None:
             super().__init__()
             self.action, self.shown = action, shown
 
     class WholeRequested(Message):
-        """Show the whole call."""
+        """Request to show the whole call."""
 
         def __init__(self, shown: Asked) -> None:
             super().__init__()
             self.shown = shown
 
     class Left(Message):
-        """The focus should go elsewhere; the question keeps waiting."""
+        """Request to move the focus elsewhere; the question keeps waiting."""
 
     class TooLong(Message):
-        """A message for which there is no room here."""
+        """A message that does not fit into this pane, so that the screen must show it."""
 
         def __init__(self, words: str) -> None:
             super().__init__()
@@ -265,7 +269,7 @@ class QuestionPane(Vertical):
         self._left_out = ""
 
     def compose(self) -> ComposeResult:
-        """Build title, other questions, the call, similar calls, keys."""
+        """Build the title, the list of questions, the call, similar calls, and the keys."""
         mark = self._glyphs.ellipsis
         yield BarLine(id="question-title", mark=mark)
         yield Static(id="question-list")
@@ -276,12 +280,12 @@ class QuestionPane(Vertical):
 
     @property
     def view(self) -> QuestionView:
-        """The view that has the keys."""
+        """The view that receives the keys."""
         return self.query_one(QuestionView)
 
     @property
     def asks(self) -> bool:
-        """Whether there is a question."""
+        """Whether there is a waiting question."""
         return bool(self.waiting)
 
     def can(self, action: str) -> bool:
@@ -322,7 +326,7 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Replace the shown call by its present effect."""
+        """Replace the shown call by what it would do now."""
         if self.shown is shown:
             self._draw(now)
 
@@ -342,7 +346,7 @@ class QuestionPane(Vertical):
         return drawing.lines
 
     def was_read(self, shown: Asked) -> None:
-        """Note that the end of the whole text of a call has been visible."""
+        """Note that the user has seen the end of the whole call."""
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
@@ -351,7 +355,7 @@ class QuestionPane(Vertical):
     # --- words ---------------------------------------------------------------------------------
 
     def say(self) -> None:
-        """Show whether keys act on the question, or how to focus it."""
+        """Show which keys answer the question, or how to focus it."""
         self._say_keys()
 
     def _say(self) -> None:
@@ -398,7 +402,7 @@ class QuestionPane(Vertical):
         return Clean(f"End of {counted(self.view.total, 'line')}")
 
     def _say_list(self) -> None:
-        """List the questions around the one that is drawn, if there are several."""
+        """List the questions around the drawn one if there are several."""
         rows, numbers = [], [each.number for each in self.waiting]
         at = numbers.index(self._number or 0)
         first = max(0, min(at - 1, len(numbers) - _MOST_LISTED))
@@ -414,7 +418,7 @@ class QuestionPane(Vertical):
         listed.update(Content("\n").join(rows))
 
     def _say_words(self) -> None:
-        """Show why it asks, and the effect of broader approvals."""
+        """Show why the run asks, and what the broader approvals would allow."""
         words = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:
@@ -441,7 +445,7 @@ class QuestionPane(Vertical):
         return Content.assemble((keys, "bold $text-accent"), words)
 
     def _asked(self, shown: Asked) -> Content:
-        """Return the original request, if something else would run."""
+        """Return the original request, because something else would run."""
         asked = shown.proposal
         what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} as Gemini has it"
         return Content.styled(visible_line(f"asked: {what}"), "dim")
@@ -506,11 +510,11 @@ class QuestionPane(Vertical):
 
     @property
     def _is_read(self) -> bool:
-        """Whether all of the call has been visible."""
+        """Whether the user has seen the whole call."""
         return self.view.reached_end and not self._left_out
 
     def _read_on(self) -> None:
-        """Scroll on in a call that is approved before all of it was visible."""
+        """Scroll down instead of approving, because the user hasn't seen the whole call."""
         if below := self.view.below:
             self.view.page_on()
             self._tell(

@@ -1,4 +1,4 @@
-"""The dialog of the queue of prompts."""
+"""The dialog for the queue of prompts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class ChosenPrompt(NamedTuple):
-    """An action on a prompt: "edit", "drop", "up", "down" or "send"."""
+    """What to do with a prompt: "edit", "drop", "up", "down" or "send".
+
+    "look" only updates the dialog. `at`: the prompt's index in the queue.
+    """
 
     what: str
     prompt: NextPrompt
@@ -38,8 +41,8 @@ class ChosenPrompt(NamedTuple):
 class QueueScreen(DialogScreen[ChosenPrompt]):
     """Returns a `ChosenPrompt`, or None, which it also does once the queue is empty.
 
-    It shows the queue of the run, including that of the run which continues it, and the options for
-    sending it. The cursor starts at index `at`.
+    It shows the queue of the run, even after another run has continued with that queue, and the
+    options with which the queue will be sent. The cursor starts at index `at`.
     """
 
     BINDINGS = bindings(Where.QUEUE)
@@ -66,12 +69,12 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         ]
 
     def on_mount(self) -> None:
-        """Restore the position of the cursor."""
+        """Place the cursor, and update the queue regularly."""
         self.query_one(OptionList).highlighted = min(self._at, len(self._prompts) - 1)
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """Remove sent prompts; the cursor stays on its prompt."""
+        """Remove the rows of prompts that have been sent; keep the cursor on its prompt."""
         prompts = self._run.latest.steered.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
@@ -95,15 +98,15 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         return self._sends if action == "send" else super().check_action(action, parameters)
 
     def action_change(self) -> None:
-        """Edit the prompt."""
+        """Edit the prompt under the cursor."""
         self._do("edit")
 
     def action_drop(self) -> None:
-        """Remove the prompt."""
+        """Remove the prompt under the cursor from the queue."""
         self._do("drop")
 
     def action_send(self) -> None:
-        """Send the prompt now."""
+        """Send the prompt under the cursor now."""
         self._do("send")
 
     def action_move_up(self) -> None:
@@ -120,8 +123,8 @@ async def show_queue(
 ) -> str | None:
     """Let the user edit the queue until the dialog is closed.
 
-    Returns the id of a prompt to send now, or None. `edited`: called after an editor was closed,
-    during which nothing was sent.
+    Returns the id of a prompt to send now, or None. `edited`: called after an editor has been
+    closed, because nothing is sent while it is open.
     """
     at = 0
     await run.look_at_steering()
@@ -156,9 +159,9 @@ def _options(run: LiveRun) -> AgentOptions | None:
 
 
 async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, bool]:
-    """Carry out an action.
+    """Carry out an action on the queue.
 
-    Return the new position, and whether the prompt was still queued.
+    Return the cursor's new index, and whether the prompt was still queued.
     """
     what, prompt, at = wanted
     if what == "look":

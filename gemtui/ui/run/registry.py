@@ -35,7 +35,8 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 class Starting:
     """A run that is being started.
 
-    `resumes`: the session that it continues. `task`: returns the run; cancelling it ends the run.
+    `resumes`: the session that the run continues, or None. `task`: returns the run; cancelling the
+    task ends the run.
     """
 
     prompt: str
@@ -44,10 +45,10 @@ class Starting:
 
 
 class RunRegistry:
-    """Starts, finds and follows runs; `home` is the CLI's store.
+    """Starts, finds and follows runs; `home` is Gemini CLI's folder.
 
-    `spawn` runs a coroutine in the app. `changed` is called for a new run, or with a run that has
-    ended; `asked` with a run that asks, or whose question has been answered.
+    `spawn` runs a coroutine in the app. `changed` is called with None for a new run, or with a run
+    that has ended. `asked` is called with a run that asks, or whose question has been answered.
     """
 
     def __init__(
@@ -80,9 +81,9 @@ class RunRegistry:
         before: Transcript | None = None,
         id: str | None = None,
     ) -> LiveRun:
-        """Start a run and follow it; cancelling this ends the run.
+        """Start a run and follow it; cancelling this call ends the run.
 
-        `id`: the run's, None for a new one. Raises CliNotFound, OptionError, OSError.
+        `id`: the id of the run, None to create one. Raises CliNotFound, OptionError, OSError.
         """
         task = asyncio.create_task(self._begin(prompt, options, before, id))
         starting = Starting(prompt=prompt, resumes=options.resume, task=task)
@@ -106,16 +107,19 @@ class RunRegistry:
         return await asyncio.to_thread(list_runs, self.adapter.runs)
 
     async def attach_running(self) -> tuple[LiveRun, ...]:
-        """Follow active runs of others or of an earlier gemtui; return the new ones."""
+        """Follow active runs that are not followed yet, and return them.
+
+        These are runs of other processes or of an earlier gemtui.
+        """
         known = {run.id for run in self.runs}
         found = [run for run in await self.find() if run.state is RunState.RUNNING]
         attached = [await self.attach(run) for run in reversed(found) if run.id not in known]
         return tuple(filter(None, attached))
 
     async def attach(self, record: Run, before: Transcript | None = None) -> LiveRun | None:
-        """Show a recorded run, active or past; return None if its record is damaged.
+        """Follow a recorded run, active or past; return None if its record is corrupt.
 
-        `before`: the conversation that it continues.
+        `before`: the conversation that the run continues.
         """
         for known in self.runs:
             if known.id == record.id:
@@ -141,7 +145,7 @@ class RunRegistry:
         return run
 
     async def _follow(self, run: LiveRun) -> None:
-        """Follow a run to its end, then complete it from its stored session."""
+        """Follow a run to its end, then complete its transcript from the stored session."""
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
@@ -168,8 +172,8 @@ class RunRegistry:
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
         """Queue a continuation behind a run, to be sent once the quota is renewed.
 
-        The queue is stored in the run's folder, so that the next gemtui sends it. A prompt that the
-        user has removed there is not sent.
+        The queue is stored in the run's folder, so that a later gemtui can send it. A prompt that
+        the user has removed from the queue is not sent.
         """
         try:
             if not run.past:
@@ -184,7 +188,7 @@ class RunRegistry:
 
     async def _send_at(self, run: LiveRun, when: datetime) -> None:
         while (left := (when - self._clock()).total_seconds()) > 0:
-            await asyncio.sleep(min(left, _STEP))  # so a suspended machine is not late
+            await asyncio.sleep(min(left, _STEP))  # in steps, so that a suspend does not delay it
         if run.next is not None:
             return
         try:
@@ -197,7 +201,7 @@ class RunRegistry:
     async def send_what_waits(self, run: LiveRun) -> None:
         """Send the next queued prompt after a run that ended well.
 
-        `run.next` is then the run that continues, which may have been started by another gemtui.
+        Afterwards `run.next` is the run that continues; another gemtui may have started it.
         """
         folder = run.run.folder
         try:
@@ -225,9 +229,10 @@ class RunRegistry:
 
 
 def _unattended(options: AgentOptions) -> AgentOptions:
-    """Return the options of a run without anybody to ask. Raises OptionError.
+    """Return the options for a run that starts while nobody can be asked.
 
-    Anything it does without asking must have been reported before the last run.
+    Anything that such a run does without asking must have been reported before the last run. Raises
+    OptionError.
     """
     assert options.cwd is not None
     if told_before(options).is_news:
@@ -240,6 +245,6 @@ def _unattended(options: AgentOptions) -> AgentOptions:
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
-    """Return remarks on the session that a run resumed."""
+    """Return the notes on the session that a run resumed."""
     found = aftermath_of(folder)
     return () if found is None else found.notes(folder)

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class RunKeys(RunPart):
-    """Actions on the shown run, and on the prompt before one."""
+    """Actions on the shown run, and on the prompt before there is one."""
 
     def __init__(self, screen: RunPane, registry: RunRegistry, next_run: NextRun) -> None:
         super().__init__(screen)
         self._registry, self._next = registry, next_run
 
     def can(self, action: str) -> bool:
-        """Return whether there is a run, and the action applies to it."""
+        """Return whether an action applies to what is shown."""
         run = self.screen.run_shown
         match action:
             case "stop":
@@ -48,12 +48,12 @@ class RunKeys(RunPart):
 
     @property
     def folder(self) -> Path:
-        """The folder of the shown run, else of the next one."""
+        """The folder of the shown run, or else of the next one."""
         run = self.screen.run_shown
         return self._next.folder if run is None else run.cwd
 
     def action_stop(self) -> None:
-        """Copy the selection; otherwise stop the run, with SIGKILL the second time."""
+        """Copy the selected text, or else stop the run; the second time with SIGKILL."""
         screen, run = self.screen, self.screen.run_shown
         if screen.get_selected_text() is not None:
             screen.action_copy_text()
@@ -64,14 +64,14 @@ class RunKeys(RunPart):
             screen.say_state(run)
 
     def action_files(self) -> None:
-        """Focus the written files; if they are out of sight, show or hide them."""
+        """Focus the written files; on a narrow screen, show or hide them."""
         self.screen.panes.to_files()
 
     # --- back to before a prompt ---------------------------------------------------------------
 
     @dialog
     async def action_undo_to(self) -> None:
-        """Undo files and chat to before the prompt at the cursor."""
+        """Undo the changes to files and chat since before the prompt at the cursor."""
         from gemtui.ui.undo.start import show_undo
 
         app = self.screen.gemtui
@@ -80,7 +80,7 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_fork(self) -> None:
-        """Fork a new chat from before the prompt at the cursor."""
+        """Start a new chat that branches off before the prompt at the cursor."""
         from gemtui.ui.undo.start import show_fork
 
         app = self.screen.gemtui
@@ -112,7 +112,7 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_review(self) -> None:
-        """Review the run's changes by hunk; comments become the next prompt."""
+        """Review the run's changes by hunk; the user's comments become the next prompt."""
         from gemtui.ui.review.screen import review_run
 
         if (run := self.screen.run_shown) is not None:
@@ -124,12 +124,12 @@ class RunKeys(RunPart):
     # --- details -------------------------------------------------------------------------------
 
     def action_allow(self) -> None:
-        """Show a rule that would allow a denied call, in the policy pane."""
+        """Show a rule in the policy pane that would allow a denied call."""
         if (call := self.screen.panes.refused()) is not None:
             self.screen.post_message(AllowCallRequested(call, self._next.options.policies))
 
     def action_stderr(self) -> None:
-        """Show the CLI's stderr."""
+        """Show Gemini CLI's stderr."""
         if self.screen.run_shown is not None:
             actions.show_stderr(self.screen.gemtui, self.screen.run_shown)
 
@@ -161,6 +161,6 @@ class RunKeys(RunPart):
             self._write(text)
 
     def _write(self, text: str) -> None:
-        """Put a text into the prompt."""
+        """Put text into the prompt and focus it."""
         self.screen.prompt.put(text)
         self.screen.prompt.focus()

@@ -1,4 +1,4 @@
-"""The run pane: a prompt, the growing transcript, the written files."""
+"""The run pane: the prompt, the live transcript, and the written files."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ FRAMES = 15
 _COSTS = 30.0
 """Seconds between two updates of the day's costs."""
 _CLOCK = 7
-"""Frames between two updates of the clock without new output."""
+"""Frames between two updates of the elapsed time when there is no new output."""
 
 
 class RunScreen(RunPane):
     """Shows one run at a time; others continue and are in the list of runs.
 
-    `may_start`: called with a run's policy files before it starts; returns False to cancel.
-    `changed`: published when a run began (None) or has ended.
+    `may_start`: called with a run's policy files before the run starts; returns False to cancel.
+    `changed`: published with None when a run has begun, or with a run that has ended.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
@@ -84,10 +84,14 @@ class RunScreen(RunPane):
         self._cli: Detected | None = None
         self._drafts = PromptDrafts(registry)
         self._stood: tuple[Stage, bool, bool] | None = None
-        """The stage of the shown run, whether prompts are queued, whether its session is read."""
+        """The last painted state of the shown run.
+
+        It consists of the stage, whether prompts are queued, and whether the stored session has
+        been loaded.
+        """
         self._frame = 0
         self._warned: set[str] = set()
-        """The runs reported to have no checkpoints."""
+        """The ids of the runs that were reported to have no checkpoints."""
         self.ready = asyncio.Event()
         self.next_run = NextRun(self, folder)
         self._sending = Sending(self, registry, self.next_run, may_start)
@@ -97,7 +101,7 @@ class RunScreen(RunPane):
         self.add_parts(self.next_run, self._sending, self._asking, self._keys)
 
     def compose(self) -> ComposeResult:
-        """Build header, transcript and side, status line, prompt and footer."""
+        """Build the header, the panes, the question, the status line, prompt and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield RunPanes(glyphs)
@@ -107,7 +111,7 @@ class RunScreen(RunPane):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """Show an active run, if there is one, and look for the CLI."""
+        """Show an active run, if there is one, and search for Gemini CLI."""
         self.set_interval(1 / FRAMES, self.paint)
         self._changed.subscribe(self, self._run_changed)
         alive = sorted(self._registry.alive, key=lambda run: bool(run.waiting))
@@ -122,7 +126,7 @@ class RunScreen(RunPane):
         self.ready.set()
 
     def on_screen_resume(self) -> None:
-        """Update, and mark the shown run's end as seen."""
+        """Update everything, and mark the end of the shown run as seen."""
         if self.run_shown is not None:
             self.run_shown.looked_at = True
         self.panes.stale()
@@ -149,7 +153,10 @@ class RunScreen(RunPane):
         return self.ready.is_set() and run is self.run_shown
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
-        """Show a run; not `fresh`: it continues the one shown."""
+        """Show a run.
+
+        `fresh`: False if the run continues the one that is shown.
+        """
         self._asking.clear()
         self.next_run.like(run)
         self.panes.show_run(run, fresh=fresh)
@@ -173,7 +180,7 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
-        """Store the draft prompt of the shown run, and restore that of another."""
+        """Store the draft prompt of the shown run, and restore the draft of another."""
         here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
         text = self._drafts.exchange(here, self.prompt.text, to, resume)
         if text != self.prompt.text:
@@ -186,7 +193,7 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def paint(self) -> None:
-        """Show what is new in the run since the last frame."""
+        """Show what has changed in the run since the last frame."""
         run = self.run_shown
         if run is None or not self.is_current:
             return
@@ -212,7 +219,7 @@ class RunScreen(RunPane):
             self.gemtui.say(f"Undo won't cover all of this run: {run.unprotected}", problem=True)
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """Report that a run began (None) or has ended, and show its successor."""
+        """Update the pane after a run began (None) or ended, and show its successor."""
         self._update_header()
         if run is None or run is not self.run_shown:
             return
@@ -229,7 +236,7 @@ class RunScreen(RunPane):
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
-        """Show another run."""
+        """Show another run, chosen from the list."""
         run = await actions.choose_run(self.gemtui, self._registry)
         if run is not None:
             self._change_draft(run)
@@ -258,7 +265,7 @@ class RunScreen(RunPane):
         self.focus_next()
 
     def action_previous_part(self) -> None:
-        """Focus the previous part of the pane."""
+        """Focus the previous part of the screen."""
         self.focus_previous()
 
     def action_write(self) -> None:
@@ -276,9 +283,9 @@ class RunScreen(RunPane):
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """Go from the files to the transcript, close the text about the end, or to the prompt.
+        """Go back one step: from the files, the text about the end, or to the prompt.
 
-        Returns False at the prompt, from which there is nothing to go back to.
+        Return False if the prompt has the focus, because there is nothing to go back to from there.
         """
         if self.panes.go_back():
             return True
@@ -339,7 +346,7 @@ class RunScreen(RunPane):
         self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)
 
     def say_state(self, run: LiveRun) -> None:
-        """Show the run's state: status line, files, its end, the window's title."""
+        """Show the run's state in the status line, the panes and the window title."""
         glyphs = self.gemtui.glyphs
         left = [*facts(run, glyphs, self.gemtui.clock())]
         if totals := write_totals(run, glyphs):
@@ -352,7 +359,7 @@ class RunScreen(RunPane):
         self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
 
     def say_options(self) -> None:
-        """Show the options of the next prompt, and its destination."""
+        """Show the options of the next prompt, and what enter will do with it."""
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.hears

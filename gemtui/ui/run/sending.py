@@ -1,4 +1,4 @@
-"""Sending prompts: to a new run, to the active one, or to its queue."""
+"""Sending prompts: to a new run, to the active run, or to its queue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gemtui.ui.run.worktree_switch import begins_worktree
 class Sending(RunPart):
     """Sends prompts.
 
-    `may_start`: called with a run's policy files before it starts; returns False to cancel.
+    `may_start`: called with a run's policy files before the run starts; returns False to cancel.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Sending(RunPart):
         self._registry, self._next, self._may_start = registry, next_run, may_start
 
     def can(self, action: str) -> bool:
-        """Return whether the shown run can be followed by another one in this way."""
+        """Return whether an action on the shown run or on its queue is available now."""
         run = self.screen.run_shown
         if run is None:
             return False
@@ -60,7 +60,7 @@ class Sending(RunPart):
     # --- text ----------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Carry out a command, continue with a prompt, or queue it behind the active run."""
+        """Carry out a slash command, send a prompt, or queue it behind the active run."""
         prompt = self.screen.prompt
         if (own := own_command(text)) is not None:
             prompt.sent(text)
@@ -72,7 +72,7 @@ class Sending(RunPart):
             self._tell_run(run, text, now=False)
 
     def say_now(self, text: str) -> None:
-        """Send a message to the active run, if it accepts any."""
+        """Send a message to the active run if that run accepts messages."""
         if (run := self.screen.run_shown) is None:
             return
         if run.hears:
@@ -83,7 +83,7 @@ class Sending(RunPart):
 
     @background("obey")
     async def _obey(self, command: OwnCommand, words: str) -> None:
-        """Carry out a command of gemtui."""
+        """Carry out one of gemtui's own slash commands."""
         app = self.screen.gemtui
         match command.name:
             case "model" if words:
@@ -102,7 +102,7 @@ class Sending(RunPart):
 
     @background("telling")
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
-        """Send a message to a run, or queue a prompt behind it, one after the other."""
+        """Send a message to a run or queue a prompt behind it, one call at a time."""
         app, prompt = self.screen.gemtui, self.screen.prompt
         async with self._next.queueing:
             await self._next.settled()
@@ -119,7 +119,7 @@ class Sending(RunPart):
     # --- a run begins --------------------------------------------------------------------------
 
     def _go_on(self, prompt: str) -> None:
-        """Send a prompt: in the shown session if there is one, else in a new one."""
+        """Send a prompt to the shown session if there is one, or else to a new session."""
         run, resume = self.screen.run_shown, self._next.options.resume
         if begins_worktree(self._next.options):
             self._send(prompt, resume=None, before=None)
@@ -143,7 +143,7 @@ class Sending(RunPart):
     async def _started(
         self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
     ) -> LiveRun | None:
-        """Start a run with the next run's options; return None after a message on failure."""
+        """Start a run with the next run's options; return None after reporting a failure."""
         app, status = self.screen.gemtui, self.screen.status
         await self._next.settled()
         if not await self._may_start(self._next.options.policies):
@@ -162,7 +162,7 @@ class Sending(RunPart):
     # --- what waits behind one -----------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that continues this one, or report queued prompts."""
+        """Show the run that continues this one, or report the queued prompts."""
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
@@ -170,7 +170,7 @@ class Sending(RunPart):
             self.screen.gemtui.say(held_words(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
-        """Send the queue of a run that has ended meanwhile."""
+        """Send the queue of a run that has ended in the meantime."""
         if run.over:
             await self._registry.send_what_waits(run)
             self.show_next(run)
@@ -209,7 +209,7 @@ class Sending(RunPart):
             self._send(run.prompt, resume=run.resumes, before=run.before)
 
     def action_edit(self) -> None:
-        """Edit the same prompt."""
+        """Put the same prompt into the editor."""
         if (run := self._ended()) is not None:
             self.screen.prompt.put(run.prompt)
             self.screen.prompt.focus()
@@ -219,7 +219,7 @@ class Sending(RunPart):
         self.screen.prompt.focus()
 
     def action_carry_out(self) -> None:
-        """Continue a plan's session in a mode that can carry it out."""
+        """Continue a plan's session in a mode that can carry the plan out."""
         if self.screen.asking or not self.can("carry_out"):
             raise SkipAction
         self._next.carry_out()

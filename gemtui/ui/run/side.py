@@ -1,4 +1,4 @@
-"""The side of a run's transcript: changed files, counters, stderr."""
+"""The side pane of a run: changed files, turn and token counts, and stderr."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _STDERR_LINES = 8
 
 
 class WriteList(OptionList):
-    """The changed files; the screen handles requests to compare or open one."""
+    """The list of changed files; the screen handles requests to compare or open one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
 
     class DiffRequested(Message):
-        """Show the difference of a file."""
+        """Request to show how a run changed a file."""
 
         def __init__(self, write: FileWrite) -> None:
             super().__init__()
             self.write = write
 
     class CallRequested(Message):
-        """Show a call that wrote a file."""
+        """Request to show a call that wrote a file."""
 
         def __init__(self, call: str) -> None:
             super().__init__()
@@ -51,7 +51,7 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """Show the files of a run; the cursor stays on its file."""
+        """Show the changed files of a run; the cursor stays on its file."""
         asked, queued = run.asked_about, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
@@ -76,7 +76,7 @@ class WriteList(OptionList):
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:
-        """Show the last call that wrote the file, else its difference."""
+        """Show the last call that wrote the file, or else the change."""
         write = self._chosen
         if write is not None and write.calls:
             self.post_message(self.CallRequested(write.calls[-1]))
@@ -84,7 +84,7 @@ class WriteList(OptionList):
             self.action_diff()
 
     def action_diff(self) -> None:
-        """Show the difference of the file."""
+        """Show how the run changed the file."""
         if (write := self._chosen) is not None:
             self.post_message(self.DiffRequested(write))
 
@@ -94,7 +94,7 @@ class WriteList(OptionList):
             self.post_message(FileRequested(str(write.path)))
 
     def action_history(self) -> None:
-        """Show all writes of the file."""
+        """Show all writes of the file, in all sessions."""
         if (write := self._chosen) is not None:
             self.post_message(HistoryRequested(str(write.path)))
 
@@ -104,7 +104,7 @@ class WriteList(OptionList):
 
 
 class RunSide(Vertical):
-    """The whole side, from top to bottom."""
+    """The whole side pane, from top to bottom."""
 
     def __init__(self, glyphs: Glyphs, *, id: str) -> None:
         super().__init__(id=id)
@@ -112,7 +112,7 @@ class RunSide(Vertical):
         self._said: tuple[Content, Content] | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the headings with their parts."""
+        """Build the heading, the list of files, and the counts."""
         yield Static(id="writes-heading", classes="heading")
         yield WriteList(self._glyphs)
         yield Static(id="counters")

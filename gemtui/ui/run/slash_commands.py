@@ -1,4 +1,4 @@
-"""Slash commands: gemtui's own, and the custom ones of Gemini CLI."""
+"""Slash commands: gemtui's own, and the user's custom commands for Gemini CLI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = re.compile(r"/(\S*)")
 
 @dataclass(frozen=True, slots=True)
 class OwnCommand:
-    """A command of gemtui; `action` belongs to the run pane, or to the app."""
+    """A slash command of gemtui; `action` is an action of the run pane or the app."""
 
     name: str
     help: str
@@ -55,16 +55,17 @@ _BY_NAME = {each.name: each for each in OWN}
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A suggestion: the text to insert, and its description."""
+    """A completion: the text to insert, and a description."""
 
     text: str
     words: Clean
 
 
 def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
-    """Return gemtui's command in a prompt, with its argument; None if it is a prompt.
+    """Return the gemtui command in a prompt, with its argument; None without one.
 
-    A project's file can't override its name: a command that stops a run is never sent to a model.
+    A project's file can't define a command with the same name, so that a command such as /stop is
+    never sent to a model.
     """
     first, _, rest = prompt.rstrip().partition(" ")
     command = _BY_NAME.get(first.removeprefix("/")) if first.startswith("/") else None
@@ -72,13 +73,13 @@ def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
 
 
 def slash_word(line: str) -> str | None:
-    """Return the name being typed on a prompt's first line; None if there is none."""
+    """Return the command name being typed on the prompt's first line, or None."""
     found = _WORD.fullmatch(line)
     return found[1] if found else None
 
 
 def slash_offers(folder: Path) -> tuple[Offer, ...]:
-    """Return all commands available in a run in `folder`; reads files."""
+    """Return all slash commands for a run in `folder`. Blocking: reads files."""
     own = (Offer(each.name, Clean(each.help)) for each in OWN)
     return (*own, *_custom(folder))
 

@@ -16,7 +16,7 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 
 
 class Spending(RunPart):
-    """Today's tokens and prices, as of the last update."""
+    """Today's usage and the prices, as of the last update."""
 
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
@@ -25,7 +25,7 @@ class Spending(RunPart):
 
     @background("costs", exclusive=True)
     async def look(self) -> None:
-        """Sum up today's usage; unreadable prices are reported by stats and doctor."""
+        """Sum up today's usage; unreadable prices are only reported by stats and doctor."""
         if not self.screen.is_current:
             return
         app, now = self.screen.gemtui, self.screen.gemtui.clock().astimezone()
@@ -39,7 +39,7 @@ class Spending(RunPart):
         self.screen.say_options()
 
     def words(self) -> Iterator[str]:
-        """Yield the context's usage, and the costs of conversation and day."""
+        """Yield the context's usage, and the costs of the conversation and of the day."""
         run, panes = self.screen.run_shown, self.screen.panes
         shown = panes.before if run is None else run.transcript()
         app = self.screen.gemtui

@@ -1,4 +1,4 @@
-"""Whether the next run of the run pane begins in a new git worktree."""
+"""Whether the next run of the run pane starts in a new git worktree."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 
 
 def begins_worktree(options: AgentOptions) -> bool:
-    """Return whether a run with these options begins in a worktree that is made for it."""
+    """Return whether a run with these options starts in a worktree created for it."""
     return options.worktree and worktree_of(options.cwd or current_folder()) is None
 
 
 def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
-    """Return the options with the worktree switched on or off, after a word about it."""
+    """Return the options with the worktree switched on or off, and report the change.
+
+    In a worktree, the options stay as they are, because runs there always use that worktree.
+    """
     here = worktree_of(options.cwd or current_folder())
     if here is not None:
         app.say(f"Runs here work in worktree {here.name}; ctrl+n leaves it.")

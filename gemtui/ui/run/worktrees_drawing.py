@@ -1,4 +1,4 @@
-"""How the screen of worktrees draws a worktree, its changes, and those of two side by side."""
+"""Drawing for the worktrees screen: rows, changes, and two-column comparisons."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ from gemtui.ui.transcript.card_body import draw_diff
 from gemtui.worktree_records import Worktree, made_at
 
 SIDE_BY_SIDE = 60
-"""Cells that a comparison needs for two columns."""
+"""Least width in cells at which a comparison has two columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeRow:
-    """A worktree, its newest run, None = none is known, and what changed, None = `why` says why."""
+    """A worktree with its newest run and its changes.
+
+    `run`: None if no run is known. `changes`: None if they can't be determined; `why` then says
+    why.
+    """
 
     worktree: Worktree
     run: Run | None
@@ -33,22 +37,22 @@ class WorktreeRow:
 
     @property
     def running(self) -> bool:
-        """Whether a run works in it."""
+        """Whether a run is working in the worktree."""
         return self.run is not None and self.run.alive
 
     @property
     def model(self) -> str:
-        """The model that its newest run was given; "" = none."""
+        """The model that was chosen for the newest run; "" if none was."""
         return (self.run.model or "") if self.run is not None else ""
 
     @property
     def label(self) -> str:
-        """Its name and its model."""
+        """The worktree's name and its model."""
         return f"{self.worktree.name}  {self.model}" if self.model else self.worktree.name
 
     @property
     def files(self) -> str:
-        """How many files changed, and whether they are applied."""
+        """The number of changed files, or whether all changes have been applied."""
         if self.changes is None:
             return "?"
         if self.changes and all(each.is_taken for each in self.changes):
@@ -57,7 +61,10 @@ class WorktreeRow:
 
 
 def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
-    """Return the line of one worktree; `marked`: the name of the one to compare with."""
+    """Draw the row of one worktree.
+
+    `marked`: the name of the worktree that is marked for comparison, or None.
+    """
     glyph, role = _sign(row, look)
     made = made_at(row.worktree)
     age = "?" if made is None else relative(made, look.now)
@@ -88,7 +95,7 @@ def _sign(row: WorktreeRow, look: Look) -> tuple[str, Role]:
 
 
 def facts_of(row: WorktreeRow) -> Clean:
-    """Return what the heading says of a worktree."""
+    """Return the text of a worktree's heading: its branch, result and model."""
     run = row.run
     words = [row.worktree.branch]
     if run is not None:
@@ -97,7 +104,7 @@ def facts_of(row: WorktreeRow) -> Clean:
 
 
 def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
-    """Return the prompt, and the changes of a worktree, file by file."""
+    """Return the prompt and the changes of a worktree, file by file."""
     head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
     if row.changes is None:
         return (*head, remark(row.why, look))
@@ -136,7 +143,7 @@ def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
 def compared_lines(
     files: Sequence[ComparedFile], left: str, right: str, look: Look
 ) -> Sequence[Line]:
-    """Return the changes of two worktrees file by file, in two columns where there is room."""
+    """Return the changes of two worktrees file by file, in two columns if they fit."""
     if not files:
         return (remark("Nothing changed in either of the two.", look),)
     if look.width < SIDE_BY_SIDE:
@@ -163,7 +170,7 @@ def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
 
 
 def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:
-    """Two drawings beside each other, the left one filled up to its width."""
+    """Yield two drawings side by side; the left one is padded to its width."""
     between = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
     for one, other in zip_longest(left, right, fillvalue=BLANK):
         room = half.width - width_of(one.pieces)
@@ -172,7 +179,10 @@ def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look
 
 
 def _grounded(line: Line) -> Pieces:
-    """The pieces with the ground of their line, which holds for a whole line only."""
+    """Return the line's pieces, each with the line's background.
+
+    The background of a line always fills its whole width, so it would cover both columns.
+    """
     ground = line.ground
     if ground is None:
         return line.pieces

@@ -1,4 +1,4 @@
-"""The worktrees of runs: what changed in each, two side by side; apply one, remove the rest."""
+"""The worktrees of runs: compare two of them, apply one, remove the others."""
 
 from __future__ import annotations
 
@@ -50,21 +50,24 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 LOOK = 2.0
-"""Seconds between two looks while a run works in one of them."""
+"""Seconds between two updates while a run is working in a worktree."""
 _MOST_LISTED = 200
 
 
 class Then(StrEnum):
-    """What the run pane is to do once the screen is closed."""
+    """What the run pane does after the worktrees screen has closed."""
 
     SHOW = "show"
-    """Show the worktree's newest run, or be ready for one there."""
+    """Show the worktree's newest run, or prepare a new run in the worktree."""
     EACH = "each"
     """Send the worktree's first prompt to other models, in new worktrees."""
 
 
 class WorktreeWanted(NamedTuple):
-    """What to do with a worktree. `models`: for EACH; `prompt`: to be put into the prompt."""
+    """What the run pane should do with a worktree.
+
+    `models`: the models for `Then.EACH`. `prompt`: text to put into the prompt.
+    """
 
     then: Then
     worktree: Worktree
@@ -74,7 +77,7 @@ class WorktreeWanted(NamedTuple):
 
 
 class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
-    """Closes with a `WorktreeWanted`, or with None."""
+    """A screen that returns a `WorktreeWanted`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)
     AUTO_FOCUS = "RowList"
@@ -90,16 +93,16 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @property
     def rows(self) -> RowList[WorktreeRow]:
-        """The worktrees."""
+        """The list of worktrees."""
         return self.query_one(RowList)
 
     @property
     def side(self) -> LineView:
-        """What changed."""
+        """The view of the changes."""
         return self.query_one(LineView)
 
     def compose(self) -> ComposeResult:
-        """Title; the worktrees, and what changed in one; how it goes; keys."""
+        """Build the header, the worktrees, the changes, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="write-panes"):
@@ -115,7 +118,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
     def on_mount(self) -> None:
-        """Begin to read once the screen is seen."""
+        """Start loading once the screen is visible."""
         self.query_one("#header", BarLine).say([Content.styled(own("Worktrees"), "bold")])
         self.set_interval(LOOK, self._look)
         self.call_after_refresh(self.action_reload)
@@ -123,7 +126,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
     # --- what is shown -------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Read again while a run works in one of them."""
+        """Reload while a run is working in one of the worktrees."""
         if self.is_current and any(row.running for row in self.rows.items):
             self.action_reload()
 
@@ -151,7 +154,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
-        """What changed in the one under the cursor, beside the one that is marked."""
+        """Show the changes of the worktree under the cursor, and of the marked one."""
         row, other = self.rows.chosen, self._other
         self.set_class(other is not None, "-compared")
         of, heading = (
@@ -181,7 +184,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @property
     def _other(self) -> WorktreeRow | None:
-        """The marked one, where the cursor is on another."""
+        """The marked worktree, unless the cursor is on it; None if there is none."""
         row = self.rows.chosen
         found = (each for each in self.rows.items if each.worktree.name == self._marked)
         other = next(found, None)
@@ -193,7 +196,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_mark(self) -> None:
-        """Mark the one under the cursor to be compared with others, or unmark it."""
+        """Mark the worktree under the cursor for comparison, or unmark it."""
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
@@ -202,11 +205,11 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             self._show_side(fresh=True)
 
     def action_other_part(self) -> None:
-        """To the changes, or back."""
+        """Switch the focus between the list and the changes."""
         (self.rows if self.side.has_focus else self.side).focus()
 
     def action_close(self) -> None:
-        """From the changes to the list, from there back."""
+        """Return from the changes to the list, or from the list to the previous screen."""
         if self.side.has_focus:
             self.rows.focus()
         else:
@@ -226,7 +229,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_each(self) -> None:
-        """Ask for models, and send the same prompt to each in a new worktree."""
+        """Ask for models, and send the same prompt to each of them in a new worktree."""
         if (row := self.rows.chosen) is None:
             return
         text = await self.app.push_screen_wait(
@@ -241,7 +244,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_review(self) -> None:
-        """What its runs changed, hunk by hunk: what is reverted there is not applied."""
+        """Review what the runs changed, by hunk; reverted hunks won't be applied."""
         row = self.rows.chosen
         if row is None or row.run is None:
             return
@@ -261,7 +264,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_apply(self) -> None:
-        """Make its changes in the repository, after a look at what would be done."""
+        """Apply the worktree's changes to the repository after showing what will be done."""
         row = self.rows.chosen
         if row is None:
             return
@@ -291,7 +294,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         await self._read()
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> Applied | None:
-        """None, after a word, where it can't be done."""
+        """Apply the changes, or only plan it; return None after reporting a failure."""
         try:
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
         except (GemtuiError, OSError) as error:
@@ -299,7 +302,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """The worktree with what was applied of it by now."""
+        """Return the worktree with what has been applied so far; None after a message."""
         try:
             return await asyncio.to_thread(find_worktree, worktree.name)
         except GemtuiError as error:
@@ -319,7 +322,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
-        """Remove it, after a question that names what is lost."""
+        """Remove the worktree after a confirmation that lists what will be lost."""
         row = self.rows.chosen
         worktree = None if row is None else await self._current(row.worktree)
         if worktree is None:
@@ -347,7 +350,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         await self._read()
 
     def can(self, action: str) -> bool:
-        """Whether a key does something now."""
+        """Return whether an action is available now."""
         row = self.rows.chosen
         if action in ("close", "reload", "other_part"):
             return True
@@ -359,7 +362,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
 
 def _rows() -> list[WorktreeRow]:
-    """In a thread: all worktrees, with their newest runs and their changes."""
+    """Return all worktrees with their newest runs and changes.
+
+    Blocking: call from a worker thread.
+    """
     runs, rows = list_runs(runs_dir()), list[WorktreeRow]()
     for each in list_worktrees():
         newest = next(iter(runs_of(each, runs)), None)
@@ -386,7 +392,7 @@ _DOES = {
 
 
 def _planned_words(planned: Applied) -> Sequence[Clean]:
-    """What would be done to each file."""
+    """Return one line for each file, saying what would be done to it."""
     words = [
         clean_line(f"{does}  {path}")
         for action, does in _DOES.items()

@@ -1,4 +1,4 @@
-"""The facts about one session, and its relatives: copies, subagents, the parent."""
+"""The facts about one session, and its copies, its subagents and its parent."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 _ASKED = 200
-"""Most characters of a question."""
+"""Most characters of a question to show."""
 NOTE, NOTE_LINES = 400, 5
 """Most characters and lines of a note to show; the marks form shows all of it."""
 
 
 class AboutScreen(DialogScreen[Summary]):
-    """Returns the relative to open, or None.
+    """A dialog that returns the related session to open, or None.
 
-    `marks`: the user's, by session id; `fate`: when Gemini CLI removes it, in words; `undo`: how it
-    can be undone, in words.
+    `marks`: the user's marks, by session id. `live`: the session's current state, if known. `fate`:
+    a text on when Gemini CLI removes the session. `undo`: a text on how the session can be undone.
     """
 
     BINDINGS = bindings(Where.INFO)
@@ -57,7 +57,7 @@ class AboutScreen(DialogScreen[Summary]):
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
-        """Build the facts, then the relatives."""
+        """Build the facts, then the list of related sessions."""
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
             own("enter open   y copy id   esc close"),
@@ -85,12 +85,12 @@ class AboutScreen(DialogScreen[Summary]):
         self.dismiss(self._relatives[event.option_index][1])
 
     def action_copy_id(self) -> None:
-        """Copy the id."""
+        """Copy the session's id."""
         self.post_message(CopyRequested(self._summary.id, "session id"))
 
 
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
-    """Yield the parent, subagents and copies of a session, each with its relation."""
+    """Yield a session's parent, subagents and copies, each with its relation."""
     for each in sessions:
         if each.id == summary.parent:
             yield "parent", each
@@ -118,7 +118,7 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
 
 
 def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
-    """Yield the known facts as name and value."""
+    """Yield the known facts about a session as name and value."""
     yield "id", clean_line(summary.id)
     yield "project", clean_line(summary.project or f"unknown, folder {summary.project_key}")
     yield "started", _time(summary.started)
@@ -132,7 +132,7 @@ def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
 
 
 def _now(live: LiveSession | None) -> Clean:
-    """Return its present state, if known by its hooks."""
+    """Return the session's current state as text, "" if its hooks don't report one."""
     if live is None or live.state not in WORDS:
         return own("")
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""

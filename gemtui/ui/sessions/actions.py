@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 async def export(
     app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
 ) -> None:
-    """Ask for format and file, and export the session, or several into a folder.
+    """Ask for format and file, and export the session; several go into a folder.
 
-    The user's names are used as titles, except in JSON records, which are left as stored.
+    The user's names for sessions are used as titles, except in JSON records, which are left as
+    stored.
     """
     titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
@@ -84,9 +85,10 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
 def _write_all(
     sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
 ) -> tuple[int, list[str]]:
-    """Write a new file for each; return their number, and the problems.
+    """Write a new file for each session; return the number written, and the problems.
 
-    Raises OSError. `titled`: the sessions with the titles for file names.
+    `titled`: the same sessions with the titles that are used for the file names. Raises OSError if
+    the folder can't be created.
     """
     chosen.path.mkdir(exist_ok=True)
     problems = []
@@ -105,7 +107,10 @@ def _write_all(
 
 
 def _claimed(folder: Path, stem: str, suffix: str) -> Path:
-    """Create a new file and return its path. Raises OSError."""
+    """Create a new empty file, numbered if necessary, and return its path.
+
+    Raises OSError.
+    """
     for number in count(1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{suffix}"
         with suppress(FileExistsError):
@@ -122,7 +127,7 @@ def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
-    """Show the stored record of a message, beginning with the tool call's own part."""
+    """Show the stored record of a message; for a tool call, only that call's part."""
     record = message.original
     if record is None:
         app.say("No stored record for this block.")
@@ -137,7 +142,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
 
 
 def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
-    """Show the reading problems, each with its file and line."""
+    """Show what could not be read, each problem with its file and line."""
     if not problems:
         app.say("Everything could be read.")
         return
@@ -149,7 +154,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
 
 
 async def ask_home(app: AppBase, home: Path) -> Path | None:
-    """Ask for another folder with Gemini's sessions."""
+    """Ask for another folder with Gemini CLI's sessions; None if cancelled."""
     chosen = await app.push_screen_wait(
         AskScreen(clean_line("Folder of Gemini CLI"), value=str(home), problem=_no_home)
     )
@@ -157,7 +162,7 @@ async def ask_home(app: AppBase, home: Path) -> Path | None:
 
 
 def _home(text: str) -> Path:
-    """Return the chosen folder, or the `.gemini` in it."""
+    """Return the chosen folder, or the `.gemini` folder in it if there is one."""
     path = typed_path(text.strip()).absolute()
     return path / ".gemini" if is_folder(path / ".gemini") else path
 

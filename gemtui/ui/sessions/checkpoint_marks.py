@@ -1,4 +1,4 @@
-"""The checkpoints of sessions, for the list and for the facts of one."""
+"""Which sessions have checkpoints, for the list and the facts about a session."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ _FILES = (".sqlite3", ".sqlite3-wal")
 
 
 class CheckpointedSessions:
-    """The ids of sessions with checkpoints, reloaded only after new ones were taken."""
+    """The ids of sessions with checkpoints, reloaded only if there are new ones."""
 
     def __init__(self) -> None:
         self._seen: Mapping[Path, int] | None = None
 
     def read(self) -> frozenset[str] | None:
-        """Return the ids; None if unchanged or unreadable. For a thread."""
+        """Return the ids; None if they are unchanged or can't be read.
+
+        Blocking: call from a worker thread.
+        """
         try:
             files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
             seen = {each: each.stat().st_mtime_ns for each in files if each.suffix in _FILES}
@@ -35,7 +38,10 @@ class CheckpointedSessions:
 
 
 def undo_words(session: Summary, now: datetime) -> str:
-    """Return how a session can be undone, for its facts. For a thread."""
+    """Return a text on how a session can be undone, for the facts about it.
+
+    Blocking: call from a worker thread.
+    """
     found = read_checkpoints(session)
     if found.newest is not None:
         words = f"{counted(found.total, 'checkpoint')}, the newest {relative(found.newest, now)}"

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class Continuing(SessionsPart):
-    """Goes from a session to a run, or to an earlier state."""
+    """Leads from a session to a run, or to an earlier state."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
 
     def can(self, action: str) -> bool:
-        """Return whether there is a session; a new run needs none."""
+        """Return whether an action is available: without a session, only a new run."""
         return action == "new_run" or self.screen.chosen is not None
 
     def action_new_run(self) -> None:
-        """Open the run pane for the project of the session."""
+        """Open the run pane for a new run in the session's project."""
         summary = self.screen.chosen
         folder = None if summary is None else _folder_of(summary)
         message = NewRunRequested(folder or self.screen.start.project or current_folder())
@@ -61,7 +61,7 @@ class Continuing(SessionsPart):
         if live is not None and live.state not in GONE:
             gemtui.say(f"Process {live.pid} has this session open; close it there first.")
             return
-        if live is not None:  # it was written to just now, and is no more
+        if live is not None:  # it was only written to a moment ago; its process is gone
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         back: Summary | None = summary
         if Flag.KEPT in summary.flags:
@@ -76,7 +76,7 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_undo_to(self) -> None:
-        """Undo files and chat to before the prompt at the cursor.
+        """Undo the changes to files and chat since before the prompt at the cursor.
 
         In the list, the last one.
         """
@@ -102,7 +102,10 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_fork(self) -> None:
-        """Fork a new chat from before the prompt at the cursor; in the list, the last one."""
+        """Start a new chat that branches off before the prompt at the cursor.
+
+        In the list of sessions, the session's last prompt is used.
+        """
         from gemtui.ui.undo.start import show_fork
 
         store = self.screen.store
@@ -121,7 +124,7 @@ class Continuing(SessionsPart):
         return summary
 
     def _prompt_number(self) -> Number:
-        """Return a function that chooses the prompt at the cursor.
+        """Return a function that returns the number of the prompt at the cursor.
 
         In the list, the last one.
         """

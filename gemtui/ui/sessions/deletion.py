@@ -38,13 +38,16 @@ _ONLY_KEPT = "Gemini CLI has already deleted it. The vault has the only copy; th
 _NO_TRASH = "The system's trash can't take it. It would be deleted permanently."
 _LIVE = "It is still being written: Gemini CLI may be using it."
 _LISTED = 500
-"""Most sessions whose files a question lists."""
+"""Most sessions whose files are listed in a question."""
 _BUSY = "A run is using this session; stop it first."
 
 
 @dataclass
 class DeletedSession:
-    """A deleted session with its files in the trash; `whole`: all of it was deleted."""
+    """A deleted session with its files in the trash.
+
+    `whole`: whether all files of the session were deleted.
+    """
 
     session: Summary
     home: Path
@@ -53,7 +56,7 @@ class DeletedSession:
 
 
 class Deleting:
-    """A deletion of sessions; `gone` grows while it is carried out."""
+    """A deletion of sessions; `gone` grows while the deletion is carried out."""
 
     def __init__(self, app: AppBase, home: Path) -> None:
         self.gone: list[DeletedSession] = []
@@ -63,7 +66,7 @@ class Deleting:
 
     @property
     def undoable(self) -> bool:
-        """Whether some of it is in the trash."""
+        """Whether some of the deleted files are in the trash."""
         return any(each.trash.items for each in self.gone)
 
     async def run(self, sessions: Sequence[Summary]) -> None:
@@ -76,7 +79,7 @@ class Deleting:
             await self._delete_stored(sessions)
 
     async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
-        """Delete sessions that only the vault has, permanently."""
+        """Permanently delete sessions of which the vault has the only copy."""
         many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
@@ -117,7 +120,7 @@ class Deleting:
         return busy
 
     def _plans(self, sessions: Sequence[Summary]) -> list[Deletion]:
-        """Return a plan for each session, leaving out those deleted with another one."""
+        """Return a plan for each session, except those deleted along with another one."""
         plans = []
         for session in sessions:
             try:
@@ -133,7 +136,7 @@ class Deleting:
     async def _carry_out(
         self, deletions: Sequence[Deletion], *, permanent: bool = False
     ) -> list[tuple[Deletion, str]]:
-        """Delete all of these; return what the trash refuses, with the system's reasons."""
+        """Delete these sessions; return those that the trash refused, with the reasons."""
         refused = []
         for deletion in deletions:
             if await self._is_busy(deletion.session):
@@ -157,7 +160,7 @@ class Deleting:
         return refused
 
     async def _forget(self, session: Summary) -> None:
-        """Remove a deleted session's backups in runs, or it would seem lost."""
+        """Remove a deleted session's copies in runs; otherwise it would seem lost."""
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
@@ -209,7 +212,7 @@ class Deleting:
     async def undo(self) -> list[Summary]:
         """Restore what is in the trash; return the sessions that are complete again.
 
-        Failures are listed with the reason and the place of the files.
+        Failures are listed with the reason and the current location of the files.
         """
         waiting = [each for each in reversed(self.gone) if each.trash.items]
         left = await asyncio.to_thread(
@@ -259,7 +262,7 @@ def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> 
 
 
 def _rest(deletion: Deletion) -> Deletion | None:
-    """Return the rest of a deletion, unless that exceeds what the user agreed to."""
+    """Return what is left to delete, or None if that exceeds what the user agreed to."""
     try:
         rest = plan(deletion.session, deletion.home)
     except DeletionFailed:
@@ -280,7 +283,7 @@ def _titled(session: Summary) -> Iterator[Clean]:
 
 
 def _line(item: Item, home: Path) -> Clean:
-    """Return a line on an item, beginning with its size, as a long path wraps."""
+    """Return a line about an item; the size comes first, because a long path wraps."""
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")

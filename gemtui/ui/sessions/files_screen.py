@@ -34,9 +34,9 @@ from gemtui.ui.sessions.writes_screen import WritesScreen
 
 @dataclass(slots=True)
 class Files:
-    """The state of the file list, to continue with later.
+    """The state of the file list, from which a later screen resumes.
 
-    `history`: of the opened file.
+    `history`: the state of the history of the opened file, or None.
     """
 
     everywhere: bool
@@ -47,9 +47,9 @@ class Files:
 
 
 class FileRow(NamedTuple):
-    """A file: numbers of writes and sessions, the last time and its project.
+    """A file with its number of writes and sessions, its last write and its project.
 
-    `id`: the path as text, which is faster to compare.
+    `id`: the path as a string, which is faster to compare.
     """
 
     id: str
@@ -62,9 +62,10 @@ class FileRow(NamedTuple):
 
 
 class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
-    """`project`: the narrow scope, None if there is none.
+    """List the files that sessions wrote.
 
-    `files`: the state to continue.
+    `project`: the project to which the list can be limited, or None. `files`: the state of an
+    earlier screen, from which this screen resumes.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
@@ -85,24 +86,24 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the files below the search field."""
+        """Build the search field, and the files below it."""
         rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
         yield from self.composed(rows, own("search by path"))
 
     @property
     def _root(self) -> Path | None:
-        """The project of the narrow scope, if that is active."""
+        """The project to which the list is limited; None if it shows all projects."""
         return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
-        """Start reading once visible; reopen the file that was open."""
+        """Start loading once the screen is visible; reopen the file that was open."""
         self._update_header()
         self.call_after_refresh(self.read)
         if self.files.history is not None:
             self._look_into(self.files.history)
 
     def take(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, here and on a screen above."""
+        """Update this screen and the history above it to a newer state of the store."""
         super().take(snapshot)
         if self._history is not None:
             self._history.take(snapshot)
@@ -110,12 +111,12 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- files ---------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return the sessions of the scope, and the beginning of the period."""
+        """Return the sessions of the scope, and the start of the period."""
         begin = since(self.files.span, self.gemtui.clock())
         return sessions_with_calls(snapshot, project=self._root), begin
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[FileRow]:
-        """Return the files; those of the project have names relative to it."""
+        """Return a row for each file; names of files in the project are relative to it."""
         del snapshot
         folders = frozenset[str]() if self._root is None else folder_names(self._root)
         rows = [_row(path, each, folders) for path, each in files_of(writes).items()]
@@ -167,7 +168,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def scope_changed(self) -> None:
-        """Read the files of the new scope."""
+        """Load the files of the new scope."""
         self._all, self._whole, self.files.chosen = (), False, ""
         self._search()
         self.read()
@@ -198,7 +199,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.app.push_screen(PatchScreen(patching, self._home))
 
     def action_recover(self) -> None:
-        """Rebuild the text of the file from all sessions."""
+        """Rebuild the contents of the file from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         if (row := self.rows.chosen) is not None:
@@ -241,7 +242,7 @@ def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str
 
 
 def _draw(row: FileRow, look: Look) -> Pieces:
-    """Draw the path with its name emphasised, numbers of writes and sessions, and age."""
+    """Draw a file's path, its numbers of writes and sessions, and its age."""
     muted = look[Role.MUTED]
     words = f"  {counted(row.writes, 'write'):>9}  {counted(row.sessions, 'session'):>11}"
     right = (Piece(own(f"{words}  {relative(row.when, look.now):>4}"), muted),)

@@ -42,26 +42,29 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 @dataclass(slots=True)
 class HistoryPosition:
-    """The state of a file's history, to continue with later: the file and the cursor."""
+    """The file and the cursor of a history, from which a later screen resumes."""
 
     path: PurePath
     chosen: object = None
 
 
 class WriteRow(NamedTuple):
-    """A write, and the title of the person's session."""
+    """A write, and the title of the main session to which it belongs."""
 
     write: RecordedWrite
     title: str
 
     @property
     def key(self) -> object:
-        """The identity of the row."""
+        """A key that identifies the row."""
         return self.write.source.name, self.write.message, self.write.block
 
 
 class HistoryScreen(WritesScreen[WriteRow]):
-    """`history`: the state, for continuing later."""
+    """Show all writes of a file, in all sessions.
+
+    `history`: the file, and the state of an earlier screen, from which this screen resumes.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
     AUTO_FOCUS = "RowList"
@@ -75,7 +78,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         self._whole = False
 
     def compose(self) -> ComposeResult:
-        """Build title, writes, the change of one, status line and keys."""
+        """Build the header, the writes, the selected change, the status line and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="write-panes"):
@@ -90,15 +93,15 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     @property
     def rows(self) -> RowList[WriteRow]:
-        """The writes."""
+        """The list of writes."""
         return self.query_one(RowList)
 
     def on_mount(self) -> None:
-        """Start reading once visible."""
+        """Start loading once the screen is visible."""
         self.call_after_refresh(self.read)
 
     def on_unmount(self) -> None:
-        """Cancel reading a change."""
+        """Cancel the loading of a change."""
         self._looking.set()
 
     def on_resize(self) -> None:
@@ -110,7 +113,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
     # --- writes --------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return all sessions, first those that wrote the file."""
+        """Return all sessions, beginning with those that wrote the file."""
         return wrote_first(sessions_with_calls(snapshot), self.history.path), None
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
@@ -169,7 +172,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
             self.dismiss(row.write)
 
     def action_other_part(self) -> None:
-        """Switch between the writes and the change."""
+        """Switch the focus between the writes and the change."""
         (self.query_one(LineView) if self.rows.has_focus else self.rows).focus()
 
     def action_open_file(self) -> None:
@@ -177,7 +180,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         edit(self.gemtui, str(self.history.path), None, None)
 
     def action_recover(self) -> None:
-        """Rebuild the text of the file from all sessions."""
+        """Rebuild the contents of the file from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         path, sessions = Path(self.history.path), self._snapshot.sessions
@@ -198,7 +201,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
-    """Draw sign and title at the left; tool, lines or status, and time at the right."""
+    """Draw a write: symbol and title at the left; tool, lines or status, and age."""
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (

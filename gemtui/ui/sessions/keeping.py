@@ -1,4 +1,4 @@
-"""Deleting sessions and undoing that, archiving them in the vault, restoring them."""
+"""Deleting sessions and undoing that, archiving them in the vault, restoring."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 
 class SessionKeeping(SessionsPart):
-    """Archives sessions in the vault if that is on; deletes and restores them."""
+    """Archives sessions in the vault if the vault is on; deletes and restores them."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -49,7 +49,7 @@ class SessionKeeping(SessionsPart):
             await self._vault.run()
 
     def look(self) -> None:
-        """Archive everything in the store that is not archived yet."""
+        """Archive every stored session that has not been archived yet."""
         self._vault.look()
 
     def changed(self, paths: Iterable[Path]) -> None:
@@ -58,7 +58,7 @@ class SessionKeeping(SessionsPart):
 
     @property
     def words(self) -> Iterator[str]:
-        """The vault's progress, and its problem."""
+        """The vault's progress and its problem, if any, as texts."""
         if (keeping := self._vault.progress) is not None:
             yield f"vault: saving {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:
@@ -67,7 +67,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_vault(self) -> None:
-        """Turn the vault on or off, or show its contents and the next removals."""
+        """Show the vault and the next removals; let the user turn it on or off."""
         from gemtui.ui.sessions.vault_dialog import show_vault
 
         gemtui, store = self.screen.gemtui, self.screen.store
@@ -85,7 +85,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_restore(self) -> None:
-        """Restore an archived session to the store, after a question."""
+        """Restore an archived session to the store, after a confirmation."""
         from gemtui.ui.kit.put_back import put_back
 
         if (summary := self.screen.chosen) is not None:
@@ -95,7 +95,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_delete(self) -> None:
-        """Delete the selected sessions, after a question."""
+        """Delete the selected sessions, after a confirmation."""
         from gemtui.ui.sessions.deletion import Deleting
 
         screen = self.screen

@@ -20,7 +20,7 @@ from gemtui.ui.kit.keys import BY_ID
 
 
 class Period(NamedTuple):
-    """A period until now; None for all time."""
+    """A period that ends now; `days` is None for all time."""
 
     words: str
     days: int | None
@@ -35,15 +35,15 @@ SPANS = (
 
 
 def since(span: int, now: datetime) -> datetime | None:
-    """Return the beginning of the period with this index."""
+    """Return the start of the period with this index; None for all time."""
     days = SPANS[span].days
     return None if days is None else now - timedelta(days=days)
 
 
 def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Content]:
-    """Return a header's parts, a title and a path, of which the end is kept.
+    """Return a header's parts: a title, and a path of which the end is kept.
 
-    `room`: cells for both.
+    `room`: the number of cells for both.
     """
     left = max(LEAST, room - len(title) - 2 * len(GAP))
     shown = fit_end(short_path(path), left, own(glyphs.ellipsis))
@@ -51,7 +51,7 @@ def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Conte
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Return the number of sessions, their projects and the order."""
+    """Return texts that describe the list: the count, the scope and the sort order."""
     amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
     words = [amount, "all projects" if view.everywhere else "this project"]
     if snapshot is not None and not snapshot.complete:
@@ -65,16 +65,19 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
 
 
 def selection(selected: int, unlisted: int) -> str:
-    """Return the number of selected sessions, and of those not listed; "" for none."""
+    """Return a text with the number of selected sessions, and of those not listed.
+
+    Without selected sessions, the text is "".
+    """
     if not selected:
         return ""
     return f"{selected:,} selected" + (f", {unlisted:,} not listed" if unlisted else "")
 
 
 def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the words of `crumbs`; then with a shorter order.
+    """Yield the texts of `crumbs`, then ever shorter versions.
 
-    Then with shorter projects.
+    The sort order is shortened first, then the scope.
     """
     yield words
     words = tuple(word.removesuffix(" first") for word in words)
@@ -93,9 +96,10 @@ def nothing(
     *,
     typing: bool = False,
 ) -> tuple[str, ...]:
-    """Return why there is no row, and useful keys; one paragraph each.
+    """Return why the list is empty, and useful keys, one paragraph each.
 
-    `typing`: letters go to the search, so that the key to the list must be pressed first.
+    `typing`: letters go to the search field, so the key that leaves that field must be pressed
+    first.
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]

@@ -1,4 +1,4 @@
-"""The list of sessions, drawn by line, without a widget per row."""
+"""The list of sessions, drawn line by line, without a widget for each row."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ _MINUTE = 60.0
 
 
 class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False):
-    """Sessions as rows; keeps highlight and scroll position when the store changes.
+    """The list of sessions; cursor and scroll position survive changes of the store.
 
-    `project`: the folder of the narrow scope; None if there is only the wide one. Ages are relative
-    to the app's clock (see `look_of`) and redrawn each minute.
+    `bar`: the search field above the list. `project`: the folder to which the list can be limited;
+    None if it always shows all projects. Ages are relative to the app's clock (see `look_of`) and
+    are redrawn every minute.
     """
 
     BINDINGS = bindings(Where.LIST)
@@ -70,7 +71,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self.summary = summary
 
     class Opened(Message):
-        """A session should be opened."""
+        """Request to open a session."""
 
         def __init__(self, summary: Summary) -> None:
             super().__init__()
@@ -109,7 +110,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
 
     @property
     def highlighted(self) -> Summary | None:
-        """The session under the cursor."""
+        """The session under the cursor; None on a heading or without rows."""
         row = self._row
         return row.entry.summary if isinstance(row, SessionRow) else None
 
@@ -120,12 +121,12 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
 
     @property
     def selection(self) -> str:
-        """The number of selected sessions, in words; "" if none."""
+        """A text with the number of selected sessions; "" if there are none."""
         unlisted = sum(self._places.find(key) is None for key in self._selected)
         return selection(len(self._selected), unlisted)
 
     def select_listed(self) -> None:
-        """Deselect sessions that are not listed."""
+        """Deselect the sessions that are not listed."""
         listed = {key for key in self._selected if self._places.find(key) is not None}
         if listed != self._selected:
             self._select(listed)
@@ -136,10 +137,10 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return crumbs(self.view, self._rows, self._snapshot)
 
     def show(self, snapshot: Snapshot) -> None:
-        """List these sessions, keeping highlight and scroll position.
+        """List these sessions, keeping the cursor and the scroll position.
 
-        Until the store has been read once, newer sessions may still appear above: then the first
-        one is highlighted, unless the user has moved the cursor.
+        Until the store has been loaded completely, newer sessions may still appear at the top.
+        Therefore the cursor stays on the first session until then, unless the user has moved it.
         """
         reading = self._snapshot is None or not self._snapshot.complete
         at_start = reading and not self._moved
@@ -158,7 +159,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self._arrange(self.view)
 
     def take_live(self, live: Mapping[str, LiveState]) -> None:
-        """Update the present states of sessions, by session id."""
+        """Update the current states of sessions, by session id."""
         if live != self._live:
             self._live = live
             self.refresh()
@@ -175,24 +176,24 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return place is not None and self._in_sight(place)
 
     def filter(self, text: str) -> None:
-        """List only matching sessions (see `ListQuery`); "" lists all."""
+        """List only the matching sessions (see `ListQuery`); "" lists all sessions."""
         if text != self.view.query:
             self._arrange(replace(self.view, query=text), typed=True)
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
-        """Order by a property, in its natural direction or the opposite one."""
+        """Sort by a property, in its natural direction or in the opposite one."""
         self._arrange(replace(self.view, sort=sort, reverse=reverse))
 
     def group(self, grouped: bool) -> None:
-        """Group the sessions by project, or not."""
+        """Group the sessions by project, or don't."""
         self._arrange(replace(self.view, grouped=grouped))
 
     def scope(self, *, everywhere: bool) -> None:
-        """List the sessions of all projects, or of the one that the list was made for."""
+        """List the sessions of all projects, or only of the project given at creation."""
         self._arrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
 
     def hidden(self, shown: bool) -> None:
-        """Show or hide archived sessions, subagents, checkpoints, copies and empty starts."""
+        """Show or hide archived sessions, subagents, checkpoints, copies and empty ones."""
         self._arrange(replace(self.view, hidden=shown))
 
     def highlight(self, summary: Summary) -> bool:
@@ -210,11 +211,11 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return self._places.rows[self._cursor] if len(self._places) else None
 
     def _arrange(self, view: View, *, typed: bool = False) -> None:
-        """Rebuild the rows, keeping the cursor on its session, or at least its position.
+        """Rebuild the rows, keeping the cursor on its session, or else at its position.
 
-        `typed`: the search has changed. If it leaves out the session under the cursor, the first
-        one is highlighted; when the search ends, the highlighted one stays, and the old one is
-        highlighted again only if nothing matched.
+        `typed`: the search has changed. If the search leaves out the session under the cursor, the
+        cursor moves to the first match. When the search ends, the cursor stays on its session; only
+        if nothing had matched, it returns to the session from before the search.
         """
         held, seen, before = self._hold(), self._in_sight(self._cursor), self._row
         ends = bool(self.view.query) and not view.query
@@ -251,7 +252,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return self.scrollable_content_region.width
 
     def _hold(self) -> ScrollAnchor | None:
-        """Return the row to keep in place: the cursor's if visible, else the top one."""
+        """Return the row to keep in place: the cursor's if visible, or else the top one."""
         places, top = self._places, self.scroll_offset.y
         if not places or not top:
             return None
@@ -282,7 +283,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.scroll_to(y=y, animate=False, force=taller)
 
     def _scroll_to_middle(self) -> None:
-        """Scroll the cursor's row to the middle."""
+        """Scroll so that the cursor's row is in the middle."""
         if self._places:
             self._scroll(max(0, self._places.top(self._cursor) - self.size.height // 2))
 
@@ -310,7 +311,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return len(self._places)
 
     def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to this row, or the next selectable one by `step`."""
+        """Move the cursor to this row, or in the direction of `step` to a selectable one."""
         if not self._places:
             return
         self._cursor = self._places.stop(place, step)
@@ -321,7 +322,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.refresh()
 
     def turn(self, pages: float) -> None:
-        """Move the cursor by pages; negative numbers move up."""
+        """Move the cursor by `pages`; a negative number moves it up."""
         if self._places:
             top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
             room = int(abs(pages) * (self.size.height - (bottom - top)))
@@ -334,7 +335,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     # --- drawing -------------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw a region, caching rows during this call."""
+        """Draw a region; rows are cached for the duration of this call."""
         self._look = look_of(self.app, self._width)
         self._drawn = {}
         return super().render_lines(crop)
@@ -374,13 +375,13 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         return isinstance(row, SessionRow) and row.entry.summary.id in self._undoable
 
     def _live_of(self, row: Row) -> LiveState | None:
-        """Return a session's present state; copies of its file have none."""
+        """Return a session's current state; copies of its file have none."""
         if not isinstance(row, SessionRow) or Flag.DUPLICATE in row.entry.summary.flags:
             return None
         return self._live.get(row.entry.summary.id)
 
     def _message_line(self, line: int, look: Look) -> Strip:
-        """Return a line of the text shown if there are no rows, indented."""
+        """Return an indented line of the text that is shown if there are no rows."""
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         lines = [
             Line((indent, *wrapped.pieces))
@@ -396,7 +397,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
     # --- events --------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Redraw each minute, as ages grow and days change their names."""
+        """Redraw every minute, because ages grow and days change their names."""
         self.set_interval(_MINUTE, self._tick)
 
     def _tick(self) -> None:
@@ -405,7 +406,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.refresh()
 
     def on_resize(self) -> None:
-        """Lay out again, as the width determines the form of rows."""
+        """Lay out the rows again, because the width determines their height."""
         held, seen = self._hold(), self._in_sight(self._cursor)
         self._places.measure(self._width)
         self._lay_out()
@@ -414,7 +415,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self._scroll_to_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        """Highlight on a click, or fold a group; open on a double click."""
+        """Move the cursor on a click, or fold a group; open a session on a double click."""
         inside = event.get_content_offset(self)
         line = -1 if inside is None else inside.y + self.scroll_offset.y
         place = self._places.at(line)
@@ -435,7 +436,10 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self.post_message(self.Opened(summary))
 
     def action_select(self) -> None:
-        """Select or deselect the session and move on; on a heading, all below it."""
+        """Select or deselect the session and go to the next row.
+
+        On a heading, do the same for all sessions of its group.
+        """
         if isinstance(row := self._row, SessionRow):
             self._select(self._selected ^ {row.key}, row.key)
         elif isinstance(row, Heading):
@@ -470,22 +474,22 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self._arrange(replace(self.view, folded=self.view.folded ^ {heading.group}))
 
     def action_filter(self) -> None:
-        """Show and focus the search."""
+        """Show and focus the search field."""
         self.bar.open()
 
     def action_clear(self) -> None:
-        """Clear the selection; if there is none, the search."""
+        """Clear the selection or, if there is none, the search."""
         if self._selected:
             self._select(set())
         else:
             self.filter("")
 
     def action_scope(self) -> None:
-        """Switch between this project and all."""
+        """Switch between this project and all projects."""
         self.scope(everywhere=not self.view.everywhere)
 
     def action_sort(self) -> None:
-        """Choose the property that orders the list."""
+        """Let the user choose the sort order."""
         from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
         def chosen(sort: str | None) -> None:
@@ -515,11 +519,11 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
             self.app.push_screen(day_screen(days, self._days.today, at), chosen)
 
     def action_reverse(self) -> None:
-        """Reverse the order."""
+        """Reverse the sort order."""
         self.sort(self.view.sort, reverse=not self.view.reverse)
 
     def action_group(self) -> None:
-        """Group by project, or not."""
+        """Group by project, or stop grouping."""
         self.group(not self.view.grouped)
 
     def action_hidden(self) -> None:
@@ -527,7 +531,7 @@ class SessionList(CursorKeys, ScrollView, can_focus=True, inherit_bindings=False
         self.hidden(not self.view.hidden)
 
     def action_copy_id(self) -> None:
-        """Copy the id of the session."""
+        """Copy the session's id."""
         if (summary := self.highlighted) is not None:
             self.post_message(CopyRequested(summary.id, "session id"))
 

@@ -24,14 +24,14 @@ from gemtui.ui.sessions.tags import TagSuggester, tags_in_use
 
 
 class Crumbs(Widget):
-    """One line describing the list; texts that don't fit are shortened, then left out."""
+    """One line that describes the list; parts that don't fit are cut or dropped."""
 
     DEFAULT_CSS = "Crumbs { height: 1; }"
 
     words: tuple[str, ...] = ()
 
     def show(self, words: tuple[str, ...]) -> None:
-        """Set the texts."""
+        """Set the parts of the description."""
         if words != self.words:
             self.words = words
             self.refresh()
@@ -44,7 +44,7 @@ class Crumbs(Widget):
         return strip.apply_style(self.rich_style)
 
     def _pieces(self, look: Look) -> Pieces:
-        """Return the line, dropping the word "Sessions" first."""
+        """Return the longest form of the line that fits; "Sessions" is dropped first."""
         title = Piece(own("Sessions "), look[Role.HEADING])
         *forms, shortest = shorter(self.words)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
@@ -67,7 +67,7 @@ def _joined(words: tuple[str, ...], look: Look) -> Pieces:
 
 
 class SessionPane(Vertical):
-    """A `SessionList` connected with its crumbs and its filter."""
+    """A `SessionList` with its description and its search field."""
 
     DEFAULT_CSS = "SessionPane { width: 1fr; height: 1fr; }"
 
@@ -80,14 +80,14 @@ class SessionPane(Vertical):
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
-        """Build crumbs, filter, live line and list."""
+        """Build the description, the search field, the line of live states and the list."""
         yield self._crumbs
         yield self.bar
         yield self._live
         yield self.list
 
     def take_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
-        """Show the present states of sessions, in their rows and in a line above the list."""
+        """Show sessions' current states, in their rows and in a line above the list."""
         self.list.take_live({each.session: each.state for each in live})
         words = [*line_words(live, glyphs)]
         self._live.display = bool(words)
@@ -101,7 +101,7 @@ class SessionPane(Vertical):
 
     @on(FilterBar.Changed)
     def _search(self, event: FilterBar.Changed) -> None:
-        """Filter in the list's own message loop, so that its messages bubble up further."""
+        """Filter in the list's message loop, so that its messages bubble past this pane."""
         self.list.call_next(self.list.filter, event.text)
 
     @on(FilterBar.Done)

@@ -1,4 +1,4 @@
-"""Following the state of sessions in all terminals."""
+"""Following the states of the sessions that are open in any terminal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gemtui.own_folders import make_own_folder
 from gemtui.sessions.live import LiveFolder, LiveSession
 
 TICK = 2.0
-"""Seconds between two checks without an event, as none reports a killed process."""
+"""Seconds between two checks without an event; a killed process causes no event."""
 _STEP, _GATHER = 50, 200
 """Milliseconds of silence before a change is reported, and the longest delay."""
 
 
 async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
-    """Call `show` on the loop with the sessions, and again after each change.
+    """Call `show` in the event loop with the live sessions, again after each change.
 
-    Runs until cancelled.
+    The coroutine runs until it is cancelled.
     """
     folder = LiveFolder()
     await asyncio.to_thread(_prepare, folder)
@@ -40,8 +40,8 @@ def _prepare(live: LiveFolder) -> None:
 
 
 async def _stirs(folder: Path) -> AsyncGenerator[None]:
-    """Yield at once, at every change in the folder, and at least every `TICK` seconds."""
-    from watchfiles import awatch  # imported after the first rows, as it is slow
+    """Yield immediately, after every change in the folder, and every `TICK` seconds."""
+    from watchfiles import awatch  # slow, so imported after the first rows
 
     yield
     stop = asyncio.Event()

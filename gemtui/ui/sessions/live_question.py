@@ -1,4 +1,4 @@
-"""A question of a session in another terminal, on a screen of its own."""
+"""A question that a session asks in another terminal, on a separate screen."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class LiveQuestionView(LineView):
 
 
 class LiveQuestionScreen(AnsweringScreen[bool]):
-    """One question of one session, in the terminal `tty`.
+    """One question of one session, which can only be answered in the terminal `tty`.
 
-    It can only be answered there. Returns whether to go to the next one.
+    The screen returns whether to go to the next waiting session.
     """
 
     BINDINGS = bindings(Where.WAITING)
@@ -54,7 +54,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
         self.dismiss(True)
 
     def compose(self) -> ComposeResult:
-        """Build header, question and keys."""
+        """Build the header, the question and the footer."""
         yield BarLine(id="header")
         yield LiveQuestionView(what="the question", id="asked")
         yield FooterLine(ascii=self._ascii)
@@ -68,7 +68,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
         self.query_one(LiveQuestionView).show(self._draw)
 
     def take(self, live: Sequence[LiveSession]) -> None:
-        """Note whether the question has been answered."""
+        """Update whether the question has been answered."""
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered
@@ -89,7 +89,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:
-    """Yield the question, advice, and the change, command or other details."""
+    """Yield the question, the advice, and the change, command or other details."""
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
     yield from _words(clean_line(advice), look[Role.MUTED], look)

@@ -1,4 +1,4 @@
-"""The present states of sessions in all terminals, and their questions."""
+"""The current states of sessions in all terminals, and their questions."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class LiveSessions(SessionsPart):
-    """The live sessions reported by hooks, once `follow` is called."""
+    """The live sessions that the extension's hooks report, once `follow` is called."""
 
     def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
         self._live: tuple[LiveSession, ...] | None = None
 
     def of(self, summary: Summary) -> LiveSession | None:
-        """Return the hooks' report on a session; None if there is none."""
+        """Return what the hooks report about a session; None if they report nothing."""
         return next((each for each in self._live or () if each.session == summary.id), None)
 
     @background("live", exclusive=True)
     async def follow(self) -> None:
-        """Show the present states of sessions, and every change."""
+        """Show the current states of sessions, and every change."""
         await asyncio.sleep(SETTLE)
         from gemtui.ui.sessions.live_feed import follow_live
 
         await follow_live(self._take)
 
     def _take(self, live: tuple[LiveSession, ...]) -> None:
-        """Show the states, and notify if a session that is not visible begins to wait."""
+        """Show the states, and notify the user if a session begins to wait out of sight."""
         screen = self.screen
         if not screen.app.is_running:
             return
@@ -51,12 +51,12 @@ class LiveSessions(SessionsPart):
             cast("LiveQuestionScreen", top).take(live)
         known = {(each.session, each.question) for each in before or ()}
         for each in _waiting(live) if before is not None else ():
-            by_run = each.question is not None and each.question.run  # which rings itself
+            by_run = each.question is not None and each.question.run  # such a run rings itself
             if (each.session, each.question) not in known and not by_run:
                 self._ring(each, seen=self._on_screen(each))
 
     def _on_screen(self, live: LiveSession) -> bool:
-        """Return whether the user sees the session: its row, or its transcript."""
+        """Return whether the user can see the session, as a row or as a transcript."""
         screen = self.screen
         if not screen.app.app_focus or not screen.is_active:
             return False
@@ -68,7 +68,7 @@ class LiveSessions(SessionsPart):
 
     @background("ring")
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:
-        """Notify, unless it is seen here or another gemtui has notified."""
+        """Notify the user, unless the session is visible or another gemtui has notified."""
         from gemtui.sessions.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
 
@@ -85,7 +85,7 @@ class LiveSessions(SessionsPart):
 
     @dialog
     async def action_waiting(self) -> None:
-        """Show the chosen session's question, else the next one; then all others."""
+        """Show the chosen session's question or the next one, then all others in turn."""
         from gemtui.sessions.live import terminal_of
         from gemtui.ui.sessions.live_question import LiveQuestionScreen
 
@@ -112,7 +112,10 @@ class LiveSessions(SessionsPart):
         return waiting[at % len(waiting)] if waiting else None
 
     def _highlight_everywhere(self, id: str) -> None:
-        """Move the list's cursor to a session, even if the list's settings hide it."""
+        """Move the list's cursor to a session, even if the list's filter hides it.
+
+        If necessary, the search is cleared and all projects are shown.
+        """
         screen, session = self.screen, self.screen.store.find(id)
         if session is None or (screen.chosen is not None and screen.chosen.id == id):
             return

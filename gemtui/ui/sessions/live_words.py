@@ -1,4 +1,4 @@
-"""Texts and signs for the present state of sessions."""
+"""Texts and symbols for the current states of sessions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WORDS = {
     LiveState.IDLE: ("idle", Role.MUTED),
     LiveState.KILLED: ("killed", Role.WARNING),
 }
-"""The texts and colours of states in a list; other states are not shown."""
+"""The texts and colours of the states that the list shows."""
 _NAME = 30
 """Most cells of a project's name."""
 _JUMP = "sessions.waiting"
 
 
 def sign(state: LiveState, glyphs: Glyphs) -> str:
-    """Return the sign for one of `WORDS`."""
+    """Return the symbol for one of the states in `WORDS`."""
     match state:
         case LiveState.WAITING:
             return glyphs.ask
@@ -41,14 +41,14 @@ def sign(state: LiveState, glyphs: Glyphs) -> str:
 
 
 def state_words(state: LiveState, glyphs: Glyphs) -> Content:
-    """Return sign and text for one of `WORDS`, in its colour."""
+    """Return the symbol and text for one of the states in `WORDS`, in its colour."""
     words, role = WORDS[state]
     style = "dim" if role is Role.MUTED else f"$text-{role}"
     return Content.styled(f"{sign(state, glyphs)} {words}", style)
 
 
 def project_name(live: LiveSession) -> Clean:
-    """Return the last part of a session's folder, or a substitute."""
+    """Return the name of a session's folder or, if it is unknown, of its process."""
     name = PurePath(live.project).name if live.project else f"process {live.pid}"
     return ellipsis(clean_line(name), _NAME)
 
@@ -71,7 +71,7 @@ def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]
 
 
 def waiting_notice(live: LiveSession, title: str) -> Notification:
-    """Return the notification that a session with this title waits."""
+    """Return the notification that a session with this title waits for the user."""
     asked = live.question.message if live.question is not None else ""
     name = f"{title[:60]}: " if title else ""
     return Notification(

@@ -1,4 +1,4 @@
-"""Reading the open session in threads, its first part first."""
+"""Loading the open session in threads, a first part before the rest."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Dropped, Transcript
 
 FIRST = 512 * 1024
-"""Bytes to read before anything is shown."""
+"""Number of bytes to read before anything is shown."""
 
 
 class SessionLoader:
-    """Reads one session file.
+    """Loads one session file.
 
-    Except for `stop` and `toggle_dropped`, use it in threads. Methods raise NotASession,
-    SessionTooLarge, OSError. `dropped`: include the messages that were rewound, replaced or failed;
-    initially only if there are no others. `lost`: their number by reason, as of the last reading.
-    `gone`: the file was removed; what was read of it remains.
+    Call the methods from worker threads, except `stop` and `toggle_dropped`. They raise
+    NotASession, SessionTooLarge and OSError. `dropped`: whether the messages that were rewound,
+    replaced or failed are included; initially only if there are no other messages. `lost`: the
+    number of such messages, by reason, as of the last read. `gone`: whether the file has been
+    removed; what was read of it remains available.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,13 +35,13 @@ class SessionLoader:
         self._stopped = Event()
 
     def first(self) -> Transcript:
-        """Read the first part of the file, and return its transcript."""
+        """Read the first part of the file and return its transcript."""
         with self._lock:
             self._refresh(upto=FIRST)
             return self._transcript()
 
     def rest(self) -> Transcript | None:
-        """Read the rest; return the transcript, or None if nothing is new."""
+        """Read the rest; return the transcript, or None if there is nothing new."""
         with self._lock:
             try:
                 changed, self.gone = self._refresh(), False
@@ -49,7 +50,7 @@ class SessionLoader:
             return self._transcript() if changed else None
 
     def again(self) -> Transcript:
-        """Return the transcript of what has been read."""
+        """Return the transcript of what has been read so far."""
         with self._lock:
             return self._transcript()
 
@@ -72,25 +73,25 @@ class SessionLoader:
 
     @property
     def complete(self) -> bool:
-        """Whether all bytes that existed at the last reading have been read."""
+        """Whether everything that was in the file at the last read has been read."""
         return self._log.complete
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The places in the file that could not be read."""
+        """The lines of the file that could not be read."""
         return self._log.problems
 
     @property
     def torn(self) -> bool:
-        """Whether the last line is cut, so that the rest may follow."""
+        """Whether the last line is incomplete, so that more of it may follow."""
         return self._log.torn
 
     def stop(self) -> None:
-        """Ask a reading in progress to end soon."""
+        """Make a read that is in progress end soon."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the file once nobody reads it; bodies can't be read afterwards."""
+        """Close the file after any read in progress; bodies can't be read afterwards."""
         self.stop()
         with self._lock:
             self._log.close()

@@ -1,4 +1,4 @@
-"""A text made from sessions: read in a thread, shown, and written to a new file."""
+"""Text generated from sessions: loaded in a thread, shown, and written to a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from gemtui.ui.kit.new_file import place_of, problem_of
 
 
 class MadeTextScreen(FullScreen[None]):
-    """`home`: the CLI's folder, in which nothing is written."""
+    """A screen with generated text.
+
+    `home`: Gemini CLI's folder, where no file may be written.
+    """
 
     text: str | None = None
     """The text to write; None if there is none."""
@@ -29,15 +32,15 @@ class MadeTextScreen(FullScreen[None]):
         """Set once nobody waits for the text any more."""
 
     def question(self) -> Clean:
-        """Return the question for the file."""
+        """Return the title of the dialog that asks for the file."""
         raise NotImplementedError
 
     def offered(self) -> str:
-        """Return the suggested name of the file. For a thread."""
+        """Return the suggested name of the file. Blocking: call from a worker thread."""
         raise NotImplementedError
 
     def on_unmount(self) -> None:
-        """Cancel reading."""
+        """Cancel loading."""
         self.stopped.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -47,7 +50,7 @@ class MadeTextScreen(FullScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_write(self) -> None:
-        """Ask for a new file, and write the text to it."""
+        """Ask for a new file, and write the text to that file."""
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(

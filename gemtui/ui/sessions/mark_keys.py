@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MarkKeys(SessionsPart):
-    """Changes marks; each change can be undone."""
+    """Changes the user's marks on sessions; each change can be undone."""
 
     def can(self, action: str) -> bool:
         """Return whether there are sessions to mark."""
@@ -26,7 +26,7 @@ class MarkKeys(SessionsPart):
 
     @dialog
     async def action_marks(self) -> None:
-        """Change name, tags, note, pin and archive of the selected sessions in a form."""
+        """Edit name, tags, note, pin and archive of the selected sessions in a form."""
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
         app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.wanted
@@ -75,7 +75,7 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """Report why marks can't be changed, if so."""
+        """If marks can't be changed, report why; return whether that is so."""
         problem = self.screen.marks.problem
         if problem is not None:
             self.screen.gemtui.say(str(problem), problem=True)

@@ -1,4 +1,4 @@
-"""One change of names, tags, notes or pins, saved and undoable."""
+"""One change of names, tags, notes or pins, which is saved and can be undone."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TITLE = 40
 
 
 def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
-    """Return a session with the user's name for it, if any, as its title."""
+    """Return a session whose title is the user's name for it, if there is one."""
     mark = marks.get(session.id)
     return session if mark is None or mark.name is None else replace(session, title=mark.name)
 
 
 class Marking:
-    """One change of marks, shown at once, then saved, and undoable.
+    """One change of marks, which is shown immediately, then saved, and can be undone.
 
-    `done`: a description, such as "pinned". Raises MarkError for invalid values.
+    `done`: a description of the change, such as "pinned". Raises MarkError for invalid values.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Marking:
         self.undoable = True
 
     async def keep(self) -> None:
-        """Wait until the change is saved. Raises MarkError, MarksUnreadable."""
+        """Wait until the change has been saved. Raises MarkError, MarksUnreadable."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._change.kept))
         except GemtuiError:
@@ -56,7 +56,7 @@ class Marking:
             raise
 
     async def finish(self) -> None:
-        """Wait until the change is saved; report it, or why it failed."""
+        """Wait until the change has been saved, and report it, or why it failed."""
         try:
             await self.keep()
         except GemtuiError as error:
@@ -70,7 +70,7 @@ class Marking:
         self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the change and report that; return the affected sessions in lists."""
+        """Undo the change and report that; return the affected sessions not archived."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
         except GemtuiError as error:

@@ -24,11 +24,11 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
 
 _TITLE, _TAGS = 72, 64
-"""Cells of a title and of the tags below their field, which stay on one line."""
+"""Most cells of the title, and of the tags below their field, each on one line."""
 
 
 class MarksScreen(FormScreen[bool]):
-    """Name, tags, note, pin and archive; name and note only for a single session.
+    """A form for name, tags, note, pin and archive; returns whether they changed.
 
     Returns True if something was changed. `about`: the session's own title, or the number of
     sessions. `tags`: those in use, the most frequent first. `subject`: the sessions' ids. `keep`:
@@ -57,7 +57,7 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        """Build a row for each mark, then the problem."""
+        """Build a row for each mark, the line for a problem, and the buttons."""
         with Dialog(
             own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
         ):
@@ -103,7 +103,7 @@ class MarksScreen(FormScreen[bool]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Save the marks."""
+        """Save the marks and close."""
         try:
             edit = self._edit()
             if changes := edit != MarkEdit():

@@ -1,7 +1,8 @@
 """The user's marks in the app: following their file, changing and undoing them.
 
-Plain asyncio. One thread does all work on the file, in the order of the requests: a change by a key
-is shown at once, and saved even if the next key ends the app.
+The module uses asyncio and no widgets. A single thread does all work on the file, in the order of
+the requests. A change by a key is shown immediately, and it is saved even if the next key ends the
+app.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK = 1.0
-"""Seconds between checks for changes by others."""
+"""Seconds between checks for changes by other programs."""
 _FRESH = 1_000_000_000
-"""Nanoseconds in which a file may change again without a new time stamp."""
+"""Nanoseconds in which a file may change again without a new modification time."""
 _MISSING: tuple[int, ...] = ()
 _UNKNOWN: tuple[int, ...] = (-1,)
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class MarksFeed:
-    """The marks in one file; `run` follows it until it is cancelled.
+    """The marks in one file; `run` follows the file until it is cancelled.
 
-    `show()` is called on the loop whenever `marks` or `problem` changes.
+    `show()` is called in the event loop whenever `marks` or `problem` changes.
     """
 
     def __init__(self, path: Path, show: Callable[[], None]) -> None:
         self.marks = NO_MARKS
         """The marks by session id."""
         self.problem: MarksUnreadable | None = None
-        """Why the file can't be used; `marks` are then the last ones read."""
+        """Why the file can't be used, or None; `marks` are then the last ones read."""
         self.ready = asyncio.Event()
-        """Set once the file was read, or could not be."""
+        """Set once the file has been read, or could not be read."""
         self._path, self._show = path, show
         self._thread = ThreadPoolExecutor(1, "marks")
         self._stored, self._known = NO_MARKS, _UNKNOWN
@@ -51,7 +52,7 @@ class MarksFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read the file, and again whenever it changes."""
+        """Load the file now and again whenever it changes."""
         while True:
             stamp = await asyncio.wrap_future(self._thread.submit(_stamp, self._path))
             if stamp != self._known:
@@ -81,7 +82,7 @@ class MarksFeed:
             self._show()
 
     def of(self, session: str) -> Mark:
-        """Return the mark of a session; an empty one if it has none."""
+        """Return the mark of a session; an empty mark if there is none."""
         from gemtui.marks import Mark
 
         return self.marks.get(session) or Mark(session=session)
@@ -105,7 +106,7 @@ class MarksFeed:
         self._show()
 
     def _write(self, work: Callable[[Marks], T]) -> Future[T]:
-        """Change the file after all earlier requests, and reload it."""
+        """Change the file after all earlier requests, then reload it."""
         from gemtui.marks import Marks
 
         loop = asyncio.get_running_loop()
@@ -121,9 +122,10 @@ class MarksFeed:
 
 
 class MarkChange(NamedTuple):
-    """A change, with the marks shown before it and those that were in the file.
+    """A change of marks, with the marks that were shown before.
 
-    `kept` is done when it is saved, with the errors of `Marks.edit`.
+    `kept`: completes once the change is saved, with the marks that were in the file before, or with
+    the errors of `Marks.edit`.
     """
 
     edit: MarkEdit
@@ -138,7 +140,7 @@ def _all(path: Path) -> Mapping[str, Mark]:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return a value that identifies the state of the file, or why it is inaccessible."""
+    """Return a value that changes with the file's state, or why it is inaccessible."""
     try:
         facts = path.stat()
     except FileNotFoundError:

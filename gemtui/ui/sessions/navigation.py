@@ -1,4 +1,4 @@
-"""Navigation from the list to sessions and back: highlight, open, esc."""
+"""Navigation between the list and sessions: the cursor, opening, and going back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gemtui.sessions.summary import Summary
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 PREVIEW_DELAY = 0.08
-"""Seconds for the cursor to rest on a session before it is shown beside the list."""
+"""Seconds for which the cursor must rest on a session before the preview opens."""
 
 
 class _WayBack(NamedTuple):
-    """The action of esc in a session, given by the name of its file."""
+    """What esc does in the session whose file has this name."""
 
     of: str
     go: Callable[[], object]
@@ -39,7 +39,7 @@ class Navigation(SessionsPart):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: esc returns to the present one.
+        `deeper`: esc returns to the session that is open now.
         """
         pane = self.screen.pane
         self.stop_preview()
@@ -64,17 +64,17 @@ class Navigation(SessionsPart):
     # --- the cursor of the list ----------------------------------------------------------------
 
     def highlight(self, summary: Summary) -> None:
-        """Move the list's cursor to a session, at once or as soon as it is listed."""
+        """Move the list's cursor to a session, now or as soon as the session is listed."""
         self._to_highlight = summary
         self.highlight_again()
 
     def highlight_again(self) -> None:
-        """Move the list's cursor to the pending session, if that is listed now."""
+        """Move the list's cursor to the pending session if it is listed now."""
         if self._to_highlight is not None and self.screen.sessions.highlight(self._to_highlight):
             self._to_highlight = None
 
     def forget_highlight(self) -> None:
-        """Leave the cursor where the user has put it."""
+        """Leave the cursor where the user has moved it."""
         self._to_highlight = None
 
     # --- back ----------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ class Navigation(SessionsPart):
     def go_back(self) -> bool:
         """Go back one step; return False in the list.
 
-        From a session this leads to its origin (a subagent's call, a search, a file); from a
-        subagent to its parent, else to the list.
+        From a session, this leads to its origin: a subagent's call, a search, or a file. If there
+        is no origin, a subagent's session leads to its parent, and any other session to the list.
         """
         screen = self.screen
         if screen.reading and self._ways_back and self._ways_back[-1].of == self._read_file:
@@ -105,7 +105,7 @@ class Navigation(SessionsPart):
         self._ways_back.append(_WayBack(summary.name, go))
 
     def leave_place(self) -> Callable[[], object]:
-        """Return a function that leads back to the present place."""
+        """Return a function that leads back to the current place."""
         read, view = self._read_file, self.screen.pane.view
         cursor = view.page.cursor
 
@@ -120,12 +120,12 @@ class Navigation(SessionsPart):
 
     @property
     def _read_file(self) -> str:
-        """The file of the open session; "" if there is none."""
+        """The name of the open session's file; "" if no session is open."""
         summary = self.screen.pane.summary
         return "" if summary is None else summary.name
 
     def _back(self) -> bool:
-        """Return to the session that was left for this one; return False if there is none."""
+        """Return to the session left for this one; return False if there is none."""
         pane = self.screen.pane
         if not pane.back():
             return False
@@ -134,7 +134,10 @@ class Navigation(SessionsPart):
         return True
 
     def _leave_for(self, parent: Summary) -> None:
-        """Go from a subagent that was not opened from its card to that card."""
+        """Go from a subagent's session to the card of the call that started the subagent.
+
+        This is for a subagent's session that was not opened from that card.
+        """
         subagent = self.screen.pane.summary
         self.show(parent)
         if subagent is not None:

@@ -1,4 +1,4 @@
-"""The sessions pane as its parts know it: list, open session, selection."""
+"""The sessions pane as its parts see it: list, open session, selection."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class SessionsPane(DialogGuardScreen[None]):
-    """`start`: the app's initial state.
+    """The sessions pane.
 
-    `done`: the user's actions here, for undoing them.
+    `start`: the app's initial state. `done`: the user's actions here, so that they can be undone.
     """
 
     start: Start
@@ -30,7 +30,7 @@ class SessionsPane(DialogGuardScreen[None]):
     marks: MarksFeed
     done: UndoStack
     reading: reactive[bool] = reactive(False, init=False)
-    """Whether the transcript has the keys; a narrow terminal shows only the focused pane."""
+    """Whether the transcript has the keys; a narrow terminal shows only that pane."""
 
     @property
     def sessions(self) -> SessionList:
@@ -49,12 +49,12 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def chosen(self) -> Summary | None:
-        """The session for keys: the open one, else the one under the cursor."""
+        """The session on which keys act: the open one, or else the one under the cursor."""
         return self.pane.summary if self.reading else self.sessions.highlighted
 
     @property
     def wanted(self) -> Sequence[Summary]:
-        """The sessions for an action: in the list, the selected ones, if any."""
+        """The sessions for an action: in the list, the selected ones if there are any."""
         if not self.reading and (selected := self.sessions.selected):
             return selected
         return () if self.chosen is None else (self.chosen,)
@@ -62,7 +62,7 @@ class SessionsPane(DialogGuardScreen[None]):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: going back leads to the present session.
+        `deeper`: going back leads to the session that is open now.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""The changes of sessions as one patch, to view, copy, or write to a file."""
+"""The changes of sessions as one patch, to view, to copy, or to write to a file."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _NAMES = 20
-"""Most files to list for one remark; further ones are counted."""
+"""Most files to list for one note; further files are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """The contents of a patch: files below `root` that these sessions wrote.
+    """What a patch contains: the files under `root` that these sessions wrote.
 
-    `since`: leave out earlier writes. `only`: leave out other files.
+    `since`: leave out earlier writes. `only`: leave out all other files.
     """
 
     root: Path
@@ -52,7 +52,10 @@ class Patching:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """`text`: for `git apply`. `remarks`: omissions with reasons, and other contents."""
+    """A patch for `git apply`, with notes on omissions and on other contents.
+
+    `left_out`: the number of files that were left out.
+    """
 
     text: str
     files: int
@@ -61,7 +64,7 @@ class Patch:
 
 
 class PatchView(LineView):
-    """The patch, which is copied in full even if only part is drawn."""
+    """The patch, which is copied in full even if only part of it is drawn."""
 
     patch: Patch | None = None
 
@@ -79,7 +82,7 @@ class PatchView(LineView):
 
 
 class PatchScreen(MadeTextScreen):
-    """Reads the sessions in a thread, then shows the patch."""
+    """Loads the sessions in a thread, then shows the patch."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
     AUTO_FOCUS = "PatchView"
@@ -91,15 +94,15 @@ class PatchScreen(MadeTextScreen):
 
     @property
     def view(self) -> PatchView:
-        """The patch."""
+        """The view of the patch."""
         return self.query_one(PatchView)
 
     def compose(self) -> ComposeResult:
-        """Build header, patch, status line and keys."""
+        """Build the header, the patch, the status line and the footer."""
         yield from self.framed(PatchView(what="the patch"))
 
     def on_mount(self) -> None:
-        """Start reading."""
+        """Start loading."""
         self._read()
 
     def on_resize(self) -> None:
@@ -132,18 +135,21 @@ class PatchScreen(MadeTextScreen):
         self.refresh_bindings()
 
     def question(self) -> Clean:
-        """Return the question for the patch's file."""
+        """Return the title of the dialog that asks for the patch's file."""
         return clean_line(f"Write the patch to a file in {short_path(current_folder())}")
 
     def offered(self) -> str:
-        """Return a file name made from the project's folder. For a thread."""
+        """Return a free file name that contains the name of the project's folder.
+
+        Blocking: call from a worker thread.
+        """
         return free_name(file_name(self._patching.root.name), ".patch")
 
 
 def _made(
     patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
 ) -> Patch:
-    """Build the whole patch; for a thread."""
+    """Build the whole patch. Blocking: call from a worker thread."""
     made, problems = ProjectPatch(patching.root), list[Problem]()
     for each in recorded_changes(
         patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
@@ -162,7 +168,7 @@ def _made(
 
 
 def _lines(patch: Patch, look: Look) -> Sequence[Line]:
-    """Return the remarks, then the patch as it will be written."""
+    """Return the notes, then the patch as it will be written."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
         lines += _warning(own("no changes to export"), look)

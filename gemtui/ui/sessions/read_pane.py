@@ -47,7 +47,7 @@ _PARENT = 40
 
 
 class _Left(Struct, frozen=True, kw_only=True):
-    """A session left for one of its subagents: its state, with its file still open."""
+    """A session that was left for one of its subagents; its file is still open."""
 
     summary: Summary
     reader: SessionLoader
@@ -57,18 +57,19 @@ class _Left(Struct, frozen=True, kw_only=True):
 class ReadPane(Vertical):
     """Shows one session and follows its file; call `changed` when the file has grown.
 
-    Reading happens in threads; opening another session cancels it, so that no late answer is shown.
+    Files are read in threads. Opening another session cancels a read, so that no late result is
+    shown.
     """
 
     class Changed(Message):
-        """Another session, or a newer state of it, is shown."""
+        """Another session, or a newer state of the session, is shown."""
 
     def __init__(self, *, glyphs: Glyphs, open_thoughts: bool, id: str) -> None:
         super().__init__(id=id)
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """How often the store is polled and why, if the system does not report changes."""
+        """How often the store is polled and why; None if the system reports changes."""
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
@@ -82,7 +83,7 @@ class ReadPane(Vertical):
         self._checkpoints = MarkedPrompts()
 
     def compose(self) -> ComposeResult:
-        """Build the heading, then transcript or notice."""
+        """Build the heading, the notice and the transcript."""
         yield BarLine(id="heading", classes="heading", mark=self._glyphs.ellipsis)
         yield NoticePane(ascii=self._glyphs.name == "ascii")
         yield TranscriptView(open_thoughts=self._open_thoughts)
@@ -102,7 +103,7 @@ class ReadPane(Vertical):
     def open(self, summary: Summary, *, deeper: bool = False) -> None:
         """Show a session, unless it is shown already.
 
-        `deeper`: `back` returns to the present session and its cursor position.
+        `deeper`: `back` returns to the session that is open now, and to its cursor position.
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
@@ -115,7 +116,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def back(self) -> bool:
-        """Return to the session that was left for this one; return False if there is none."""
+        """Return to the session left for this one; return False if there is none."""
         if not self._left:
             return False
         left = self._left.pop()
@@ -126,26 +127,29 @@ class ReadPane(Vertical):
 
     @property
     def parent_session(self) -> Summary | None:
-        """The stored session that called this subagent; None otherwise."""
+        """The stored session that started this subagent; None if there is none."""
         if self.summary is None or not (parent := self.summary.parent):
             return None
         named = (each for each in self._sessions if each.id == parent)
         return next((each for each in named if each.kind is SessionKind.MAIN), None)
 
     def go_to_call(self, call: str) -> None:
-        """Move the cursor to the call with this id, or of this subagent, once it is read."""
+        """Move the cursor to a tool call once it is loaded.
+
+        `call`: the id of the call, or of the subagent that the call started.
+        """
         self._marked = None
         self._go_to(lambda transcript: place_of_call(transcript, call))
 
     def go_to_block(self, message: str, block: int) -> None:
-        """Move the cursor to a block of the message with this id, once it is read."""
+        """Move the cursor to a block of the message with this id, once it is loaded."""
         self._marked = None
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
 
     def go_to_hit(
         self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
     ) -> None:
-        """Move the cursor to a block once it is read, and search from there on.
+        """Move the cursor to a block once it is loaded, and search from there.
 
         `query`, `wanted`: as in the transcript's `find`.
         """
@@ -163,7 +167,7 @@ class ReadPane(Vertical):
         if wanted is None:
             return
         found = await asyncio.to_thread(wanted, transcript)
-        await self.view.laid_out.wait()  # a narrow screen shows it a moment later
+        await self.view.laid_out.wait()  # on a narrow screen, the view is laid out a moment later
         if found is None and self._may_be_dropped(transcript):
             self._toggle_dropped()
         elif found is not None and transcript is self.view.page.transcript:
@@ -177,7 +181,7 @@ class ReadPane(Vertical):
                 self.view.find(*marked)
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
-        """Return whether the target can only be among hidden messages."""
+        """Return whether the target, if it exists, must be in a hidden message."""
         reader, same = self._shown, transcript is self.view.page.transcript
         return (
             same
@@ -204,7 +208,7 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def take(self, sessions: Sequence[Summary]) -> None:
-        """Update the heading from a newer state of the store."""
+        """Update the heading to a newer state of the store."""
         self._sessions = sessions
         if self.summary is not None:
             self.summary = _of_file(self.summary.name, sessions) or self.summary
@@ -216,7 +220,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def changed(self, paths: frozenset[Path]) -> None:
-        """Read on if the session's file is among these changed ones."""
+        """Load what is new if the session's file is among these changed ones."""
         if self.summary is None:
             return
         path = self.summary.path
@@ -225,7 +229,7 @@ class ReadPane(Vertical):
 
     @on(NoticePane.AgainRequested)
     def again(self) -> None:
-        """Read the session from the start."""
+        """Load the session again from the start."""
         if self.summary is not None:
             self._read(SessionLoader(self.summary.path))
 
@@ -250,10 +254,10 @@ class ReadPane(Vertical):
             self._let_go(reader)
 
     async def _read_on(self, reader: SessionLoader) -> None:
-        """Read the first screen and then the rest, or what is new in a shown session.
+        """Load the first screen and then the rest, or what is new in the shown session.
 
-        A file that can't be read now, for instance while it is written, is shown again as soon as
-        possible.
+        If a file can't be read at the moment, for instance because it is being written, it is shown
+        again as soon as possible.
         """
         if self._shown is not reader:
             transcript = await asyncio.to_thread(reader.first)
@@ -270,7 +274,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def take_undoable(self, sessions: frozenset[str]) -> None:
-        """Mark the prompts with checkpoints if the open session is one of these."""
+        """Mark the prompts that have checkpoints, if the open session is in `sessions`."""
         self._undoable = sessions
         if self._shown is not None:
             self._look_for_checkpoints(self._shown)
@@ -296,13 +300,13 @@ class ReadPane(Vertical):
             self._let_go(before)
 
     def _leave(self) -> None:
-        """Close all sessions to go back to."""
+        """Close the files of all sessions to which `back` could return."""
         left, self._left = self._left, []
         for each in left:
             self._let_go(each.reader)
 
     def _let_go(self, reader: SessionLoader) -> None:
-        """Close a file, unless it is shown or `back` returns to it."""
+        """Close a file, unless its session is shown or `back` can return to it."""
         if reader is self._shown or any(reader is each.reader for each in self._left):
             return
         reader.stop()
@@ -347,7 +351,7 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def take_live(self, live: Mapping[str, LiveState]) -> None:
-        """Update the session's present state, by the ids of sessions."""
+        """Update the session's current state; the states are given by session id."""
         if live != self._live:
             self._live = live
             self._say_heading()
@@ -378,12 +382,12 @@ class ReadPane(Vertical):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The places in the session's file that could not be read."""
+        """The lines of the session's file that could not be read."""
         return () if self._shown is None else self._shown.problems
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Remarks on the file, the most important first."""
+        """Notes on the session's file, the most important first."""
         reader = self._shown
         if reader is None or self.has_class("-notice"):
             return ()
@@ -406,7 +410,7 @@ class ReadPane(Vertical):
 
     @property
     def position(self) -> tuple[str, ...]:
-        """The reader's position, the most important part first."""
+        """The position in the transcript, the most important part first."""
         view = self.view
         if not view.total or self.has_class("-notice"):
             return ()
@@ -422,7 +426,7 @@ class ReadPane(Vertical):
 
 
 def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
-    """Return the summary of a file, which may be a copy."""
+    """Return the summary of the file with this name, which may be a copy."""
     session = next((each for each in sessions if name in each.names), None)
     files = () if session is None else (session, *session.copies)
     return next((each for each in files if each.name == name), None)

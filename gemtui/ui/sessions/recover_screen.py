@@ -32,22 +32,22 @@ from gemtui.ui.sessions.made_text_screen import MadeTextScreen
 
 _SHORT_ID = 8
 _NUMBER = 5
-"""Cells of a line's number."""
+"""Cells for a line's number."""
 
 
 class RecoveredView(LineView):
-    """The lines with their marks; copying gives the text alone."""
+    """The lines with their marks; copying takes the contents without the marks."""
 
     rebuilt: Rebuilt | None = None
 
     def action_copy(self) -> None:
-        """Copy the text."""
+        """Copy the rebuilt contents."""
         if self.rebuilt is not None:
             self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
 
 
 class RecoverScreen(MadeTextScreen):
-    """Reads the sessions in a thread, then shows each line with its certainty."""
+    """Loads the sessions in a thread, then shows each line with its certainty."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
     AUTO_FOCUS = "RecoveredView"
@@ -59,11 +59,11 @@ class RecoverScreen(MadeTextScreen):
         self._found: Recovered | None = None
 
     def compose(self) -> ComposeResult:
-        """Build header, lines, status line and keys."""
+        """Build the header, the lines, the status line and the footer."""
         yield from self.framed(RecoveredView(what="the rebuilt text"))
 
     def on_mount(self) -> None:
-        """Start reading."""
+        """Start loading."""
         self.set_interval(1.0, self._say)
         self._say()
         self._read()
@@ -105,11 +105,14 @@ class RecoverScreen(MadeTextScreen):
         self.refresh_bindings()
 
     def question(self) -> Clean:
-        """Return the question for the file."""
+        """Return the title of the dialog that asks for the file."""
         return own("Write the text to a new file")
 
     def offered(self) -> str:
-        """Return the lost file, or a free name if something is there now. For a thread."""
+        """Return the path of the lost file, or a free name if a file exists there now.
+
+        Blocking: call from a worker thread.
+        """
         path = self._path
         if not is_there(path) and path.parent.is_dir():
             return str(path)
@@ -117,7 +120,7 @@ class RecoverScreen(MadeTextScreen):
 
 
 def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
-    """Yield the notes, then the text, with the source above each part."""
+    """Yield the notes, then the contents, with the source above each range of lines."""
     rebuilt = found.rebuilt
     notes = [*found.notes, *(() if rebuilt is None else rebuilt.notes)]
     notes += [f"{each.path.name}: {each.what}" for each in found.problems]
@@ -158,7 +161,7 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:
-    """Yield a line with its number and mark, wrapped."""
+    """Yield a line of the file with its number and mark, wrapped to the width."""
     text = own(visible(line.text or "").expandtabs(4))
     front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
     room = max(1, look.width - _NUMBER - 3)

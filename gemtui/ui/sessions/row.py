@@ -1,8 +1,8 @@
-"""One row of the session list as lines; pure functions.
+"""One row of the session list, drawn as one or two lines; pure functions.
 
-Two lines if the list is a narrow pane (title and age, then the facts), one line with columns if it
-is wide enough. Parts that don't fit are left out in a fixed order, but never the sign, the title or
-a failure.
+A row has two lines if the list is a narrow pane (title and age, then the facts), and one line with
+columns if the list is wide enough. Parts that don't fit are left out in a fixed order, but never
+the symbol, the title or a failure.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions import live_words
 
 ONE_LINE_FROM = 64
-"""Cells from which a session takes one line with columns."""
+"""Width of the list, in cells, from which a session has one line with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Cells for matching words that the row does not show otherwise."""
+"""Cells for a matching text that the row does not show otherwise."""
 IN_FLIGHT = "a tool runs"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
@@ -38,11 +38,12 @@ _MARGIN = Piece(own(" "), Style())
 class RowContext(Struct, frozen=True, kw_only=True):
     """The circumstances in which a row is drawn.
 
-    `query`: the text to mark. `projects`: show the project (not below its heading, nor if all rows
-    have the same one). `sort`: the property that orders the rows, shown in every row. `days`: the
-    names of days, for a row below a day heading. `chosen`: the cursor is on it. `selected`: it is
-    one of several selected ones. `focused`: the list has the focus. `live`: the session's present
-    state, None if unknown. `undoable`: it has checkpoints of its files.
+    `query`: the search whose matches are marked. `projects`: whether to show the project (not under
+    its heading, nor if all rows have the same one). `sort`: the property by which the rows are
+    sorted; every row shows it. `days`: the names of days, for a row under a day heading, or None.
+    `chosen`: whether the cursor is on the row. `selected`: whether the row is selected. `focused`:
+    whether the list has the focus. `live`: the session's current state, None if unknown.
+    `undoable`: whether the session has checkpoints of its files.
     """
 
     query: ListQuery
@@ -64,8 +65,8 @@ def row_height(row: Row, width: int) -> int:
 def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Strip, ...]:
     """Return the lines of a row, each exactly `look.width` cells wide.
 
-    `height`: 1 or, for a session, 2. It is a parameter, since a list may briefly have another width
-    than the one that it has laid out its rows for.
+    `height`: 1 or, for a session, 2. It is a parameter because the list may briefly have a
+    different width from the one for which its rows were laid out.
     """
     if isinstance(row, Heading):
         return (_heading(row, look, around),)
@@ -80,7 +81,7 @@ def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Str
 
 
 def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
-    """Return a line with both ends; `left` is cut if there is no room."""
+    """Return a line with parts at both ends; `left` is cut if there is no room."""
     room = max(0, look.width - width_of(right) - 1)
     fitting = fit(left, room, own(look.glyphs.ellipsis))
     strip = strip_of(Line(spread(fitting, (*right, _MARGIN), look.width, _MARGIN)), look.width)
@@ -99,7 +100,7 @@ def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces
 
 
 def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None = None) -> Pieces:
-    """Return the cursor's bar, a sign on the first line, and the indent of child rows."""
+    """Return the cursor bar, a symbol on the first line, and a child row's indent."""
     indent = "  " * (row.depth - 1) + f"{look.glyphs.bottom_left} " if row.depth else ""
     shown = Piece(own(indent if sign else " " * len(indent)), look[Role.BORDER])
     return (_bar(look, around), sign or _MARGIN, _MARGIN, shown)
@@ -141,7 +142,7 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
 
 
 def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
-    """Return the age, or the age of the beginning if that orders the list."""
+    """Return the session's age, or that of its start if the list is sorted by it."""
     summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
     apart = row.depth or row.entry.pinned  # its day may differ from that of the row above
@@ -151,7 +152,7 @@ def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
 
 
 def _moment(when: datetime, look: Look, days: Days | None) -> str:
-    """Return the age, or the part of an earlier time that its heading lacks."""
+    """Return the age or, for an earlier day, the part of the time not in the heading."""
     if days is None or when.astimezone(days.tz).date() >= days.today:
         return relative(when, look.now)
     return days.moment(when)
@@ -166,7 +167,7 @@ def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 class RowFact(Struct, frozen=True):
-    """A piece of the second line; the highest `rank` is left out first, 0 never."""
+    """A fact on the second line; the highest `rank` is left out first, 0 never."""
 
     rank: int
     text: Clean
@@ -200,7 +201,7 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
 
 
 def _that_fit(facts: list[RowFact], room: int) -> list[RowFact]:
-    """Return the facts that fit, dropping those of high rank."""
+    """Return the facts that fit, leaving out those with the highest ranks."""
     for rank in range(6, 0, -1):
         if _length(facts) > room:
             facts = [fact for fact in facts if fact.rank != rank]
@@ -212,7 +213,7 @@ def _length(facts: Iterable[RowFact]) -> int:
 
 
 def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
-    """Return labels in words, as no sign is used alone."""
+    """Return the states of a session as words, because no symbol is used alone."""
     summary = entry.summary
     facts = []
     if (unseen := _unseen_match(entry, look, around.query)) is not None:
@@ -254,7 +255,7 @@ _FLAG_WORDS = {
 
 
 def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
-    """Return the matching text, if rows do not show it."""
+    """Return the matching text if the row does not show it otherwise."""
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):
         return None
@@ -273,7 +274,10 @@ def _models(entry: ListEntry) -> Clean:
 
 
 def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
-    """Return a count such as "12 tools"; "" for zero, no number if only partly read."""
+    """Return a count such as "12 tools", or "" for zero.
+
+    For a session that has only been read in part, the number is replaced by an ellipsis.
+    """
     if summary.partial:
         return own(f"{look.glyphs.ellipsis} {thing}s")
     return own(counted(number, thing) if number else "")
@@ -306,7 +310,7 @@ def _tokens(summary: Summary, around: RowContext) -> Clean:
 
 
 def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
-    """Return the row with columns at the right, and labels after the title."""
+    """Return the row as one line: columns at the right, states after the title."""
     right = _right_columns(row, look, around)
     states: list[Piece] = []
     for fact in _states(row.entry, look, around):
@@ -356,7 +360,7 @@ def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
 
 
 def _number(text: Clean, style: Style, letters: int) -> Pieces:
-    """Return a count and its noun, with digits aligned in all rows."""
+    """Return a count and its noun, with the digits aligned in all rows."""
     number, _, noun = text.partition(" ")
     return (Piece(own(f" {number:>4} {noun:<{letters}}"), style),)
 
@@ -379,7 +383,7 @@ def _day(row: DayHeading, look: Look) -> Strip:
 
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Return a path that fits, without its beginning if necessary."""
+    """Return a path that fits, leaving out its beginning if necessary."""
     piece, parts = Piece(path, style), path.split("/")
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]

@@ -1,4 +1,4 @@
-"""The positions of rows in the session list."""
+"""The vertical positions of rows in the session list."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from gemtui.ui.sessions.row import row_height
 
 
 class ScrollAnchor(NamedTuple):
-    """The row `key` is on row `line` of the screen."""
+    """A row to keep in place: the row with this key is on this line of the screen."""
 
     key: str
     line: int
 
 
 class RowIndex:
-    """Rows one below the other in a list of `width` cells; a place is a row's index."""
+    """The rows of a list that is `width` cells wide, with their line numbers.
+
+    In these methods, a place is the index of a row.
+    """
 
     def __init__(self, rows: tuple[Row, ...] = (), width: int = 0) -> None:
         self.rows = rows
@@ -39,43 +42,43 @@ class RowIndex:
 
     @property
     def first_session(self) -> int:
-        """The place of the first row that is not a heading; 0 if there is none."""
+        """The index of the first row that is a session; 0 if there is none."""
         rows = enumerate(self.rows)
         return next((place for place, row in rows if isinstance(row, SessionRow)), 0)
 
     def find(self, key: str | None) -> int | None:
-        """Return the place of the row with this key; None if there is none."""
+        """Return the index of the row with this key; None if there is no such row."""
         return None if key is None else self._by_key.get(key)
 
     def nearest(self, place: int) -> int:
-        """Return a valid place: this one, else the first or last; 0 in an empty list."""
+        """Return the nearest valid index; 0 in an empty list."""
         return max(0, min(place, len(self.rows) - 1))
 
     def stop(self, place: int, step: int = 1) -> int:
-        """Return the nearest selectable place, preferably by `step`."""
+        """Return the nearest index that the cursor can have, preferring `step` direction."""
         place = self.nearest(place)
         there = (place, place + step, place - step)  # day headings are never adjacent
         return next((at for at in there if self.stops(at)), place)
 
     def stops(self, place: int) -> bool:
-        """Return whether the cursor can be on a place, which excludes day headings."""
+        """Return whether the cursor can be on a row; day headings are excluded."""
         return 0 <= place < len(self) and not isinstance(self.rows[place], DayHeading)
 
     def at(self, line: int) -> int:
-        """Return the place on a line of the list, or the nearest one."""
+        """Return the index of the row on a line of the list, or of the nearest row."""
         return self.nearest(bisect_right(self._tops, line) - 1)
 
     def top(self, place: int) -> int:
-        """Return the first line of a place."""
+        """Return the first line of a row."""
         return self._tops[place]
 
     def bottom(self, place: int) -> int:
-        """Return the line below a place."""
+        """Return the line below a row."""
         return self._tops[place + 1]
 
     def within(self, place: int, top: int, bottom: int) -> bool:
-        """Return whether a place exists and is completely between two lines.
+        """Return whether a row exists and is completely between two lines.
 
-        `bottom` is not included.
+        `bottom` is exclusive.
         """
         return place < len(self) and top <= self.top(place) and self.bottom(place) <= bottom

@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
 
 PATH_ROOM = 28
-"""Most characters of a path in the header."""
+"""Most cells of a path in the header."""
 ROOM = (60, 15)
-"""Columns and lines below which a hint on the small window is shown."""
+"""Columns and lines below which a hint says that the window is small."""
 
 
 class SessionsScreen(SessionsPane):
-    """List and transcript; parts handle the keys and are notified of changes."""
+    """List and transcript; its parts handle the keys and are told of changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
     AUTO_FOCUS = ""
@@ -90,7 +90,7 @@ class SessionsScreen(SessionsPane):
         )
 
     def compose(self) -> ComposeResult:
-        """Build header, both panes, their replacements, status line and footer."""
+        """Build the header, the panes, the notice, the status line and the footer."""
         self.add_class(*self._breakpoints())
         ascii, glyphs = self._config.ascii, self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
@@ -103,7 +103,10 @@ class SessionsScreen(SessionsPane):
         yield FooterLine(ascii=ascii)
 
     def _breakpoints(self) -> Iterator[str]:
-        """Yield the classes for this width, set early so that widgets are styled only once."""
+        """Yield the CSS classes for this size.
+
+        They are set early so that the widgets are styled only once.
+        """
         width, height = self.app.size
         for size, points in (
             (width, self.app.HORIZONTAL_BREAKPOINTS),
@@ -112,13 +115,13 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Update for changes in the other modes."""
-        event.refresh_styles = event.refresh_styles and self._seen  # the first are fresh
+        """Update after changes in the other modes."""
+        event.refresh_styles = event.refresh_styles and self._seen  # the first styles are fresh
         self._seen = True
         self._update_header()
 
     def on_mount(self) -> None:
-        """Set the header, read the store, and open the initial session."""
+        """Set the header, load the store, and open the initial session."""
         config = self._config
         self.sessions.sort(config.sort)
         self.sessions.group(config.group)
@@ -132,7 +135,7 @@ class SessionsScreen(SessionsPane):
             self.sessions.focus()
         else:
             self.show(self.start.session)
-        # the focus came before Textual knew of styles that follow it
+        # the focus was set before Textual knew the styles that depend on it
         self.call_after_refresh(self.update_node_styles)
 
     async def on_unmount(self) -> None:
@@ -152,7 +155,7 @@ class SessionsScreen(SessionsPane):
         await self.marks.run()
 
     def _take(self, before: Snapshot | None, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, unless the app is ending."""
+        """Show a newer state of the store, unless the app is about to exit."""
         if not self.app.is_running:
             return
         first = before is None
@@ -183,7 +186,7 @@ class SessionsScreen(SessionsPane):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self) -> None:
-        """Mark the sessions that have checkpoints, in the list and in the open one."""
+        """Mark the sessions with checkpoints in the list, and the open one's prompts."""
         await asyncio.sleep(SETTLE)
         if self._checkpointed is None:
             from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
@@ -222,7 +225,7 @@ class SessionsScreen(SessionsPane):
 
     @on(EmptyStore.AgainRequested)
     def action_refresh(self) -> None:
-        """Read the whole store again."""
+        """Load the whole store again."""
         self._update_header()
         self._follow_store()
 
@@ -230,21 +233,21 @@ class SessionsScreen(SessionsPane):
 
     @property
     def read(self) -> bool:
-        """Whether the whole store has been read."""
+        """Whether the whole store has been loaded."""
         return self.store.snapshot is not None and self.store.snapshot.complete
 
     def name_of(self, session: str) -> str | None:
-        """Return the user's own name for a session, by id; None if it has none."""
+        """Return the name that the user gave to a session, by its id; None without one."""
         mark = self.marks.marks.get(session)
         return None if mark is None else mark.name
 
     def kept(self) -> list[Summary]:
-        """The sessions that only the vault has, newest first."""
+        """Return the sessions that only the vault has, newest first."""
         kept = (each for each in self.store.sessions if Flag.KEPT in each.flags)
         return [named(each, self.marks.marks) for each in kept if not each.hidden]
 
     def show_history(self, path: PurePath) -> None:
-        """Show the sessions that wrote a file, over any screen, and open the chosen one."""
+        """Show the writes of a file, over any screen, and open the chosen session."""
         self._files.show_history(path)
 
     def _take_marks(self) -> None:
@@ -261,7 +264,7 @@ class SessionsScreen(SessionsPane):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: going back leads to the present session.
+        `deeper`: going back leads to the session that is open now.
         """
         self._navigation.show(summary, deeper=deeper)
 
@@ -284,14 +287,14 @@ class SessionsScreen(SessionsPane):
         self.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Note which pane has the focus; a narrow terminal shows only that one."""
+        """Note which pane has the focus; a narrow terminal shows only that pane."""
         if self.pane in event.widget.ancestors:
             self.reading = True
         elif self.query_one(SessionPane) in event.widget.ancestors:
             self.reading = False
 
     def watch_reading(self, reading: bool) -> None:
-        """Show the focused pane, and the open session in the window's title."""
+        """Show the focused pane, and the open session in the window title."""
         self.set_class(reading, "-reading")
         if not reading:
             self._navigation.forget_highlight()
@@ -341,7 +344,7 @@ class SessionsScreen(SessionsPane):
         self.header.say(left, right)
 
     def on_resize(self) -> None:
-        """Fit paths to the new width."""
+        """Fit the paths to the new width."""
         self._update_header()
 
     def _short(self, path: Path) -> Clean:
@@ -353,7 +356,7 @@ class SessionsScreen(SessionsPane):
     @on(ReadPane.Changed)
     @on(TranscriptMoved)
     def update_status(self) -> None:
-        """Update the status line and the window's title."""
+        """Update the status line and the window title."""
         words, position = [*self._store_words()], [""]
         if self.reading or self.side_by_side:
             words += self.pane.words

@@ -1,4 +1,4 @@
-"""The search of one store, and the process that indexes it while the app runs."""
+"""The search of one store, and the process that updates its index."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class SearchFeed:
     """The search of the store in `home`.
 
-    `show()` is called on the loop whenever `progress` changes. `cache`: our cache folder; None for
-    no index, so that every search reads the files. `progress`: the state of the index; None if
-    unknown.
+    `show()` is called in the event loop whenever `progress` changes. `cache`: gemtui's cache
+    folder; None for no index, so that every search reads the files. `progress`: the state of the
+    index; None if unknown.
     """
 
     def __init__(self, home: Path, cache: Path | None, show: Callable[[], None]) -> None:
@@ -30,7 +30,7 @@ class SearchFeed:
         self._begun = self._closed = False
 
     def search(self) -> Search:
-        """Return the search, created on first use."""
+        """Return the search, which is created on first use."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.search import Search
 
@@ -40,7 +40,7 @@ class SearchFeed:
         return self._search
 
     def keep_index(self) -> None:
-        """Start the process that updates the index, unless it was started before."""
+        """Start the process that updates the index, unless it has been started before."""
         if self._begun or self._closed or self._cache is None:
             return
         self._begun = True
@@ -53,7 +53,10 @@ class SearchFeed:
         loop.run_in_executor(None, self._begin, self._cache, told)
 
     def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
-        """Start the process, from a thread, unless the store was closed meanwhile."""
+        """Start the process, unless the store has been closed in the meantime.
+
+        Blocking: call from a worker thread.
+        """
         from gemtui.search.file_list import index_folder
         from gemtui.search.indexer import Indexer
 
@@ -67,14 +70,15 @@ class SearchFeed:
             self._show()
 
     def look(self) -> None:
-        """Report that the store has changed."""
+        """Tell the indexing process that the store has changed."""
         if self._indexer is not None:
             self._indexer.look()
 
     def rest(self) -> None:
-        """Close all files and release their memory; for a thread, when nobody searches.
+        """Close all files and release their memory.
 
-        The C library otherwise keeps free memory, tens of megabytes for a large store.
+        Blocking: call from a worker thread while no search is running. Without this call, the C
+        library would keep the freed memory, which is tens of megabytes for a large store.
         """
         if self._search is not None:
             self._search.close()

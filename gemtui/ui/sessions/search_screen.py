@@ -1,4 +1,4 @@
-"""Full-text search while typing: hits by session, and opening one of them."""
+"""Full-text search as you type: hits grouped by session, to open one of them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 MOST = 200
 """Most hits to show."""
 _AT_ONCE = 50
-"""Lines of hits to read between two drawings: about as many as are visible."""
+"""Number of hits whose lines are read between two updates: about a screenful."""
 _PAUSE = 0.5
-"""Most seconds that reading waits for drawing, or for the next key."""
+"""Most seconds that reading waits for an update, or for the next key."""
 _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
-"""Cells for the author, fewer on a narrow screen."""
+"""Cells for the author of a hit, fewer on a narrow screen."""
 _LINE = 300
 """Most characters of a hit's line."""
 _HELP = own('words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt')
@@ -72,7 +72,7 @@ class OpenedHit(NamedTuple):
 
 @dataclass(slots=True)
 class Searching:
-    """The state of a search, to continue with later: text, results, cursor."""
+    """The text, scope and cursor of a search, from which a later screen resumes."""
 
     text: str = ""
     everywhere: bool = True
@@ -89,10 +89,11 @@ class _Row(NamedTuple):
 
 
 class SearchScreen(TypedSearch[OpenedHit]):
-    """Returns the hit to open, or None; `searching`: the state, for continuing later.
+    """A screen that returns the hit to open, or None.
 
-    `project`: the narrow scope; None if there is none. `indexing`: the state of the index, None
-    without one. `marks`: the user's, by session id.
+    `project`: the project to which the search can be limited, or None. `searching`: the state of an
+    earlier screen, from which this screen resumes. `indexing`: the state of the index, or None.
+    `marks`: the user's marks, by session id.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
@@ -117,14 +118,14 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._scoped = self._in_scope()
 
     def compose(self) -> ComposeResult:
-        """Build the hits below the search field."""
+        """Build the search field, and the hits below it."""
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
         yield from self.composed(rows, own("search all sessions"), _Fields(self._values()))
 
     def on_mount(self) -> None:
-        """Continue the previous search."""
+        """Resume the previous search."""
         self._find()
 
     def on_unmount(self) -> None:
@@ -132,12 +133,15 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._stopped.set()
 
     def _in_scope(self) -> tuple[Summary, ...]:
-        """Return the sessions to search; the same object while they are the same."""
+        """Return the sessions to search.
+
+        The same object is returned while the sessions are the same.
+        """
         project = None if self.searching.everywhere else self.project
         return tuple(listed(self._snapshot, project=project, hidden=True))
 
     def _values(self) -> Mapping[Field, Sequence[str]]:
-        """Return the completions of fields, the most frequent first."""
+        """Return the completions for the values of each field, the most frequent first."""
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
@@ -151,7 +155,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         }
 
     def take(self, snapshot: Snapshot) -> None:
-        """Search a newer state of the store; the cursor stays."""
+        """Search a newer state of the store; the cursor stays on its hit."""
         self._snapshot = snapshot
         self._scoped = self._in_scope()
         if self.query("#status") and self.searching.text:
@@ -165,7 +169,10 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self._find()
 
     def indexing(self, progress: IndexProgress) -> None:
-        """Show the progress of the index; once it is done, repeat a search without it."""
+        """Show the progress of the index; search again once the index is complete.
+
+        A search that ran before the index was complete is repeated with the index.
+        """
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is IndexerState.DONE
         if self.query("#status") and progress.state is IndexerState.DONE and not was_done:
@@ -196,7 +203,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         await asyncio.to_thread(self._look, stopped, tell)
 
     def _look(self, stopped: Event, tell: Callable[[Callable[[], None]], None]) -> None:
-        """Search, then read the lines of the hits; for a thread."""
+        """Search, then read the lines of the hits. Blocking: call from a worker thread."""
         query = parse(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
             query,
@@ -215,10 +222,10 @@ class SearchScreen(TypedSearch[OpenedHit]):
             hits = [hit for group in results.groups for hit in group.hits]
             reading = results.unindexed and not results.complete
             if not reading and in_sight != hits[:_AT_ONCE]:
-                in_sight = hits[:_AT_ONCE]  # lines are read before all hits are counted
+                in_sight = hits[:_AT_ONCE]  # the first lines are read before all hits are counted
                 self._read_lines(in_sight, query, stopped, tell)
         for start in range(len(in_sight), len(hits), _AT_ONCE):
-            if start and stopped.wait(_PAUSE):  # rarely visible, and the user may type on
+            if start and stopped.wait(_PAUSE):  # rarely visible, and the user may still type
                 return
             self._read_lines(hits[start : start + _AT_ONCE], query, stopped, tell)
 
@@ -229,7 +236,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         stopped: Event,
         tell: Callable[[Callable[[], None]], None],
     ) -> None:
-        """Read the lines of hits; for a thread."""
+        """Read the lines of hits. Blocking: call from a worker thread."""
         read: dict[Hit, Snippet] = {}
         for hit in hits:
             if stopped.is_set():
@@ -238,7 +245,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         tell(partial(self._take_lines, read))
 
     def _take(self, results: Results, painted: Event, *, first: bool) -> None:
-        """Show results; `first`: they are the first of this search."""
+        """Show results; `first`: whether they are the first ones of this search."""
         if not self.query("#status"):
             return
         self.call_after_refresh(painted.set)
@@ -302,7 +309,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Accept the suggestion."""
+        """Accept the suggested completion."""
         self.query_one(Input).action_cursor_right()
 
     def scope_changed(self) -> None:
@@ -322,7 +329,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     @work(exclusive=True, group="open")
     async def action_open(self) -> None:
-        """Open the hit under the cursor; if there is none yet, the first one found."""
+        """Open the hit under the cursor, or the first hit found if there is none yet."""
         results, row = self._results, self.rows.chosen
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
@@ -330,7 +337,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
 
 class _Fields(Suggester):
-    """Completes fields and their values while they are typed."""
+    """Completes field names and their values while they are typed."""
 
     def __init__(self, values: Mapping[Field, Sequence[str]]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -342,7 +349,7 @@ class _Fields(Suggester):
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:
-    """Return the progress of the index, if relevant."""
+    """Return a text on the progress of the index, "" if it is not relevant."""
     if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
         return own("")
     if progress.state is IndexerState.INDEXING:
@@ -380,7 +387,7 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
 
 
 def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
-    """Draw the author, and the line with its matches marked."""
+    """Draw the author of a hit, and its line with the matches marked."""
     who = clean_line(hit.tool or _NAMES[hit.kind])
     role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(
         hit.kind, Role.MUTED
@@ -393,7 +400,7 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
 
 
 def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
-    """Yield the line, beginning shortly before its first match if necessary."""
+    """Yield the line of a hit, starting shortly before the first match if necessary."""
     at = 0
     if line.spans and line.spans[0][1] > width:
         at = line.spans[0][0] - width // 3

@@ -1,4 +1,4 @@
-"""Search in all sessions and in written files, from the sessions pane and back."""
+"""Searching sessions and written files from the sessions pane, and going back."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class SessionSearch(SessionsPart):
         self._feed = self._feed_of(home)
 
     def changed(self) -> None:
-        """Report to the index that the store has changed."""
+        """Tell the index that the store has changed."""
         self._feed.look()
 
     def take(self, snapshot: Snapshot) -> None:
-        """Search a newer state of the store; start indexing once all of it is read."""
+        """Search a newer state of the store; start indexing once the store is loaded."""
         if (search := self._open) is not None:
             search.take(snapshot)
         if snapshot.complete:
@@ -59,7 +59,7 @@ class SessionSearch(SessionsPart):
 
     def _show_progress(self) -> None:
         screen, progress = self.screen, self._feed.progress
-        attached = screen.is_attached and screen.app.is_running  # it may come while the app ends
+        attached = screen.is_attached and screen.app.is_running  # the app may be exiting by then
         if attached and progress is not None and (search := self._open) is not None:
             search.indexing(progress)
 
@@ -115,7 +115,7 @@ class WrittenFiles(SessionsPart):
             self._open.take(snapshot)
 
     def show_history(self, path: PurePath) -> None:
-        """Show the sessions that wrote a file, over any screen, and open the chosen one."""
+        """Show the writes of a file, over any screen, and open the chosen session."""
         from gemtui.ui.sessions.history_screen import HistoryPosition
 
         self._show_history(HistoryPosition(path))
@@ -131,7 +131,7 @@ class WrittenFiles(SessionsPart):
 
     @background("writes", exclusive=True)
     async def action_files(self) -> None:
-        """Show all files that sessions wrote, and the writes of each."""
+        """Show all files that sessions wrote, and the writes of each file."""
         from gemtui.ui.sessions.files_screen import Files, FilesScreen
 
         screen, store = self.screen, self.screen.store
@@ -144,7 +144,7 @@ class WrittenFiles(SessionsPart):
         await self._read_write(shown, self.action_files)
 
     async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
-        """Ask for a write and open its session; going back calls `again`."""
+        """Let the user choose a write, and open its session; going back calls `again`."""
         screen, app = self.screen, self.screen.gemtui
         mode = app.current_mode
         self._open = shown

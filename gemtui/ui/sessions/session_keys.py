@@ -1,4 +1,4 @@
-"""The keys that show or export facts of a session: info, export, patch, stats."""
+"""The keys that show or export facts about sessions: info, export, patch, stats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 
 class SessionKeys(SessionsPart):
-    """Actions that show or export the chosen session, or all."""
+    """Actions that show or export the chosen session, the selected ones, or all."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
 
     def can(self, action: str) -> bool:
-        """Return whether there is a session to show, or several to export."""
+        """Return whether an action has a session to show, or sessions to export."""
         chosen = self.screen.chosen is not None
         match action:
             case "info":
@@ -32,7 +32,7 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_export(self) -> None:
-        """Export the session to a file, or the selected ones to a folder."""
+        """Export the session to a file, or the selected sessions to a folder."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen
@@ -40,7 +40,7 @@ class SessionKeys(SessionsPart):
             await actions.export(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
-        """Show the changes of the session, or the selected ones, as a patch."""
+        """Show the changes of the session, or of the selected sessions, as a patch."""
         from gemtui.sessions.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
@@ -63,7 +63,7 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_info(self) -> None:
-        """Show all facts about the session, with links to its relatives."""
+        """Show all facts about the session, with links to related sessions."""
         from gemtui.kept.contents import fate
         from gemtui.ui.sessions.about_dialog import AboutScreen
         from gemtui.ui.sessions.checkpoint_marks import undo_words
@@ -89,7 +89,7 @@ class SessionKeys(SessionsPart):
         self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
 
     def action_problems(self) -> None:
-        """Show unreadable parts of the store and of the open session."""
+        """Show what could not be read in the store, the marks and the open session."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen

@@ -1,4 +1,4 @@
-"""Drawing of statistics: totals, tables with bars, and the hours of the week."""
+"""Drawing statistics: totals, tables with bars, and the hours of the week."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 
 _ROWS = 10
-"""Most rows of each table."""
+"""Most rows of a table; the table of days has `_DAYS`."""
 _DAYS = 14
 _NAME, _BAR = 32, 40
-"""Most cells of names and bars."""
+"""Most cells of a name and of a bar."""
 _WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -27,7 +27,7 @@ class _Column(NamedTuple):
 
 
 def number(count: int | None) -> str:
-    """Return a count in short form: 12.3k, 4.5M; ? if unknown."""
+    """Return a count in a short form such as 12.3k or 4.5M; "?" if unknown."""
     if count is None:
         return "?"
     for unit, size, least in (("G", 1e9, 1e9), ("M", 1e6, 1e6), ("k", 1e3, 1e4)):
@@ -47,7 +47,7 @@ _FAILED = _Column("failed", lambda sums: f"{sum(sums.failures.values()):,}")
 
 
 def draw_stats(stats: Stats, look: Look) -> list[Line]:
-    """Return the lines for a screen of `look.width` cells."""
+    """Return the statistics as lines for a screen of `look.width` cells."""
     return list(_lines(stats, look))
 
 
@@ -145,9 +145,9 @@ def _table(
     *,
     rows: int = _ROWS,
 ) -> Iterator[Line]:
-    """Yield a head, and a row with a bar for each of the first groups.
+    """Yield a header line, and a row with a bar for each of the first groups.
 
-    Columns are dropped to make room for names.
+    Columns are dropped, the last one first, if there is no room for the names.
     """
     if not groups:
         return
@@ -182,7 +182,7 @@ def _row(
 
 
 def _hours(stats: Stats, look: Look) -> Iterator[Line]:
-    """Yield the hours of the week, darker for more answers, with their number per day."""
+    """Yield the hours of the week, darker for more answers, with each day's total."""
     if not stats.week:
         return
     most, muted = max(stats.week.values()), look[Role.MUTED]
@@ -223,7 +223,7 @@ def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
 
 
 def shade(value: float, most: float, glyphs: Glyphs) -> Clean:
-    """Return one cell, darker the nearer `value` is to `most`; a blank for zero."""
+    """Return one cell, darker the nearer `value` is to `most`; a space for zero."""
     if value <= 0 or most <= 0:
         return Clean(" ")
     shades = _PLAIN_SHADES if glyphs.name == "ascii" else _SHADES

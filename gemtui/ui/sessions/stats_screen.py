@@ -1,4 +1,4 @@
-"""The statistics of this project or all, on a screen of their own."""
+"""The statistics of this project or of all projects, on a separate screen."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
 _STEP = 0.5
-"""Seconds between two drawings while sessions are read; cached ones take less in all."""
+"""Seconds between two updates of the screen while sessions are being read.
+
+Reading cached sessions takes less than that in total.
+"""
 
 
 class StatsScreen(FullScreen[None]):
-    """Reads the activity in these sessions in a thread, and shows the growing sums.
+    """Sums up the activity in these sessions in a thread, and shows partial sums.
 
-    `project`: the narrow scope; None if there is none.
+    `project`: the project to which the statistics can be limited, or None.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.STATS)
@@ -49,11 +52,11 @@ class StatsScreen(FullScreen[None]):
         self._stopped = Event()
 
     def compose(self) -> ComposeResult:
-        """Build title, statistics, progress and keys."""
+        """Build the header, the statistics, the status line and the footer."""
         yield from self.framed(LineView(what="numbers"))
 
     def on_mount(self) -> None:
-        """Start reading."""
+        """Start reading the sessions."""
         self.query_one(LineView).focus()
         self._read()
 
@@ -83,7 +86,10 @@ class StatsScreen(FullScreen[None]):
     def _sum_up(
         self, prices: Prices, stopped: Event, show: Callable[[Stats, Clean, bool], None]
     ) -> None:
-        """Read in a thread, showing partial sums, and complete ones at the end."""
+        """Sum up the sessions, showing partial sums, and the complete ones at the end.
+
+        Blocking: call from a worker thread.
+        """
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
         stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
@@ -130,7 +136,7 @@ class StatsScreen(FullScreen[None]):
         return action != "scope" or self._project is not None
 
     def action_scope(self) -> None:
-        """Switch between this project and all."""
+        """Switch between this project and all projects."""
         self._everywhere = not self._everywhere
         self._read()
 

@@ -1,7 +1,7 @@
-"""Updating the list from the store: the newest rows, then all, then every change.
+"""Updating the list from the store: the newest sessions, then all, then changes.
 
-Plain asyncio. The disk is read in threads, one at a time; changes during a reading are collected
-and read together afterwards.
+The module uses asyncio and no widgets. Files are read in threads, one at a time. Changes during a
+read are collected and read together afterwards.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ LIVE_CHECK = 20.0
 
 
 class StoreFeed:
-    """Runs until it is cancelled; `show` and `changed` are called on the loop.
+    """Loads the store and follows it until cancelled.
 
-    `changed(paths, word)`: files that changed on disk; the word describes polling, None for events.
+    `show` and `changed` are called in the event loop. `changed(paths, word)` reports files that
+    changed on disk; `word` says why the store is polled, None if the system reports changes.
     """
 
     def __init__(
@@ -51,7 +52,10 @@ class StoreFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read, then follow; the watch's first event covers changes made before it began."""
+        """Load the store, then follow it.
+
+        The watcher's first event covers changes that were made before it started.
+        """
         index = None
         try:
             self._say(await asyncio.wrap_future(self._opening.first()))
@@ -70,7 +74,7 @@ class StoreFeed:
                 asyncio.get_running_loop().run_in_executor(None, index.close)
 
     def look(self, path: Path) -> None:
-        """Read a path as if it had changed; the store's own folder stands for all of it."""
+        """Read a path as if it had changed; the store's own folder means the whole store."""
         self._waiting.add(path)
         self._news.set()
 
@@ -103,7 +107,7 @@ class StoreFeed:
             self._say(snapshot)
 
     async def _watch(self, index: Index) -> None:
-        from gemtui.sessions.watch import watch  # imported after the first rows, as it is slow
+        from gemtui.sessions.watch import watch  # slow, so imported after the first rows
 
         async for change in watch(index.home, stop=asyncio.Event()):
             self._waiting |= change.paths
@@ -113,9 +117,9 @@ class StoreFeed:
 
 
 class OpenStore:
-    """The store in `home` as far as it has been read; replaced when `home` changes.
+    """The store in `home` as far as it has been loaded; replaced when `home` changes.
 
-    `show(before, snapshot)` is called with each newer state, with None as `before` for the first;
+    `show(before, snapshot)` is called with each newer state; `before` is None for the first one.
     `changed`: as in `StoreFeed`.
     """
 
@@ -134,18 +138,18 @@ class OpenStore:
 
     @property
     def sessions(self) -> Sequence[Summary]:
-        """Return all stored sessions found so far."""
+        """Return all stored sessions that have been found so far."""
         return () if self.snapshot is None else self.snapshot.sessions
 
     def find(self, id: str) -> Summary | None:
-        """Return the session with this id, if lists show it."""
+        """Return the session with this id, if it is one that lists show; else None."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
     async def follow(self, project: Path | None, marks: asyncio.Event) -> None:
-        """Read the store from the start and follow it until cancelled.
+        """Load the store from the start and follow it until cancelled.
 
-        `project`: its sessions are read first, None for all. `marks`: set once the user's marks
-        have been read.
+        `project`: the project whose sessions are loaded first, None for all. `marks`: set once the
+        user's marks have been loaded.
         """
         self.snapshot = None
         opening, self._opening = self._opening, None
@@ -161,6 +165,6 @@ class OpenStore:
         self._show(before, snapshot)
 
     def look_again(self) -> None:
-        """Read the whole store again, as no event reports removals from the vault."""
+        """Load the whole store again, because no event reports removals from the vault."""
         if self._feed is not None:
             self._feed.look(self.home / "tmp")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 BETWEEN = re.compile(r"[\s,]+")
-"""The separators between tags."""
+"""Matches the separators between tags."""
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
@@ -25,7 +25,10 @@ def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
 
 
 class TagSuggester(Suggester):
-    """Completes the last word to a tag in use; `sign`: only words with this prefix."""
+    """Completes the last word to a tag in use.
+
+    `sign`: complete only words with this prefix.
+    """
 
     def __init__(self, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> None:
         super().__init__(use_cache=False, case_sensitive=True)

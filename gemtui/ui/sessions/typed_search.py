@@ -1,4 +1,4 @@
-"""The common part of search and written files: a field above rows."""
+"""The common part of the search and written-files screens: a field above rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """The typed text and the scope, with which a later screen can continue."""
+    """The typed text and the scope, from which a later screen can resume."""
 
     text: str
     everywhere: bool
 
 
 class TypedSearch(SteersRows, FullScreen[Answer]):
-    """`typed`: the state to continue.
+    """A screen with a search field above its rows.
 
-    `project`: the narrow scope; None if there is none.
+    `typed`: the state of an earlier screen, from which this screen resumes. `project`: the project
+    to which the rows can be limited, or None.
     """
 
     AUTO_FOCUS = "Input"
@@ -38,13 +39,13 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
 
     @property
     def rows(self) -> SteeredRows[Any]:
-        """The results."""
+        """The list of results."""
         return self.query_one(SteeredRows)
 
     def composed(
         self, rows: SteeredRows[Any], placeholder: str, suggester: Suggester | None = None
     ) -> ComposeResult:
-        """Build title, field, rows, status line and keys."""
+        """Build the header, the search field, the rows, the status line and the footer."""
         line = clean_line(self.typed.text)
         yield from self.framed(
             Horizontal(
@@ -74,12 +75,12 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         raise NotImplementedError
 
     def action_scope(self) -> None:
-        """Switch between this project and all."""
+        """Switch between this project and all projects."""
         self.typed.everywhere = not self.typed.everywhere
         self.scope_changed()
 
     def action_close(self) -> None:
-        """Clear the search; if there is none, return to the sessions."""
+        """Clear the search or, if there is none, return to the sessions."""
         if self.typed.text:
             self.query_one(Input).value = ""
         else:

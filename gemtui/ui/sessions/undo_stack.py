@@ -1,4 +1,4 @@
-"""One stack of all actions that the user can undo."""
+"""A single stack of all actions that the user can undo."""
 
 from __future__ import annotations
 
@@ -9,33 +9,36 @@ from gemtui.sessions.summary import Summary
 
 
 class Undoable(Protocol):
-    """An action that was carried out."""
+    """An action that has been carried out."""
 
     @property
     def undoable(self) -> bool:
-        """Whether any part of it can be undone."""
+        """Whether any part of the action can be undone."""
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo it and report that; return the sessions that are restored."""
+        """Undo the action and report that; return the sessions that are restored."""
 
 
 class UndoStack:
-    """The actions, the latest last."""
+    """The actions that have been carried out, the latest last."""
 
     def __init__(self) -> None:
         self._done: list[Undoable] = []
 
     @property
     def last(self) -> Undoable | None:
-        """The action to undo next."""
+        """The action to undo next, or None."""
         return next((each for each in reversed(self._done) if each.undoable), None)
 
     def add(self, done: Undoable) -> None:
-        """Add an action that was carried out, or is about to be."""
+        """Add an action that has been carried out, or is about to be."""
         self._done.append(done)
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the last action; if that fails, it becomes the last to be tried again."""
+        """Undo the last action; return the sessions that are restored.
+
+        If the action could not be undone completely, it is tried again after all others.
+        """
         if (last := self.last) is None:
             return ()
         self._done.remove(last)

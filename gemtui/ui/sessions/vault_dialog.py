@@ -1,4 +1,4 @@
-"""The dialogs of the vault: turning it on or off, its contents, the next removals."""
+"""The dialogs of the vault: turning it on or off, its contents, next removals."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _WORDS = (
 _MOST = 500
 """Most sessions to list."""
 _TITLE = 26
-"""Cells of a title before the reason for its removal."""
+"""Cells for a title in front of the reason for its removal."""
 
 
 async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
-    """Offer to turn the vault on, or show it.
+    """Offer to turn the vault on, or show its contents.
 
-    Returns a session to open, True if the vault was turned on, else None.
+    Returns a session to open, True if the vault has been turned on, or else None.
     """
     found = await asyncio.to_thread(_look, snapshot, app.clock())
     if not found.contents.on and not found.contents.files:
@@ -99,7 +99,7 @@ async def _switch_off(app: AppBase) -> None:
 
 
 class VaultScreen(DialogScreen[Summary | str]):
-    """Returns a session to open, an action, or None."""
+    """A dialog that returns a session to open, "switch", or None."""
 
     BINDINGS = bindings(Where.VAULT)
 
@@ -110,7 +110,7 @@ class VaultScreen(DialogScreen[Summary | str]):
         self._rows += [("next", hit.session, hit.words()) for hit in found.listed[:_MOST]]
 
     def compose(self) -> ComposeResult:
-        """Build the contents, the archived sessions, and the next removals."""
+        """Build the facts, the archived sessions, and the next removals."""
         on = self._found.contents.on
         hint = f"enter open   o turns it {'off' if on else 'on'}   esc closes"
         with Dialog(clean_line("The vault"), own(hint)):

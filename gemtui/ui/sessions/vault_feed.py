@@ -1,7 +1,7 @@
 """Archiving changes of the store while the vault is on.
 
-Plain asyncio. The disk is read and written in a thread of its own, one step at a time: if it waits
-for another program, nothing else has to.
+The module uses asyncio and no widgets. Files are read and written in a separate thread, one step at
+a time, so that nothing else has to wait if that thread waits for another program.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from pathlib import Path
 from threading import Event
 
 _AGAIN = 360
-"""Seconds between routine checks, which copy files unchanged for long (`vault.QUIET`)."""
+"""Seconds between routine checks.
+
+They copy files that have not changed for long enough (`vault.QUIET`).
+"""
 _TOLD = 0.1
-"""Seconds between two reports of progress."""
+"""Least seconds between two reports of progress."""
 
 
 class VaultFeed:
-    """Archives the store in `home`; `show()` is called on the loop after changes.
+    """Archives the store in `home`; calls `show()` in the event loop after changes.
 
-    These are changes of `progress` (files archived, and all; None if idle) or `problem` (why not
-    everything is archived, or None).
+    These are changes of `progress` (the number of files archived so far, and the total; None if
+    idle) or of `problem` (why not everything is archived, or None).
     """
 
     def __init__(self, home: Path, show: Callable[[], None]) -> None:
@@ -39,7 +42,7 @@ class VaultFeed:
         self._last = 0.0
 
     async def run(self) -> None:
-        """Archive reported changes, until cancelled."""
+        """Archive reported changes until cancelled."""
         try:
             while True:
                 everything = not await self._told()
@@ -61,7 +64,8 @@ class VaultFeed:
     async def _told(self) -> bool:
         """Wait until there is something to archive; return False for a routine check.
 
-        Files archived earlier may be unchanged for long enough by then.
+        By then, files that were archived earlier may have been unchanged for long enough to be
+        copied.
         """
         try:
             async with asyncio.timeout_at(self._again):
@@ -72,12 +76,12 @@ class VaultFeed:
         return True
 
     def look(self) -> None:
-        """Archive everything in the store that is not archived yet."""
+        """Archive every stored session that has not been archived yet."""
         self._all = True
         self._tell_news()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Archive these files; folders stand for the whole store."""
+        """Archive these files; a folder among them means the whole store."""
         self._changed |= set(paths)
         self._tell_news()
 
@@ -87,7 +91,10 @@ class VaultFeed:
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
-        """Archive these files, None for all; return a problem. For the thread."""
+        """Archive these files, or the whole store for None; return a problem or None.
+
+        Blocking: call from the vault's thread.
+        """
         from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store import name_of
 

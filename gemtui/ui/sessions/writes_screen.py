@@ -1,6 +1,6 @@
 """The common part of screens about writes, which read sessions in a thread.
 
-They read again when the store changes.
+They read the sessions again when the store changes.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 SHOWN = 0.3
-"""Seconds between two updates while the sessions are read."""
+"""Seconds between two updates while the sessions are being read."""
 _PAUSE = 1.0
 """Seconds before a constantly changing store is read again."""
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
-    """Returns the write at which to open a session, or None.
+    """A screen that returns the write at which to open a session, or None.
 
-    At first its rows grow; later they are replaced once everything is read. `marks`: the user's, by
-    session id.
+    During the first read, rows are added as they are found. During later reads, the old rows stay
+    until everything has been read. `marks`: the user's marks, by session id.
     """
 
     def __init__(
@@ -51,15 +51,18 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         self._stopped, self._news = Event(), asyncio.Event()
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return the sessions to read, in order, and the earliest time. For a thread."""
+        """Return the sessions to read, in order, and the earliest time to include.
+
+        Blocking: call from a worker thread.
+        """
         raise NotImplementedError
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
-        """Return the rows for these writes. For a thread."""
+        """Return the rows for these writes. Blocking: call from a worker thread."""
         raise NotImplementedError
 
     def show_rows(self, rows: Sequence[Row], *, whole: bool) -> None:
-        """Show rows; `whole`: everything has been read."""
+        """Show rows; `whole`: whether everything has been read."""
         raise NotImplementedError
 
     def on_unmount(self) -> None:
@@ -67,13 +70,13 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         self._stopped.set()
 
     def take(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, once the present one is read."""
+        """Show a newer state of the store, once the current one has been read."""
         self._snapshot = snapshot
         self._news.set()
 
     @work(exclusive=True, group="writes")
     async def read(self) -> None:
-        """Read from the start, and then again after each change."""
+        """Read the sessions from the start, and again after each change."""
         self._stopped.set()
         self._stopped = stopped = Event()
         grows = True
@@ -124,5 +127,5 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         try:
             self.status.say([Content(words)])
             self.show_rows(rows, whole=whole)
-        except NoMatches:  # it is being removed
+        except NoMatches:  # the screen is being removed
             return

@@ -1,1 +1,1 @@
-"""Simulation of a draft policy on calls, and rules proposed from past sessions."""
+"""Simulating a draft policy on calls, and proposing rules from past sessions."""

@@ -1,4 +1,4 @@
-"""The common frame of the simulator's screens."""
+"""The common base of the simulator's screens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Taken = tuple[Rule, ...]
 
 
 def refused(found: Explanation) -> bool:
-    """Return whether a rule could allow a call that is not allowed now."""
+    """Return whether a call is not allowed now, but a rule could allow it."""
     allowed = found.decision is Decision.ALLOW and found.offered
     return not allowed and found.tool_refuses is None
 
@@ -39,9 +39,9 @@ def refused(found: Explanation) -> bool:
 async def form_allowing(
     app: AppBase, simulation: Simulation, call: Call, project: Path | None = None
 ) -> RuleForm | None:
-    """Return the form with a rule that allows a call made in `project`.
+    """Return a form with a rule that would allow a call made in `project`.
 
-    None if impossible. It shows the call, and objections to the rule.
+    The form shows the call, and any objection to the rule. Return None after reporting a problem.
     """
     from gemtui.ui.rules.form import RuleForm
 
@@ -57,7 +57,7 @@ async def form_allowing(
 
 
 def _policy(simulation: Simulation) -> str:
-    """Describe the policy that a rule is added to."""
+    """Describe the policy to which a rule would be added."""
     opened = simulation.draft.opened
     if opened is None:
         return "a new policy"
@@ -69,7 +69,7 @@ def _policy(simulation: Simulation) -> str:
 class SimulatorScreen(DialogGuardScreen[Taken]):
     """A screen over the policy pane that returns the rules to add.
 
-    `HEADING` is its title.
+    `HEADING` is the screen's title.
     """
 
     DEFAULT_CSS = """
@@ -85,7 +85,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.simulation = simulation
 
     def read_session(self, session: Summary | None, call: str) -> None:
-        """Open a session with the cursor on a tool call; None if it is gone."""
+        """Open a session with the cursor on a tool call; `session` is None if it is gone."""
         if session is None:
             self.gemtui.say("This session no longer exists.", problem=True)
         else:
@@ -93,11 +93,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the screen can still show an answer, which may come late."""
+        """Whether the screen can still show a result that arrives late."""
         return self.app.is_running and self.is_attached
 
     def compose(self) -> ComposeResult:
-        """Build header, heading, body, status line and footer."""
+        """Build the header, the heading, the body, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield BarLine(id="heading", mark=glyphs.ellipsis)
@@ -106,11 +106,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def body(self) -> Iterable[Widget]:
-        """Yield the widgets between heading and status line."""
+        """Yield the widgets between the heading and the status line."""
         raise NotImplementedError
 
     def situation_changed(self) -> None:
-        """Decide again, for another mode or situation, or with a new rule."""
+        """Decide again, because the mode, the situation or the rules have changed."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -159,7 +159,10 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
-        """Show the form with a rule that allows a call made in the folder `project`."""
+        """Show a form with a rule that would allow a call; add the rule if confirmed.
+
+        `project`: the folder in which the call was made.
+        """
         form = await form_allowing(self.gemtui, self.simulation, call, project)
         if form is None:
             return

@@ -19,15 +19,16 @@ from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 
 MOST_SHOWN = 20_000
-"""Most characters of arguments that can be edited; longer ones are partly shown."""
+"""Most characters of arguments to show; longer ones are cut and can't be edited."""
 MOST_OFFERED = 8
 
 
 class CallForm(Vertical):
-    """Posts `Changed` whenever `call` or `problem` may have changed.
+    """A form for a tool call.
 
-    An unedited recorded call stays exactly as it was, however it is shown. `others`: names to offer
-    in addition to the CLI's own tools.
+    `Changed` is posted whenever `call` or `problem` may have changed. A recorded call that is not
+    edited stays exactly as it was, however it is shown. `others`: tool names to offer in addition
+    to Gemini CLI's own tools.
     """
 
     DEFAULT_CSS = """
@@ -45,7 +46,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """The call has changed, or can't be read any more."""
+        """The call has changed, or the form no longer contains a valid call."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()
@@ -53,7 +54,7 @@ class CallForm(Vertical):
         self._template = ""
         self._taken: tuple[Call, str, str] | None = None
         self.problem = ""
-        """Why there is no call; "" if there is one."""
+        """Why the form contains no valid call; "" if it does."""
 
     def compose(self) -> ComposeResult:
         """Build the name with completions, and the arguments with their problem."""
@@ -65,7 +66,7 @@ class CallForm(Vertical):
         yield Static(id="args-note")
 
     def on_mount(self) -> None:
-        """Start with the most important tool."""
+        """Start with the most important tool, unless a call has been filled in."""
         if not self._tool.value:
             self._tool.value = "run_shell_command"
             self._begin_arguments()
@@ -86,7 +87,7 @@ class CallForm(Vertical):
 
     @property
     def call(self) -> Call | None:
-        """The call in the form; None if it can't be read."""
+        """The call in the form; None if the form contains no valid call."""
         if self._taken is not None and self._taken[1:] == (self._tool.value, self._args.text):
             return self._taken[0]
         name = self._tool.value.strip()
@@ -96,7 +97,7 @@ class CallForm(Vertical):
     def put(self, call: Call) -> None:
         """Fill the form with a recorded call.
 
-        Without arguments, with its tool's parameters.
+        If the call has no arguments, the parameters of its tool are filled in.
         """
         name = clean_line(call.tool)[:200]
         if not call.args:
@@ -113,7 +114,7 @@ class CallForm(Vertical):
         self._check()
 
     def focus_args(self) -> None:
-        """Focus the arguments, inside the first empty string."""
+        """Focus the arguments, with the cursor inside the first empty string."""
         area = self._args
         area.focus()
         place = area.text.find('""')
@@ -133,7 +134,7 @@ class CallForm(Vertical):
         self._check()
 
     def _begin_arguments(self) -> None:
-        """Fill in the parameters of the named tool, unless arguments were typed."""
+        """Fill in the parameters of the named tool, unless arguments have been typed."""
         name = self._tool.value
         if self._taken is not None and name != self._taken[1]:
             self._let_go()
@@ -142,14 +143,14 @@ class CallForm(Vertical):
             self._args.text = self._template = template
 
     def _let_go(self) -> None:
-        """Drop the arguments of a recorded call that were only partly shown."""
+        """Drop a recorded call; if its arguments were only partly shown, clear them."""
         self._taken = None
         if self._args.read_only:
             self._args.read_only = False
             self._args.text = ""
 
     def _check(self) -> None:
-        """Show the problem, or further parameters of the tool."""
+        """Show the problem with the form, or further parameters of the tool."""
         if self._args.read_only:
             self.problem = ""
             note = f"{size(len(self._args.text))} of a longer call; the decision uses all of it"
@@ -179,20 +180,20 @@ class CallForm(Vertical):
 
     @property
     def offering(self) -> bool:
-        """Whether names are offered."""
+        """Whether tool names are offered."""
         return self.has_class("-offering")
 
     def close_offer(self) -> None:
-        """Close the offered names."""
+        """Close the list of offered names."""
         self.remove_class("-offering")
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """Close the offered names when the field loses the focus."""
+        """Close the list of offered names when the field loses the focus."""
         if event.widget is self._tool and self.screen.focused is not self._offer:
             self.close_offer()
 
     def key_down(self) -> None:
-        """Move to the next name, or show all names."""
+        """Move to the next offered name, or open the list with all names."""
         if self._tool.has_focus:
             if self.offering:
                 self._offer.action_cursor_down()
@@ -201,7 +202,7 @@ class CallForm(Vertical):
                 self.add_class("-offering")
 
     def key_up(self) -> None:
-        """Move to the previous name."""
+        """Move to the previous offered name."""
         if self._tool.has_focus and self.offering:
             self._offer.action_cursor_up()
 
@@ -224,7 +225,7 @@ class CallForm(Vertical):
 
 
 def _read(text: str) -> dict[str, object] | str:
-    """Return the arguments, or a one-line description of their problem."""
+    """Return the arguments, or a one-line description of what is wrong with them."""
     try:
         value = json.loads(text or "{}")
     except json.JSONDecodeError as error:
@@ -241,7 +242,7 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """Return further parameters of this tool, or a remark that it is unknown."""
+    """Return further parameters of this tool, or a note that the tool is unknown."""
     known = tool(name)
     if known is None:
         own = name.startswith("mcp_")

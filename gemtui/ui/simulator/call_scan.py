@@ -1,4 +1,4 @@
-"""Reading the tool calls of past sessions in a thread."""
+"""Scanning the tool calls of past sessions in a thread."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ SHOWN = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """The calls of one `session`, else of a `project`, else of all, since `since`."""
+    """The calls to scan: those of `session`, or else of `project`, or else all.
+
+    `since`: leave out earlier calls; None for all.
+    """
 
     session: Summary | None = None
     project: Path | None = None
@@ -40,7 +43,8 @@ class CallScope:
 class ScanProgress:
     """The progress of a scan: `done` of `total` sessions, with `calls` calls.
 
-    `stopped`: the user stopped it.
+    `problems`: what could not be read. `ended`: whether the scan has ended. `stopped`: whether the
+    user stopped it.
     """
 
     done: int = 0
@@ -55,8 +59,8 @@ class ScanProgress:
 class CallSink(Generic[State]):
     """A consumer of scanned calls.
 
-    `feed(calls)` consumes the next calls; `state(ended)` returns an immutable snapshot for display.
-    Both run in the worker thread.
+    `feed(calls)` consumes the next calls. `state(ended)` returns an immutable snapshot to show.
+    Both are called in the worker thread.
     """
 
     feed: Callable[[Sequence[RecordedCall]], None]
@@ -64,9 +68,10 @@ class CallSink(Generic[State]):
 
 
 class CallHistory:
-    """The recorded calls of a store; all methods but `session` and `forget` may block.
+    """The recorded calls of a store.
 
-    `name_of`: returns the user's own name for a session, by id, which replaces its title.
+    All methods except `session` and `forget` may block. `name_of`: returns the user's own name for
+    a session, by id, which then replaces the session's title.
     """
 
     def __init__(
@@ -81,11 +86,11 @@ class CallHistory:
         self._snapshot: Snapshot | None = None
 
     def forget(self) -> None:
-        """Read the store again at the next request."""
+        """Load the store again at the next request."""
         self._snapshot = None
 
     def snapshot(self) -> Snapshot:
-        """Return all sessions, which are read once. Raises StoreUnreadable."""
+        """Return all sessions, which are loaded once. Raises StoreUnreadable."""
         if self._snapshot is None:
             with closing(Index(self._home, cache=self._cache)) as index:
                 found = read_store(index)
@@ -94,7 +99,7 @@ class CallHistory:
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
-        """Return the session with this id, if it has been read."""
+        """Return the session with this id if it has been loaded; else None."""
         found = self._sessions.get(id)
         return None if found is None else self._named(found)
 
@@ -143,7 +148,10 @@ def _later(step: ScanStep, since: datetime) -> ScanStep:
 
 
 class CallScan(Generic[State]):
-    """One scan; `show` is called on the event loop, now and then and at the end."""
+    """One scan of recorded calls.
+
+    `show` is called in the event loop, several times during the scan and once at its end.
+    """
 
     def __init__(
         self,
@@ -157,11 +165,11 @@ class CallScan(Generic[State]):
         self._latest: tuple[ScanProgress, State] | None = None
 
     def stop(self) -> None:
-        """Stop reading; the results so far remain."""
+        """Stop the scan; the results so far remain."""
         self._stopped.set()
 
     async def run(self) -> None:
-        """Read to the end, or until stopped or cancelled. Raises StoreUnreadable."""
+        """Scan to the end, or until stopped or cancelled. Raises StoreUnreadable."""
         loop = asyncio.get_running_loop()
 
         def publish(progress: ScanProgress) -> None:

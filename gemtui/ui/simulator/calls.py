@@ -1,7 +1,4 @@
-"""Lists of recorded calls, to choose from or to explain a count.
-
-One call explained.
-"""
+"""Recorded calls: lists to choose from or to explain a count, and a single call."""
 
 from __future__ import annotations
 
@@ -37,14 +34,14 @@ from gemtui.ui.simulator.scope_dialog import choose_scope, words
 from gemtui.ui.simulator.simulation import Simulation
 
 MOST = 50_000
-"""Most calls to choose from, the newest first."""
+"""Most calls to choose from; the newest ones come first."""
 _ARGUMENTS = 20_000
 """Most characters of a call's arguments to show."""
 GONE = "The session of this call no longer exists."
 
 
 def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
-    """Return a list of recorded calls with a search."""
+    """Return a searchable list of recorded calls."""
     return SearchedRows[Reference](
         lambda call, look: call_row(call, history.session(call.session), look),
         lambda call: call_words(call, history.session(call.session)),
@@ -53,7 +50,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
 
 
 def said_progress(progress: ScanProgress) -> str:
-    """Describe the progress of reading, or its result."""
+    """Describe the progress of a scan, or its result."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
@@ -72,7 +69,7 @@ def said_found(found: SearchedRows[Reference]) -> str:
 
 
 class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
-    """Returns a chosen recorded call, or None."""
+    """A screen that returns the recorded call that the user chooses, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
@@ -93,11 +90,11 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         yield bars.FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """Read the project's calls, or all if it has none."""
+        """Scan the project's calls, or all calls if the project has none."""
         self._read(None)
 
     def on_unmount(self) -> None:
-        """Cancel reading."""
+        """Cancel the scan."""
         if self._reading is not None:
             self._reading.stop()
 
@@ -160,9 +157,10 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
 
 
 class MatchingCallsScreen(FiltersRows, SimulatorScreen):
-    """Calls counted in one figure.
+    """The calls behind one count of a replay or one suggestion.
 
-    `calls` is the total, which may exceed the references. `allowed`: they are already allowed.
+    `calls`: the total, which may exceed the number of `references`. `allowed`: whether the policy
+    already allows these calls.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
@@ -204,11 +202,11 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self.query_one("#status", bars.BarLine).say([*map(Content, said)])
 
     def about(self) -> Clean:
-        """Return the common property of the calls."""
+        """Return what the calls have in common."""
         return self._title
 
     def situation_changed(self) -> None:
-        """Close after a rule was added, as the counts are on another screen."""
+        """Close after a rule has been added, because the counts are on another screen."""
         self.dismiss(self.simulation.taken)
 
     @on(RowList.Opened)
@@ -268,7 +266,7 @@ class CallScreen(SimulatorScreen):
         self._found: Explanation | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Build the explanation."""
+        """Build the view of the explanation."""
         yield LineView(what="the explanation")
 
     def on_mount(self) -> None:
@@ -283,7 +281,7 @@ class CallScreen(SimulatorScreen):
 
     @work(exclusive=True, group="answer")
     async def situation_changed(self) -> None:  # type: ignore[override]
-        """Decide on the call."""
+        """Explain the decision for the call under the current policy."""
         call = self._recorded.call
         found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         if self.is_open:
@@ -292,7 +290,7 @@ class CallScreen(SimulatorScreen):
             self.refresh_bindings()
 
     def can(self, action: str) -> bool:
-        """Disable allowing a call that is already allowed."""
+        """Disable allowing a call that is allowed already, or that no rule could allow."""
         return action != "allow" or (self._found is not None and refused(self._found))
 
     @work(exclusive=True, group=DIALOG)

@@ -1,7 +1,8 @@
-"""Opening the simulator: try a call, replay history, suggest rules.
+"""Opening the simulator: try a call, replay past calls, suggest rules.
 
-Each function is called in a worker of the pane and waits for its screen (`push_screen_wait`). The
-pane adds the returned rules in one step; the draft itself is only changed by a saved example.
+Each function is called in a worker of the policy pane and waits for its screen
+(`push_screen_wait`). The pane adds the returned rules in one step; only saving an example changes
+the draft directly.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ Taken = tuple[Rule, ...]
 
 
 async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:
-    """Show the decision on a tool call and its reason; `call`: the initial one."""
+    """Show the decision for a tool call and its reason.
+
+    `call`: the initial call, or None.
+    """
     from gemtui.ui.simulator.try_call import TryScreen
 
     simulation = _simulation(app, draft)

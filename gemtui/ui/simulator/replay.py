@@ -1,4 +1,4 @@
-"""Replay of past sessions' tool calls under a policy, counted by rule."""
+"""Replaying past sessions' tool calls under a policy, with counts by rule."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class ReplayScreen(ScanScreen[ReplayCounts]):
-    """Counts that grow while sessions are read; each of them opens its calls."""
+    """Counts that grow while sessions are read; opening a count lists its calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
     AUTO_FOCUS = "RowList"
@@ -53,7 +53,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self.read()
 
     def sink(self) -> CallSink[ReplayCounts]:
-        """Return a replay under the present policy."""
+        """Return a sink that replays calls under the current policy."""
         return _sink(self.simulation)
 
     def take(self, found: ReplayCounts) -> None:
@@ -62,7 +62,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._rows.show(replay_rows(found))
 
     def unreadable(self) -> None:
-        """Report the failure in place of the counts."""
+        """Report in place of the counts that nothing could be read."""
         self._rows.empty = Clean("nothing could be read")
 
     def say(self) -> None:
@@ -101,12 +101,12 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Disable stopping if nothing is being read."""
+        """Disable stopping if no scan is in progress."""
         return action != "stop" or self.reading
 
 
 def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
-    """Return a sink that feeds a replay; the reading thread makes its engine."""
+    """Return a sink that feeds a replay; the scanning thread creates the engine."""
     made: list[ReplayCounter] = []
 
     def run() -> ReplayCounter:
@@ -122,7 +122,7 @@ def _stops(row: ReplayRow) -> bool:
 
 
 def _key(row: ReplayRow) -> object:
-    """Return a row's identity while its count grows."""
+    """Return a key that identifies a row while its count grows."""
     match row:
         case Total():
             return row.decision
@@ -133,7 +133,7 @@ def _key(row: ReplayRow) -> object:
 
 
 def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
-    """Return a count's description and its calls."""
+    """Return the description of a count, and its calls."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"

@@ -1,4 +1,4 @@
-"""The common part of the screens that read the calls of past sessions."""
+"""The common part of the screens that scan the calls of past sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = TypeVar("State")
 
 
 class ScanScreen(SimulatorScreen, Generic[State]):
-    """Reads the calls of the scope `which` in a thread and shows the growing result."""
+    """Scans the calls of the scope `which` in a thread and shows the growing result."""
 
     def __init__(self, simulation: Simulation, history: CallHistory) -> None:
         super().__init__(simulation)
@@ -41,16 +41,16 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Start with the project's calls, or all if it has none."""
+        """Start with the project's calls, or with all calls if the project has none."""
         self.situation_changed()
 
     def on_unmount(self) -> None:
-        """Cancel reading."""
+        """Cancel the scan."""
         self.action_stop()
 
     @property
     def reading(self) -> bool:
-        """Whether sessions are being read."""
+        """Whether a scan is in progress."""
         return not self.progress.ended
 
     @work(exclusive=True, group="read")
@@ -70,7 +70,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.say()
 
     def unreadable(self) -> None:
-        """Handle that nothing could be read."""
+        """Handle the case that nothing could be read."""
 
     def _take(self, progress: ScanProgress, found: State) -> None:
         if self.is_open:
@@ -83,7 +83,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
-        """Stop reading."""
+        """Stop the scan."""
         if self._reading is not None:
             self._reading.stop()
 
@@ -97,6 +97,6 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.situation_changed()
 
     def action_again(self) -> None:
-        """Read the sessions again."""
+        """Load the sessions again, and scan their calls."""
         self.history.forget()
         self.situation_changed()

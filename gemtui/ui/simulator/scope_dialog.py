@@ -32,7 +32,7 @@ _ONE = "one"
 
 
 def words(which: CallScope, now: datetime) -> Clean:
-    """Return a scope in words, such as "project tidewatch, since yesterday"."""
+    """Describe a scope, for example "project tidewatch, since yesterday"."""
     if which.session is not None:
         said = f'session "{clean_line(which.session.title)[:60]}"'
     elif which.project is not None:
@@ -61,7 +61,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
 async def choose_scope(
     app: AppBase, history: CallHistory, now_shown: CallScope | None
 ) -> CallScope | None:
-    """Ask for a scope, with the cursor on the present one; return None if cancelled."""
+    """Ask for a scope, with the cursor on the current one; return None if cancelled."""
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
     choices = [
@@ -85,7 +85,7 @@ def _meaning(which: CallScope) -> Clean:
 
 
 class PickSessionScreen(FiltersRows, FullScreen[Summary]):
-    """Returns a chosen session with tool calls, or None."""
+    """A screen that returns the chosen session with tool calls, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"
@@ -95,7 +95,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         self._history = history
 
     def compose(self) -> ComposeResult:
-        """Build the sessions with a search."""
+        """Build the header, the sessions with a search, and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield SearchedRows[Summary](

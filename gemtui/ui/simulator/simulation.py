@@ -1,4 +1,4 @@
-"""The simulated policy: the draft, the rules added so far, the situation."""
+"""The simulated policy: the draft, the rules added so far, and the situation."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from gemtui.ui.rules.draft import Draft
 
 _HIGHEST = 999
 _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
-"""Characters that are escaped in the text that patterns match."""
+"""Characters that are escaped in the text against which patterns are matched."""
 
 
 class Simulation:
-    """A draft policy in the mode and situation of a screen.
+    """A draft policy in the mode and situation that a screen simulates.
 
-    `taken`: rules to be added. `project`: the folder for calls without a known one. The engine is
-    made on first use, which may take a while: call `engine` in a thread.
+    `taken`: the rules to be added. `project`: the folder for calls of which the folder is unknown.
+    The engine is created on first use, which may take a while, so call `engine` from a worker
+    thread.
     """
 
     def __init__(self, draft: Draft, project: Path) -> None:
@@ -37,7 +38,7 @@ class Simulation:
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run; added ones follow the file's own."""
+        """All rules of a run; the added rules follow the file's own."""
         return self._with(*self.taken)
 
     def _with(self, *rules: Rule) -> Policy:
@@ -56,7 +57,7 @@ class Simulation:
         return document
 
     def engine(self) -> Engine:
-        """Return the engine for the present situation."""
+        """Return the engine for the current situation."""
         key = (self.draft.revision, self.taken, self.mode, self.interactive)
         if self._made is None or self._made[0] != key:
             self._made = key, self._engine(self.policy)
@@ -79,11 +80,12 @@ class Simulation:
     # --- rules that allow a call ---------------------------------------------------------------
 
     def allowing(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
-        """Return a rule that allows `call`, and an objection to it, or "".
+        """Return a rule that allows `call`, and an objection to that rule, or "".
 
         `project`: the folder in which the call was made. The rule is the one that would be proposed
-        if the call had succeeded, else as narrow as possible. Takes as long as a few decisions, so
-        call it in a thread. Raises PolicyError if the file can't be edited.
+        if the call had succeeded, or else a rule that is as narrow as possible. This takes as long
+        as a few decisions, so call it from a worker thread. Raises PolicyError if the file can't be
+        edited.
         """
         place = project or self.project
         done = RecordedCall(call=call, session="", id="", ended=CallStatus.SUCCEEDED, project=place)
@@ -95,7 +97,7 @@ class Simulation:
         return self._strong_enough(rule, call), doubt
 
     def _strong_enough(self, rule: Rule, call: Call) -> Rule:
-        """Return the rule with a priority above rules of its tier that override it."""
+        """Return the rule with a priority above the rules of its tier that override it."""
         for _ in range(3):
             found = self._engine(self._with(*self.taken, rule)).outcome(call)
             over = found.rule

@@ -1,4 +1,4 @@
-"""Rules proposed from successful past calls, to choose from."""
+"""Rules proposed from successful past calls, for the user to choose from."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class SuggestScreen(ScanScreen[Suggestions | None]):
-    """Proposals and omitted calls, with the evidence for the one under the cursor."""
+    """Proposed rules and omitted calls, with the evidence for the selected row."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
     AUTO_FOCUS = "RowList"
@@ -52,7 +52,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self._chosen: tuple[Rule, ...] = ()
 
     def body(self) -> Iterable[Widget]:
-        """Build the rows, and the details of the one under the cursor."""
+        """Build the rows, and the details of the row under the cursor."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
         ascii = self.gemtui.glyphs.name == "ascii"
         rule = Ruling(line_style="ascii" if ascii else "solid")
@@ -65,18 +65,18 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
-        """Propose again."""
+        """Propose rules again."""
         self.progress, self._found, self._chosen = ScanProgress(), None, ()
         self._rows.show(())
         self.say()
         self.read()
 
     def sink(self) -> CallSink[Suggestions | None]:
-        """Return a sink of evidence under the present policy."""
+        """Return a sink that collects evidence under the current policy."""
         return _sink(self.simulation)
 
     def take(self, found: Suggestions | None) -> None:
-        """Show the proposals, at the end."""
+        """Show the proposals once they are complete."""
         if found is not None:
             self._found = found
             self._show_rows()
@@ -112,7 +112,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Enable choosing and adding only if there is something to choose or add."""
+        """Enable stopping, adding and choosing only if there is something to act on."""
         match action:
             case "stop":
                 return not self.progress.ended
@@ -124,7 +124,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
                 return True
 
     def action_check(self) -> None:
-        """Choose the rule under the cursor, or unchoose it."""
+        """Choose the rule under the cursor, or deselect it."""
         row = self._rows.chosen
         if isinstance(row, ProposalRow):
             self._choose(row.suggestion.rule, chosen=not row.chosen)
@@ -153,7 +153,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _opened(self) -> None:
-        """Show the examples."""
+        """Show the calls that are examples for the row."""
         row = self._rows.chosen
         if row is None or isinstance(row, RowHeading):
             return
@@ -173,7 +173,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
     """Return a sink that collects evidence and makes proposals at the end.
 
-    The reading thread creates the evidence.
+    The evidence is created in the scanning thread.
     """
     made: list[Evidence] = []
 

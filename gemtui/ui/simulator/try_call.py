@@ -1,4 +1,4 @@
-"""Trying a call: show the decision on a tool call while its arguments are typed."""
+"""Trying a call: show the decision for a tool call while the user types it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
-    """Return the example, and the document with it. For a thread."""
+    """Return the call as an example, and the document with that example.
+
+    Blocking: call from a worker thread.
+    """
     asked = Example(tool=call.tool, args=call.args, mode=mode)
     (tried,) = try_examples([asked], document.policy)
     example = replace(asked, expected=tried.decision or Decision.DENY)
@@ -42,7 +45,7 @@ def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[E
 
 
 class PolicyAnswer(LineView):
-    """An explanation, or a line in its place."""
+    """An explanation, or a line of text in its place."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(what="the explanation", id=id)
@@ -103,16 +106,16 @@ class TryScreen(SimulatorScreen):
 
     @property
     def form(self) -> CallForm:
-        """The form."""
+        """The form with the call."""
         return self.query_one(CallForm)
 
     @property
     def answer(self) -> PolicyAnswer:
-        """The decision."""
+        """The view of the decision."""
         return self.query_one(PolicyAnswer)
 
     def on_mount(self) -> None:
-        """Fill in a call, if one was given."""
+        """Fill in the initial call, if there is one."""
         super().on_mount()
         if self._begin_with is not None:
             self.form.put(self._begin_with)
@@ -151,7 +154,7 @@ class TryScreen(SimulatorScreen):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Disable allowing a call that is already allowed."""
+        """Disable allowing a call that is allowed already, or that no rule could allow."""
         shown = self.answer.shown if self.is_mounted else None
         return action != "allow" or (shown is not None and refused(shown))
 
@@ -173,7 +176,10 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_keep(self) -> None:
-        """Save the call as an example, with the headless decision of the file's own rules."""
+        """Add the call to the draft as an example.
+
+        The example expects the decision of the file's own rules in a headless run.
+        """
         if (call := self.form.call) is None:
             self.gemtui.say("The arguments are not valid JSON yet.")
             return
@@ -190,7 +196,7 @@ class TryScreen(SimulatorScreen):
             self.say_where()
 
     def action_close(self) -> None:
-        """Close the offered names first, then the screen."""
+        """Close the list of offered names first, then the screen."""
         if self.form.offering:
             self.form.close_offer()
         else:

@@ -1,1 +1,1 @@
-"""Undo, redo and fork of sessions on the screen, for all panes."""
+"""The screens for undo, redo and fork of sessions, for all panes."""

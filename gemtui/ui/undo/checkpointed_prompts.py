@@ -1,4 +1,4 @@
-"""The prompts with a checkpoint before them, read in a thread for the panes."""
+"""The prompts that have a checkpoint before them, for the panes to mark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NONE = Checkpointed(0, None, frozenset())
 
 
 def read_checkpoints(session: Summary) -> Checkpointed:
-    """Return the readable checkpoints of a session."""
+    """Return the readable checkpoints of a session. Blocking: reads files."""
     try:
         return checkpointed(session)
     except (GemtuiError, OSError):
@@ -25,10 +25,10 @@ def read_checkpoints(session: Summary) -> Checkpointed:
 
 
 def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> frozenset[int]:
-    """Return the numbers of a transcript's prompts with checkpoints, from 1.
+    """Return the 1-based numbers of a transcript's prompts that have checkpoints.
 
-    `session`: the id of the stored session, of which the transcript shows all or a part. Empty if
-    nothing can be read.
+    `session`: the id of the stored session, of which the transcript shows all or a part. The result
+    is empty if nothing can be read.
     """
     try:
         summary = find_stored(app, session)

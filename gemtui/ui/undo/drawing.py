@@ -1,4 +1,4 @@
-"""The effects of an undo as rows; one of its files as lines."""
+"""The effects of an undo as rows, and one of its files as lines."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PROMPT = 60
-"""Characters of a prompt that identify it."""
+"""Most cells of the prompt in the title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRow:
-    """One line about an undo: a file (`step`), the chat, or a note.
+    """One row about an undo: a file (`step`), the chat, or a note.
 
-    `sign`: the name of a glyph. `why`: shown at the right if there is room. `about`: for a row
-    without a file, the text shown when the cursor is on it.
+    `sign`: the name of the glyph for the row's symbol. `why`: a text that is shown at the right if
+    there is room. `about`: for a row without a file, the text to show when the cursor is on the
+    row.
     """
 
     sign: str
@@ -53,13 +54,13 @@ _ACTIONS = {
     Action.REMOVE: _Words(Role.REMOVED, "remove", "removed"),
     Action.MERGE: _Words(Role.MODEL, "merge", "merged"),
 }
-"""In the order of listing: actions that need attention come first."""
+"""The actions in the order of listing; those that need attention come first."""
 
 
 def rows_of(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
-    """Return the effects of a planned or finished (`done`) undo, line by line.
+    """Return the effects of a planned or finished (`done`) undo as rows.
 
-    `prompts`: those of the session, empty for a redo. `chat`: a new chat is made.
+    `prompts`: the prompts of the session, empty for a redo. `chat`: whether a new chat is created.
     """
     return [
         *([_chat_row(undone, prompts, done=done)] if chat else ()),
@@ -109,7 +110,7 @@ def _note_row(note: str) -> UndoRow:
 
 
 def totals(undone: Undone, *, done: bool) -> str:
-    """Return the numbers of files by effect, such as "2 restored, 1 left alone"."""
+    """Return the number of files by effect, such as "2 restored, 1 left alone"."""
     if undone.files is None:
         return "files are left as they are"
     kinds = [each.action for each in undone.files.steps]
@@ -130,7 +131,7 @@ def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
 
 
 def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
-    """Draw sign, word and file; the reason for leaving it alone at the right."""
+    """Draw symbol, effect and file, and the reason at the right if there is room."""
     glyph = own(f"{getattr(look.glyphs, row.sign)} ")
     front = (
         Piece(glyph, look[row.role]),
@@ -145,7 +146,7 @@ def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
 
 
 def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
-    """Return the heading above the change of a row."""
+    """Return the heading above the change of a row's file."""
     words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
     if row.step is None:
         return [Content.styled(own(words.rstrip()), "bold")]
@@ -156,7 +157,7 @@ def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
 
 
 class Page(NamedTuple):
-    """One of the views of a file: its title, and its lines."""
+    """One of the views of a file: its title, and a function that draws its lines."""
 
     title: str
     draw: Draw
@@ -169,7 +170,7 @@ class Draw:
         self._name, self._text, self._before = name, text, before
 
     def __call__(self, look: Look) -> Sequence[Line]:
-        """Draw the text or change."""
+        """Draw the text or the change."""
         if self._before is None:
             return _text_lines(self._name, self._text, look)
         return _change_lines(self._name, self._before, self._text, look)
@@ -190,7 +191,7 @@ def pages_of(step: Step, texts: StepTexts) -> list[Page]:
 
 
 def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
-    """Return the lines beside the list: the change, or why a file is left alone."""
+    """Return the lines beside the list: the change, or why the file is left alone."""
     name = os.fsdecode(step.path)
     if step.action is not Action.KEEP:
         before, after = step.now, step.result
@@ -214,7 +215,7 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
 
 
 def said_lines(words: Clean, look: Look) -> list[Line]:
-    """Return a text, wrapped."""
+    """Return a text, wrapped to the width."""
     lines = words.split("\n")
     return [
         row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)

@@ -1,4 +1,4 @@
-"""One file of an undo on a screen of its own: its change, and three states."""
+"""One file of an undo on a separate screen: its change, and three of its states."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UndoFileScreen(AnsweringScreen[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """Build header, lines and keys."""
+        """Build the header, the lines and the footer."""
         app = cast("AppBase", self.app)
         yield BarLine(id="header", mark=app.glyphs.ellipsis)
         yield LineView(what="the text")

@@ -1,4 +1,4 @@
-"""Marks on prompts with a checkpoint before them."""
+"""Marks on the prompts that have a checkpoint before them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from gemtui.transcript.model import Message, Outline, Transcript
 class MarkedPrompts:
     """Marks the prompts of a transcript that have a checkpoint before them.
 
-    An unchanged marked prompt keeps its outline, by which views recognise messages.
+    A marked prompt that has not changed keeps its outline object, because views use it to recognise
+    messages.
     """
 
     def __init__(self) -> None:
@@ -20,7 +21,7 @@ class MarkedPrompts:
         self._outlines: dict[str, tuple[Outline, Outline]] = {}
 
     def mark(self, transcript: Transcript) -> Transcript:
-        """Return the transcript with marks."""
+        """Return the transcript with its prompts marked."""
         if not self.numbers:
             return transcript
         marked, number = dict[int, Outline](), 0

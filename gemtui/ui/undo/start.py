@@ -1,4 +1,4 @@
-"""The actions of keys for undo, redo and forks in the panes."""
+"""The actions of the panes' keys for undo, redo and fork."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 Number = Callable[[Sequence[Prompt]], int]
-"""Chooses one of a session's prompts. May raise UndoError."""
+"""Returns the 1-based number of one of a session's prompts. May raise UndoError."""
 
 
 def prompt_at(transcript: Transcript, message: int) -> Number:
-    """Return a function that chooses the prompt of a message.
+    """Return a function that finds the prompt to which a message belongs.
 
-    The first for those above it. The transcript may show only the end or the beginning of the
-    session: its prompts are looked up among those of the session, at the end first.
+    A message above all prompts belongs to the first one. The transcript may show only the beginning
+    or the end of the session. Therefore its prompts are searched for among the session's prompts,
+    at the end first.
     """
     shown = [each for each in enumerate(transcript.outlines) if _counts(transcript, each[0])]
     words = [outline.excerpt for _, outline in shown]
@@ -61,20 +62,20 @@ def find_stored(app: AppBase, session: str) -> Summary:
 async def show_undo(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Show the effects of returning to before a prompt, and do so if confirmed."""
+    """Show the effects of returning to before a prompt; do so if confirmed."""
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
 
 
 async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
-    """Show the effects of reverting a folder's newest undo, and do so if confirmed."""
+    """Show the effects of reverting the newest undo in a folder; do so if confirmed."""
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 
 async def show_fork(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Ask for the fork's options, make it, and show it in the run pane."""
+    """Ask for the fork's options, create the fork, and show it in the run pane."""
     try:
         session, prompts, at = await asyncio.to_thread(_place, find, number)
     except (GemtuiError, OSError) as error:

@@ -69,10 +69,11 @@ class _Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """An undo in the project `folder`, None if unknown.
+    """A request to undo or redo in the project `folder`, which is None if unknown.
 
-    `find`: reads the session in a thread; None to redo the newest undo in the folder. `number`:
-    chooses the prompt to return to; may raise UndoError. `home`: the CLI's folder.
+    `find`: returns the session, called in a thread; None to redo the newest undo in the folder.
+    `number`: returns the number of the prompt to return to; may raise UndoError. `home`: Gemini
+    CLI's folder.
     """
 
     folder: Path | None
@@ -83,7 +84,7 @@ class UndoRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """A planned undo. `refused`: why it is impossible now, or ""."""
+    """A planned undo; `refused` says why it is impossible now, "" if it is possible."""
 
     undone: Undone
     session: Summary | None
@@ -92,7 +93,7 @@ class _Plan:
 
 
 class UndoScreen(FullScreen[None]):
-    """Plans in a thread, shows the plan, and carries it out after `y`."""
+    """Plans in a thread, shows the plan, and carries it out when the user confirms."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
     AUTO_FOCUS = "RowList"
@@ -105,11 +106,11 @@ class UndoScreen(FullScreen[None]):
 
     @property
     def rows(self) -> RowList[UndoRow]:
-        """The effects, line by line."""
+        """The effects, one per row."""
         return self.query_one(RowList)
 
     def compose(self) -> ComposeResult:
-        """Build title, files, the change of one, status line and keys."""
+        """Build the header, the files, the selected change, the status line and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Container(id="write-panes"):
@@ -221,7 +222,7 @@ class UndoScreen(FullScreen[None]):
             view.show(lambda look: side_lines(step, texts, look))
 
     async def _texts(self, step: Step) -> StepTexts | None:
-        """Return the texts of a file; if unreadable, report that and return None."""
+        """Return the texts of a file; if they can't be read, show why and return None."""
         folder = self._folder
         if folder is None:
             return None
@@ -272,7 +273,7 @@ class UndoScreen(FullScreen[None]):
             self._do(self._plan)
 
     def action_scope(self) -> None:
-        """Undo files and chat, only files, or only the chat."""
+        """Switch the scope: files and chat, files only, or chat only."""
         every = list(UndoScope)
         self._scope = every[(every.index(self._scope) + 1) % len(every)]
         self._begin(_Stage.PLANNING)
@@ -281,7 +282,7 @@ class UndoScreen(FullScreen[None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def action_diff(self) -> None:
-        """Show the change of a file on a screen of its own, and its texts."""
+        """Show the change of a file and the file's texts on a separate screen."""
         step = None if self.rows.chosen is None else self.rows.chosen.step
         texts = None if step is None else await self._texts(step)
         if step is not None and texts is not None:
@@ -308,7 +309,7 @@ class UndoScreen(FullScreen[None]):
             self.app.post_message(ChatRequested(folder, chat.session_id, chat.path, prompt))
 
     def action_close(self) -> None:
-        """Close, unless files are being written."""
+        """Close the screen, unless files are being written."""
         if self._stage is not _Stage.DOING:
             self.dismiss()
 
