@@ -159,7 +159,7 @@ class LaterCommand(click.Command):
 
 
 class Root(click.Group):
-    """A command group that also accepts a folder: `gemtui [PATH]`."""
+    """The top-level command group, which also accepts a folder: `gemtui [PATH]`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -258,7 +258,7 @@ class FolderContext(click.Context):
 
     @property
     def command_path(self) -> str:
-        """The name in help texts and errors."""
+        """The name to show in help texts and errors."""
         return PROGRAM
 
 

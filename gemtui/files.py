@@ -164,7 +164,7 @@ def close_folder(folder: Path) -> None:
 def make_private(path: Path) -> None:
     """Set a file's mode to 0600 and its folder's to 0700, creating both if necessary.
 
-    The file keeps its content. Raises OSError, also if the file is a link.
+    The file keeps its contents. Raises OSError, also if the file is a link.
     """
     close_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -354,7 +354,7 @@ def is_private(path: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """Return an absolute path with links followed as far as possible. Raises nothing."""
+    """Return an absolute path with links resolved as far as possible. Raises nothing."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):

@@ -1,8 +1,9 @@
-r"""Print JSON in which everything that affects a terminal is escaped as `\u`.
+r"""Print JSON in which every character that could affect a terminal is escaped as `\u`.
 
-Stored sessions are foreign text, and JSON may be printed to a terminal. DEL, C1 and bidi controls,
-U+2028 and U+2029 are valid in JSON strings but not harmless there, so they are escaped. JSON itself
-requires that for C0 controls. Nothing else is escaped, so the text stays readable.
+Stored sessions are untrusted text, and JSON may be printed to a terminal. DEL, C1 and bidi
+controls, U+2028 and U+2029 are valid in JSON strings, but not harmless in a terminal, so they are
+escaped here. For C0 controls, JSON itself requires escapes. Nothing else is escaped, so that the
+text stays readable.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import orjson
 
 _UNSAFE = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]"  # DEL, C1
-    rb"|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"  # bidi controls, other line ends
+    rb"|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"  # bidi controls, line separators
 )
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _DEEPEST = 1100

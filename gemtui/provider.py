@@ -1,4 +1,4 @@
-"""Gemini CLI as a response provider: from a prompt to an answer and files."""
+"""Gemini CLI as a response provider, which turns a prompt into an answer and files."""
 
 from __future__ import annotations
 

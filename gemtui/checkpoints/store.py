@@ -1,8 +1,9 @@
-"""The checkpoints of one project in an SQLite file: contents, changes and calls.
+"""The checkpoints of one project in a SQLite file: contents, changes and calls.
 
-A checkpoint holds the changes since the previous one, whichever run took that. Contents are stored
-once, by digest, and need nothing of the project's own repository. A transaction writes a checkpoint
-completely or not at all, wherever the program is killed.
+A checkpoint contains the changes since the previous checkpoint, even one that another run took.
+Contents are stored once, by digest, and do not depend on the project's own repository. Each
+checkpoint is written in a transaction, so it is stored completely or not at all, whenever the
+process is killed.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ VERSION = 1
 APPLICATION = 0x67656D02
 _FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
 _MANY, _POOR = 5_000, 256
-"""Limits on single look-ups, and on files missing in the index.
+"""Limits on the number of single look-ups, and of files missing from the index.
 
-With more names, the whole tree is read at once. With more missing files, the index is rewritten.
+For more names than that, the whole tree is read at once. If more files are missing, the index is
+rewritten.
 """
 _WAIT = 60.0
-"""Seconds to wait for another gemtui that is writing, perhaps a first checkpoint."""
+"""Seconds to wait for another gemtui process that is writing, perhaps a first checkpoint."""
 _TABLES = """
     create table project (root blob not null);
     create table content (digest text primary key, data blob not null) without rowid;
@@ -79,7 +81,10 @@ class Reason(StrEnum):
 
 
 class Facts(NamedTuple):
-    """The `lstat` facts of a file; times in nanoseconds, 0 = read the content again."""
+    """The `lstat` facts of a file.
+
+    Times are in nanoseconds; 0 means that the contents must be read again.
+    """
 
     size: int
     mtime: int
@@ -95,9 +100,9 @@ UNTRUSTED = Facts(0, 0, 0, 0, 0, 0)
 class GitIndex(NamedTuple):
     """A private index for git.
 
-    `number`: identifies its file; 0 = there is none yet. `size`: its bytes. `top`: the folder that
-    its names are relative to. `tracked`: the version of the project's own index when its ignored
-    files were last listed.
+    `number`: identifies the index file; 0 if there is none yet. `size`: the file's size in bytes.
+    `top`: the folder that names in the index are relative to. `tracked`: the version of the
+    project's own index when the tracked files that git ignores were last listed.
     """
 
     number: int
@@ -107,18 +112,18 @@ class GitIndex(NamedTuple):
 
 
 Tree = dict[bytes, tuple[FileState, Facts]]
-"""The state of each file by its name relative to the root, as bytes."""
+"""Maps each file's name, as bytes relative to the root, to its state and facts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritingCall:
-    """A call that may change files.
+    """A tool call that may change files.
 
-    * `id`: the store's own; 0 = not stored yet.
-    * `use`: the id that Gemini CLI gave it.
-    * `path`: the only file that it writes, relative to the root; None = any.
-    * `began`, `ended`: seconds since the epoch; `ended` None = not yet.
-    * `sure`: the checkpoint before it was complete when it began.
+    * `id`: the store's own id; 0 if the call is not stored yet.
+    * `use`: the id that Gemini CLI gave the call.
+    * `path`: the only file that the call writes, relative to the root; None if it may write any.
+    * `began`, `ended`: seconds since the epoch; `ended` is None while the call is running.
+    * `sure`: the previous checkpoint was complete when the call began.
     """
 
     id: int = 0
@@ -137,8 +142,8 @@ class WritingCall:
 class FileChange:
     """The change of one file between two checkpoints.
 
-    `call`: the id of the call that changed it; None = the person or another program. `sure`:
-    judging by the times, nothing else can have changed it.
+    `call`: the id of the call that changed the file; None if the user or another program did.
+    `sure`: judging by the times, nothing else can have changed the file.
     """
 
     path: bytes
@@ -150,7 +155,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A checkpoint. `time`: seconds since the epoch. `notes`: what it does not cover."""
+    """A checkpoint.
+
+    `time`: seconds since the epoch. `notes`: what the checkpoint does not cover.
+    """
 
     id: int
     time: float
@@ -162,15 +170,15 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
-    """An undo or a redo, finished or begun.
+    """An undo or a redo, either complete or interrupted.
 
-    * `prompt`: the number of the prompt that it went back to.
-    * `checkpoint`: the one taken before.
-    * `call`: the call that owns its changes.
+    * `prompt`: the number of the prompt before which the files were restored.
+    * `checkpoint`: the id of the checkpoint taken before.
+    * `call`: the id of the call that owns the undo's changes.
     * `fork`: the session that continues from there.
-    * `plan`: the tasks that remain; None = none.
-    * `undone`: a redo reversed it.
-    * `redoes`: the id of the undo that this redo reverses.
+    * `plan`: the tasks that have not been completed; None if the undo is complete.
+    * `undone`: whether a redo has reversed this undo.
+    * `redoes`: for a redo, the id of the undo that it reverses.
     """
 
     id: int
@@ -186,7 +194,7 @@ class Undo:
 
 
 class Keeper(Protocol):
-    """Keeps contents."""
+    """The interface for storing contents."""
 
     def keep(self, data: bytes) -> str:
         """Keep a content and return its digest."""
@@ -194,7 +202,7 @@ class Keeper(Protocol):
 
 
 class CheckpointStore:
-    """The checkpoints of one project, in the folder `folder`."""
+    """The checkpoints of one project, stored in the folder `folder`."""
 
     def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
         self.folder = folder
@@ -202,17 +210,17 @@ class CheckpointStore:
 
     @property
     def git(self) -> Path:
-        """The folder of the private repository that git lists files with."""
+        """The folder of the private repository that git uses to list the project's files."""
         return self.folder / _GIT
 
     def root(self) -> bytes:
-        """Return the project's folder, as it was given."""
+        """Return the project's folder, as given when the store was created."""
         found = self._database.execute("select root from project").fetchone()
         return b"" if found is None else bytes(found[0])
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything that is done inside, or nothing."""
+        """Run the body in a transaction: all its writes are stored, or none."""
         self._database.execute("begin immediate")
         try:
             yield
@@ -232,7 +240,10 @@ class CheckpointStore:
         return digest
 
     def content(self, digest: str) -> bytes:
-        """Return a content. Raises KeyError if it is not kept (any more) or is damaged."""
+        """Return the contents with this digest.
+
+        Raises KeyError if the contents are not stored, no longer stored, or corrupt.
+        """
         row = self._database.execute(
             "select data from content where digest = ?", (digest,)
         ).fetchone()
@@ -245,18 +256,18 @@ class CheckpointStore:
         return data
 
     def holds(self, digest: str) -> bool:
-        """Return whether a content is kept."""
+        """Return whether the contents with this digest are stored."""
         row = self._database.execute("select 1 from content where digest = ?", (digest,)).fetchone()
         return row is not None
 
     # --- the newest tree -----------------------------------------------------------------------
 
     def tree(self) -> Tree:
-        """Return the files as the newest checkpoint found them, without deleted ones."""
+        """Return the files that existed at the newest checkpoint."""
         return self._rows("state != ?", (GONE.encode(),))
 
     def states(self, names: Iterable[bytes]) -> Tree:
-        """Return those of these files that the newest checkpoint found."""
+        """Return those of `names` that existed at the newest checkpoint."""
         wanted = list(names)
         if len(wanted) > _MANY:
             chosen = set(wanted)
@@ -267,7 +278,7 @@ class CheckpointStore:
         return found
 
     def below(self, name: bytes) -> Tree:
-        """Return the files in a folder, as the newest checkpoint found them."""
+        """Return the files under a folder that existed at the newest checkpoint."""
         return self._rows(
             "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
         )
@@ -275,7 +286,7 @@ class CheckpointStore:
     def around(self, names: Iterable[bytes]) -> Tree:
         """Return the states of these names, of all names above them, and of all below.
 
-        They show whether the place of each of `names` is free.
+        The states show whether each of `names` can be created without replacing anything.
         """
         wanted = set(names)
         if len(wanted) > _MANY:
@@ -295,10 +306,10 @@ class CheckpointStore:
     def set_tree(
         self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]
     ) -> None:
-        """Record the state of files. `listed`: those that git lists.
+        """Record the states of changed files.
 
-        Other files are never added to its index. Deleted files are recorded, too, as long as the
-        index may contain them.
+        `listed`: the files that git lists; other files are never added to git's index. Deleted
+        files are recorded, too, as long as the index may contain them.
         """
         self._database.executemany(
             "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
@@ -316,19 +327,20 @@ class CheckpointStore:
     # --- git's index ---------------------------------------------------------------------------
 
     def git_index(self) -> GitIndex | None:
-        """Return the index that has the files of the newest tree; None = there is none."""
+        """Return the index with the files of the newest tree; None if there is none."""
         row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
         return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
 
     def unindexed(self) -> list[bytes]:
-        """Return the files whose newest state is missing in the index."""
+        """Return the files whose newest state is missing from git's index."""
         rows = self._database.execute("select path from tree where indexed < 1")
         return [row[0] for row in rows]
 
     def is_index_poor(self, before: int) -> bool:
-        """Return whether many files that could be in the index are missing.
+        """Return whether many files that could be in git's index are missing from it.
 
-        `before`: a time in nanoseconds; only files that changed earlier can be in an index.
+        `before`: a time in nanoseconds; only files that changed before this time can be in an
+        index.
         """
         able, every = self._database.execute(
             "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
@@ -338,7 +350,7 @@ class CheckpointStore:
         return bool(able > _POOR + every // 16)
 
     def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
-        """Mark files that changed before a time as indexed; yield them, sorted by name.
+        """Mark files that last changed before a time as indexed; yield them by name.
 
         `before`: a time in nanoseconds.
         """
@@ -356,7 +368,10 @@ class CheckpointStore:
             yield row[0], decode(row[1]), Facts(*row[2:])
 
     def set_index(self, index: GitIndex | None) -> None:
-        """Record which index is in use; None = none, so that all files are unindexed."""
+        """Record which git index is in use.
+
+        None means that there is no index, so all files are marked as not indexed.
+        """
         self._database.execute("delete from git_index")
         if index is None:
             self._database.execute("update tree set indexed = 0 where indexed = 1")
@@ -375,7 +390,7 @@ class CheckpointStore:
         notes: Iterable[str],
         changes: Iterable[FileChange],
     ) -> Checkpoint:
-        """Add a checkpoint with the changes since the previous one."""
+        """Store a checkpoint with the changes since the previous one, and return it."""
         told = tuple(notes)
         done = self._database.execute(
             "insert into checkpoint (time, reason, run, session, notes) values (?,?,?,?,?)",
@@ -392,7 +407,7 @@ class CheckpointStore:
         return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
 
     def checkpoints(self) -> list[Checkpoint]:
-        """Return all checkpoints, the oldest first."""
+        """Return all checkpoints, oldest first."""
         rows = self._database.execute(
             "select id, time, reason, run, session, notes from checkpoint order by id"
         )
@@ -409,8 +424,8 @@ class CheckpointStore:
     ) -> Iterator[tuple[int, FileChange]]:
         """Yield the changes after the checkpoint `after`, in order, with checkpoint ids.
 
-        `by_calls`: only those of files that some call changed, to skip most of the first checkpoint
-        of a large project.
+        `by_calls`: yield only the changes of files that some call changed. This skips most of the
+        first checkpoint of a large project.
         """
         only = "and path in (select path from change where call is not null)" if by_calls else ""
         rows = self._database.execute(
@@ -431,7 +446,7 @@ class CheckpointStore:
             )
 
     def save_call(self, call: WritingCall) -> int:
-        """Add a call, or record its end; return its id."""
+        """Store a call, or record the end of a stored one; return its id."""
         self._database.execute(
             "insert into call (run, session, use, tool, command, path, began, ended, sure)"
             " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
@@ -447,7 +462,7 @@ class CheckpointStore:
         return int(row[0])
 
     def calls(self) -> dict[int, WritingCall]:
-        """Return all calls by their ids."""
+        """Return all calls, by id."""
         rows = self._database.execute(
             "select id, run, session, use, tool, command, path, began, ended, sure from call"
         )
@@ -480,12 +495,15 @@ class CheckpointStore:
             self._database.execute("update undo set undone = 1 where id = ?", (undo.redoes,))
 
     def add_fork(self, child: str, parent: str, undo: int | None = None) -> None:
-        """Record that a session was forked; `undo`: the undo that it follows."""
+        """Record that `child` was forked from `parent`.
+
+        `undo`: the id of the undo after which the session was forked, if any.
+        """
         self._database.execute("insert or replace into fork values (?, ?)", (child, parent))
         self._database.execute("update undo set fork = ? where id = ?", (child, undo))
 
     def undos(self) -> list[Undo]:
-        """Return all undos and redos, the oldest first."""
+        """Return all undos and redos, oldest first."""
         rows = self._database.execute(
             "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes"
             " from undo order by id"
@@ -499,7 +517,7 @@ class CheckpointStore:
         ]  # fmt: skip
 
     def lineage(self, session: str) -> frozenset[str]:
-        """Return a session with the ones that it was forked from."""
+        """Return a session together with all sessions that it was forked from."""
         parents = dict(self._database.execute("select child, parent from fork"))
         found = {session}
         while (session := parents.get(session, "")) and session not in found:
@@ -507,7 +525,7 @@ class CheckpointStore:
         return frozenset(found)
 
     def sessions(self) -> frozenset[str]:
-        """Return the sessions that have checkpoints, with all forks of them."""
+        """Return the sessions that have checkpoints, together with all their forks."""
         rows = self._database.execute("select distinct session from checkpoint where session != ''")
         found = {row[0] for row in rows}
         forks = self._database.execute("select child, parent from fork").fetchall()
@@ -518,7 +536,7 @@ class CheckpointStore:
     # --- removing ------------------------------------------------------------------------------
 
     def drop_before(self, checkpoint: int) -> None:
-        """Remove all checkpoints with smaller ids, and data that no other one needs."""
+        """Remove all checkpoints with smaller ids, and data that only they needed."""
         for table, column in (
             ("change", "checkpoint"),
             ("checkpoint", "id"),
@@ -539,12 +557,12 @@ class CheckpointStore:
         )
 
     def shrink(self) -> None:
-        """Return free space to the disk."""
+        """Release the file's unused space to the file system."""
         self._database.executescript("pragma incremental_vacuum")  # `execute` frees one page
         self._database.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def used(self) -> int:
-        """Return the bytes that contents and records take on disk, without free space."""
+        """Return the bytes that contents and records take up, without the unused space."""
         pages, free, size = (
             self._database.execute(f"pragma {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
@@ -553,27 +571,27 @@ class CheckpointStore:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest that identifies a content."""
+    """Return the digest that identifies contents."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
 def folders_of(path: bytes) -> list[bytes]:
-    """Return the folders above a file of a project, the topmost first."""
+    """Return the folders above a file in a project, topmost first."""
     parts = path.split(b"/")
     return [b"/".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def folder_of(place: Path, root: Path) -> Path:
-    """Return the folder for the checkpoints of a project; it need not exist."""
+    """Return the folder for a project's checkpoints, which need not exist."""
     return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
 
 
 @contextmanager
 def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointStore]:
-    """Open the checkpoints in a folder, and create them if `root` is given.
+    """Open the checkpoints in a folder, creating them if `root` is given.
 
-    `root`: the project's folder. Raises CheckpointsUnreadable, also if there are none and `root` is
-    None.
+    `root`: the project's folder. Raises CheckpointsUnreadable, also if there are no checkpoints and
+    `root` is None.
     """
     path = folder / _FILE
     try:
@@ -592,7 +610,7 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointSto
             raise
         raise CheckpointsUnreadable(path, why(error)) from error
     except OSError as error:
-        if not str(error.filename).startswith(str(folder)):  # of the project, or of the caller
+        if not str(error.filename).startswith(str(folder)):  # the project's or caller's own
             raise
         raise CheckpointsUnreadable(path, why(error)) from error
 
@@ -621,7 +639,10 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Keep other gemtui from taking checkpoints, undoing or redoing in this project."""
+    """Keep other gemtui processes from taking checkpoints or undoing in this project.
+
+    Redoing is prevented as well.
+    """
     make_folder(folder)
     with locked(folder / _LOCK):
         yield

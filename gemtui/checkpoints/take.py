@@ -1,7 +1,7 @@
-"""Take a checkpoint: find the changes since the previous one, and their owners.
+"""Take a checkpoint: find the changes since the previous one, and who made them.
 
-A file is read again if its size, times or inode differ from the last time, as git does it. Git
-names the candidates with the help of a private index, so a checkpoint costs as much as `git
+As in git, a file is read again if its size, times or inode differ from the previous checkpoint. Git
+lists the candidates with the help of a private index, so a checkpoint takes about as long as `git
 status`.
 """
 
@@ -32,16 +32,16 @@ from gemtui.checkpoints.tree import TreeListing, countable, index_file, list_fil
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
-"""The former state of a file: GONE, UNKNOWN, or its mode and content."""
+"""The former state of a file: GONE, UNKNOWN, or its mode and contents."""
 _TICK = 0.02
-"""Seconds that file times may lag behind the clock; later changes are read again."""
+"""Seconds that file times may lag behind the clock; files changed since then are read again."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """The number of files checked for a checkpoint, and their total.
+    """The number of files checked for a checkpoint so far, and their total.
 
-    Another thread may read it.
+    Another thread may read these numbers at any time.
     """
 
     done: int = 0
@@ -49,9 +49,9 @@ class Progress:
 
 
 class Taker:
-    """Takes the checkpoints of one project in turn, while its lock is held.
+    """Takes the checkpoints of one project, one after another, while its lock is held.
 
-    `without`: folders that never count, such as gemtui's own.
+    `without`: folders that are never included, such as gemtui's own.
     """
 
     def __init__(self, root: Path, store: CheckpointStore, without: tuple[Path, ...] = ()) -> None:
@@ -71,9 +71,9 @@ class Taker:
     ) -> Checkpoint | None:
         """Take a checkpoint and return it; None if nothing changed and not `always`.
 
-        * `calls`: those that may have changed files; they are stored.
-        * `also`: files that count although git ignores them, each with its former state in case
-          checkpoints don't know it yet.
+        * `calls`: the calls that may have changed files; they are stored.
+        * `also`: files to include even if git ignores them. Each has its former state, in case no
+          earlier checkpoint contains it.
         * `owned`: maps files to the ids of the calls that changed them.
 
         Raises OSError, CheckpointsUnreadable.
@@ -115,9 +115,10 @@ class Taker:
         return taken
 
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
-        """Return the known files in folders that were replaced by something else.
+        """Return the known files in folders that have been replaced by something else.
 
-        Git lists them as if nothing were in front of them.
+        Git lists such files as unchanged, because it does not check what is now in a folder's
+        place.
         """
         if not self._store.git_index():
             return {}
@@ -128,10 +129,11 @@ class Taker:
         return {name: below[name] for name in below.keys() - tree.keys()}
 
     def _index_again(self, began: float) -> list[Path]:
-        """Rewrite git's index if it misses many files; return files that became useless.
+        """Rewrite git's index if many files are missing from it.
 
-        An index only contains files that changed in an earlier second than the one in which they
-        were last checked, so that git need not compare fractions of seconds.
+        Return the files that have become useless. The index contains only files that changed in an
+        earlier second than the one in which they were last checked, so that git need not compare
+        fractions of seconds.
         """
         index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
         if index is None or not self._store.is_index_poor(before):
@@ -150,7 +152,7 @@ class Taker:
     def _first(
         self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
     ) -> dict[bytes, FileState]:
-        """Return the former states of files that count from now on."""
+        """Return the former states of files that are included for the first time."""
         new = also.keys() - tree.keys() - listing.names - listing.ignored
         return {
             name: before
@@ -164,9 +166,8 @@ class Taker:
 def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
     """Return the new files that had another name before.
 
-    Moving a folder changes no times of the files in it.
-
-    Files that are new because git no longer ignores them existed before.
+    Moving a folder does not change the times of the files in it. A moved file is recognised by the
+    inode of a deleted one, because files can also be new only since git no longer ignores them.
     """
     gone = {tree[path][1].inode for path, each in found.items() if each[0] == GONE}
     new = (path for path in found if path not in tree)
@@ -181,7 +182,7 @@ def _differing(
     store: CheckpointStore,
     progress: Progress,
 ) -> Tree:
-    """Return the files whose state or facts differ from the tree."""
+    """Return the files whose state or facts differ from those in `tree`."""
     late = int((began - _TICK) * 1e9)
     found: Tree = {}
     for folder, inside in _by_folder(names).items():
@@ -199,7 +200,7 @@ def _differing(
                         found[name] = state, facts if facts and trusted else _untrusted(facts)
         except (FileNotFoundError, InTheWay):
             found.update((name, (GONE, UNTRUSTED)) for name, _ in inside if name in tree)
-        except PermissionError:  # its files count as unchanged, since nobody can know better
+        except PermissionError:  # its files count as unchanged, because they can't be read
             continue
     return found
 
@@ -209,19 +210,22 @@ def _read(
 ) -> tuple[FileState, Facts | None]:
     try:
         return files.read(place, last, store)
-    except FileNotFoundError:  # deleted a moment ago
+    except FileNotFoundError:  # deleted since it was listed
         return GONE, None
     except OSError as error:
         return unkept(UNREADABLE, error.errno or 0), None
 
 
 def _untrusted(facts: Facts | None) -> Facts:
-    """Return facts that fit no file, so that it is read again; its inode shows moves."""
+    """Return facts that match no file, so that the file is read again.
+
+    The inode is kept, because it reveals moves.
+    """
     return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
 
 
 def _by_folder(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
-    """Return pairs of name and last part, by folder."""
+    """Group names by folder; return pairs of full name and base name."""
     found: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for name in names:
         folder, _, last = name.rpartition(b"/")
@@ -237,7 +241,11 @@ def _owner(
     owned: Mapping[bytes, int],
     moved: Set[bytes],
 ) -> tuple[int | None, bool]:
-    """Return the call that changed a file, by time, and whether that is certain."""
+    """Return the id of the call that changed a file, and whether that is certain.
+
+    The call is found by the time of the change. The id is None if no call can have changed the
+    file.
+    """
     if path in owned:
         return owned[path], True
     if not calls:
@@ -254,7 +262,7 @@ def _owner(
     if not able:
         return None, True
     named = [each for each in able if each.path is not None]
-    owner = sorted(named or able, key=lambda call: call.began)[-1]  # a subagent's, not its caller
+    owner = sorted(named or able, key=lambda call: call.began)[-1]  # a subagent's, not its caller's
     sure = owner.sure and len(able) == 1 and not (vague and len(calls) > 1)
     return owner.id, sure
 
@@ -263,6 +271,6 @@ def _owner(
 def taker_of(
     folder: Path, root: Path, without: tuple[Path, ...]
 ) -> Iterator[tuple[CheckpointStore, Taker]]:
-    """Open the checkpoints of a project to take more; create them if there are none."""
+    """Open a project's checkpoints to take more, creating them if there are none."""
     with open_store(folder, root) as store:
         yield store, Taker(root, store, without)

@@ -1,8 +1,8 @@
-"""List the files of a project that count for its checkpoints.
+"""List the files of a project that belong in its checkpoints.
 
-Git names them if it is installed, but never from the project's own repository: git runs with a
-private repository and without configuration, so that nothing named by the project's configuration
-or attributes is run, and nothing below its `.git` is written.
+Git lists them if it is installed, but never through the project's own repository: git runs with a
+private repository and without configuration, so that no program named in the project's
+configuration or attributes is run, and nothing in its `.git` folder is written.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
-"""Limit of files; in a larger project, only files written by tools are kept."""
+"""The most files; in a larger project, only files written by tools are included."""
 MOST_WALKED = 20_000
-"""The same limit where no git can tell which files are ignored."""
+"""The most files if git is not available to tell which files are ignored."""
 _LIMIT = 60.0
-"""Seconds that git may take."""
+"""The time limit for git, in seconds."""
 _GIT_FILE = 4096
-"""Bytes of a `.git` file that points to a repository."""
+"""The largest `.git` file, in bytes, that is read as a pointer to a repository."""
 
 TOO_MANY = "the folder holds too many files: only those that file tools write are kept"
 NO_GIT = "git is not installed: files that .gitignore names count as well"
@@ -40,9 +40,10 @@ TRACKED = "git's index can't be read: ignored files that it holds are not covere
 class TreeListing:
     """The files that may have changed, by name relative to the root.
 
-    * `names`: all files that count and are not in the index, or differ from it.
-    * `ignored`: files that count although git ignores them, since the project's own index has them.
-    * `index`: the one to use next time; None = git can't be used.
+    * `names`: all files to include that are missing from the index or differ from it.
+    * `ignored`: files to include although git ignores them, because the project's own index
+      contains them.
+    * `index`: the index to use next time; None if git can't be used.
     * `whole`: no index was used, so every known file may have changed.
     * `notes`: what is not covered.
     """
@@ -59,9 +60,9 @@ def list_files(
 ) -> TreeListing:
     """Return the files that belong in checkpoints and may differ from `index`.
 
-    `private`: the folder of gemtui's own repository, created if necessary, with the index.
-    `without`: folders that never count, wherever they are. Raises OSError if the root can't be
-    read.
+    `private`: the folder of gemtui's own repository, which contains the index and is created if
+    necessary. `without`: folders that are never included, wherever they are. Raises OSError if the
+    root can't be read.
     """
     if _holds_home(root):
         return TreeListing(frozenset(), (TOO_MANY,))
@@ -81,12 +82,12 @@ def list_files(
 
 
 def index_file(private: Path, number: int) -> Path:
-    """Return the file of the index with this number; it need not exist."""
+    """Return the path of the index with this number, which need not exist."""
     return private / f"index-{number}"
 
 
 def countable(name: bytes) -> bool:
-    """Return whether a name is below the root, and not among a repository's own files."""
+    """Return whether a name is under the root and not in a `.git` folder."""
     parts = name.split(b"/")
     return not any(part in (b"", b".", b"..") or part.lower() == b".git" for part in parts)
 
@@ -112,7 +113,7 @@ def _below(name: bytes, folders: tuple[bytes, ...]) -> bool:
 
 
 def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> TreeListing | None:
-    """Return git's list; None if git fails."""
+    """List files with git; return None if git fails."""
     top = _top(root)
     _make_private(private)
     known, words, listed = index, ("-d", "-m", "-o"), None
@@ -156,7 +157,7 @@ def _is_whole(file: Path, index: GitIndex) -> bool:
 
 
 def _version_of(index: Path | None) -> str:
-    """Return text that changes whenever an index is written; "" if there is none."""
+    """Return a string that changes whenever an index is written; "" if it is missing."""
     with suppress(OSError):
         if index is not None:
             seen = index.stat()
@@ -167,7 +168,7 @@ def _version_of(index: Path | None) -> str:
 def _ask(
     git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
 ) -> bytes | None:
-    """Return the names that `git ls-files` lists; None if it fails or takes too long."""
+    """Return the output of `git ls-files`; None if it fails or takes too long."""
     repository = _repository(top)
     more = () if repository is None else _excludes(_common(repository) / "info" / "exclude")
     command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
@@ -196,7 +197,7 @@ def _ask(
 
 
 def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
-    """Return an environment without the user's variables, which can name programs."""
+    """Return an environment without the user's variables, which could name programs."""
     return {
         "PATH": os.defpath,
         "LC_ALL": "C",
@@ -214,7 +215,7 @@ def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
 
 
 def _make_private(private: Path) -> None:
-    """Create the minimum that git accepts as a repository."""
+    """Create the minimal repository that git accepts."""
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
     for name, text in (
@@ -226,7 +227,10 @@ def _make_private(private: Path) -> None:
 
 
 def _top(root: Path) -> Path:
-    """Return the folder of the repository that holds the project, or the project."""
+    """Return the top folder of the repository that contains the project.
+
+    If the project is not in a repository, return the project's own folder.
+    """
     for place in (root, *root.parents):
         if os.path.lexists(place / ".git"):
             return place
@@ -234,7 +238,10 @@ def _top(root: Path) -> Path:
 
 
 def _repository(top: Path) -> Path | None:
-    """Return the repository, which a `.git` file may redirect; it is only read."""
+    """Return the repository's folder, which a `.git` file may point to.
+
+    The folder is only read. Return None if there is no repository.
+    """
     place = top / ".git"
     try:
         mode = place.lstat().st_mode
@@ -250,7 +257,7 @@ def _repository(top: Path) -> Path | None:
 
 
 def _common(repository: Path) -> Path:
-    """Return the main repository of a worktree, or any other repository as it is."""
+    """Return the main repository of a worktree; other repositories are unchanged."""
     with suppress(OSError):
         return repository / os.fsdecode(read_small(repository / "commondir", _GIT_FILE).strip())
     return repository

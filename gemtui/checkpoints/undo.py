@@ -1,4 +1,4 @@
-"""Restore a project's files to their state before a prompt, and redo."""
+"""Restore a project's files to their state before a prompt, and redo the changes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,25 @@ from gemtui.checkpoints.tree import countable
 from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
-"""The tools that undos, redos, reviews and applied worktrees are recorded as, to be undone, too."""
+"""The tools under whose names undos, redos, reviews and applied worktrees are recorded.
+
+They are recorded as calls, so that they can be undone as well.
+"""
 
 
 def by_person(call: WritingCall) -> bool:
-    """Return whether a call is a person's undo, redo, review or applied worktree, not a run's."""
+    """Return whether the user, not a run, made the change.
+
+    Such changes are recorded as calls: undos, redos, reviews and applied worktrees.
+    """
     return call.tool in (UNDO, REDO, REVIEW, APPLY) and not call.run
 
 
 class RecordedChange(NamedTuple):
-    """A change by a file tool that only the session's record contains.
+    """A change by a file tool that is found only in the session's record.
 
-    `when`: seconds since 1970. `before`, `after`: contents; None = the file did not exist. `tool`,
-    `use`: of the call, as Gemini CLI names them.
+    `when`: seconds since 1970. `before`, `after`: contents; None if the file did not exist. `tool`,
+    `use`: the tool and the id of the call, as Gemini CLI names them.
     """
 
     path: bytes
@@ -45,11 +51,11 @@ class RecordedChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoTarget:
-    """The point to go back to: before prompt number `prompt` of a session.
+    """The point to go back to: just before prompt number `prompt` of a session.
 
-    `since`: when the prompt was given, in seconds since 1970. `uses`: the ids, as Gemini CLI gives
-    them, of this session's calls since then; a fork includes those of its parent session.
-    `recorded`: changes without checkpoints.
+    `since`: when the prompt was sent, in seconds since 1970. `uses`: Gemini CLI's ids of this
+    session's calls since then; for a fork, those of its parent session are included. `recorded`:
+    changes without checkpoints.
     """
 
     session: str
@@ -61,10 +67,10 @@ class UndoTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesUndone:
-    """The steps of an undo or redo, done or (for a dry run) planned.
+    """The steps of an undo or redo that were carried out or, for a dry run, planned.
 
-    `undo`: the id of the undo or redo; None = there was nothing to do. `checkpoint`: the one that
-    was taken before.
+    `undo`: the id of the undo or redo; None if there was nothing to do. `checkpoint`: the id of the
+    checkpoint taken before.
     """
 
     session: str
@@ -75,12 +81,16 @@ class FilesUndone:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[bytes]:
-        """Return the files with this action."""
+        """Return the files to which this action applies."""
         return [step.path for step in self.steps if step.action is action]
 
 
 def covered_calls(store: CheckpointStore) -> frozenset[str]:
-    """Return Gemini CLI's ids of the calls whose changes are all known."""
+    """Return Gemini CLI's ids of the calls whose changes are all known.
+
+    A call is excluded if it is not `sure`, or if the former state of a file that it changed is
+    unknown.
+    """
     calls = store.calls()
     unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
     return frozenset(call.use for id, call in calls.items() if call.sure and id not in unknown)
@@ -89,7 +99,7 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
 class Project:
     """The checkpoints of one project, while `only_one` holds its lock.
 
-    Made by `open_project`.
+    Created by `open_project`.
     """
 
     def __init__(self, root: Path, store: CheckpointStore, taker: Taker) -> None:
@@ -101,8 +111,8 @@ class Project:
     ) -> FilesUndone:
         """Undo the changes since `target`.
 
-        `paths`: only these, and everything below them; None = all. `dry_run`: only return the
-        steps. Raises OSError, CheckpointsUnreadable.
+        `paths`: undo only changes of these files, and of files under these folders; None means all.
+        `dry_run`: only return the planned steps. Raises OSError, CheckpointsUnreadable.
         """
         lineage = self.store.lineage(target.session)
         recorded = [each for each in target.recorded if countable(each.path)]
@@ -123,7 +133,7 @@ class Project:
     def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
         """Reverse the newest undo that is still in effect.
 
-        Raises UndoError if there is none; otherwise like `undo`.
+        Raises UndoError if there is none. Arguments and other errors are the same as for `undo`.
         """
         undo = self.newest_undo()
         if undo is None:
@@ -138,7 +148,7 @@ class Project:
         )  # fmt: skip
 
     def newest_undo(self) -> Undo | None:
-        """Return the undo that `redo` would reverse."""
+        """Return the undo that `redo` would reverse; None if there is none."""
         open_ones = (u for u in self.store.undos() if u.redoes is None and not u.undone)
         return max(open_ones, key=lambda undo: undo.id, default=None)
 
@@ -164,12 +174,12 @@ class Project:
     ) -> FilesUndone:
         """Take a checkpoint, then carry out the planned steps; `redo` can reverse them.
 
-        * `tool`: the tool that the change is recorded as.
-        * `planned`: returns the steps, once the checkpoint is taken.
-        * `also`: files that count although git ignores them.
-        * `prompt`: the number of the prompt to go back to; 0 = none.
-        * `redone`: the undo that this reverses.
-        * `dry_run`: only return the steps.
+        * `tool`: the tool under whose name the change is recorded.
+        * `planned`: returns the steps; called after the checkpoint has been taken.
+        * `also`: files to include although git ignores them.
+        * `prompt`: the number of the prompt to go back to; 0 if there is none.
+        * `redone`: the undo that this change reverses.
+        * `dry_run`: only return the planned steps.
 
         Raises OSError, CheckpointsUnreadable.
         """
@@ -204,7 +214,7 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Store the call that an undo or redo counts as; return its id."""
+        """Store the call under which an undo or redo is recorded; return its id."""
         now = time.time()
         call = WritingCall(
             run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
@@ -223,7 +233,10 @@ class Project:
         return done
 
     def settle(self) -> None:
-        """Finish interrupted undos, and note that for the next one. Raises OSError."""
+        """Complete interrupted undos, and add notes about them to the next result.
+
+        Raises OSError.
+        """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             self._settled += _settled_words(undo, self._finish(undo))
 
@@ -232,7 +245,7 @@ class Project:
 def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
     """Open and lock the checkpoints of `root` in `folder`; finish interrupted undos.
 
-    `without`: folders that never count. Raises OSError, CheckpointsUnreadable.
+    `without`: folders that are never included. Raises OSError, CheckpointsUnreadable.
     """
     with only_one(folder), taker_of(folder, root, without) as (store, taker):
         project = Project(root, store, taker)
@@ -253,7 +266,7 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 def _with_records(
     store: CheckpointStore, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
-    """Return the changes of checkpoints and of the session's record, in order of time."""
+    """Combine the changes of checkpoints and of the session's record, sorted by time."""
     for path in {each.path for each in recorded} & known.keys():
         known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
     for each in recorded:
@@ -264,12 +277,12 @@ def _with_records(
 
 
 def _state(store: CheckpointStore, content: bytes | None) -> FileState:
-    """Return the state of a recorded content; records don't contain the mode."""
+    """Return the state for recorded contents; its mode is unknown."""
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 
 def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
-    """Yield the notes on an interrupted undo, redo or review that was finished."""
+    """Yield the notes about an interrupted undo, redo or review that was completed."""
     what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
     yield f"An interrupted {what} of this folder was finished first."
     for path, why in done.failed.items():

@@ -1,7 +1,7 @@
-"""Attribute each line of a text to its author, by weaving all versions together.
+"""Attribute each line of a text to its author by weaving all versions together.
 
-A removed line stays in the list, with the owner who removed it. So a change can be taken out of the
-text, whatever was done before and after it.
+A removed line stays in the weave, with the owner who removed it. Therefore one change can be taken
+out of the text, whatever changed before and after it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Owner = TypeVar("Owner", bound=Hashable)
 class _Line(Generic[Owner]):
     """A line of the weave.
 
-    `born`: who wrote it; None = it is part of the first version. `died`: who removed it; None =
-    nobody. `returned`: who had removed it before it came back.
+    `born`: who wrote the line; None if it is part of the first version. `died`: who removed the
+    line; None if nobody has. `returned`: who had removed the line before it came back.
     """
 
     text: bytes
@@ -31,26 +31,26 @@ class _Line(Generic[Owner]):
     returned: Owner | None = None
 
     def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
-        """Return the line after `owner` removed it.
+        """Return the line as removed by `owner`.
 
-        `again`: attribute it to the owner who had removed it before, if any.
+        `again`: attribute the removal to the owner who had removed the line before, if any.
         """
         if self.died is not None:
             return self
         return replace(self, died=self.returned or owner if again else owner)
 
     def back(self) -> _Line[Owner]:
-        """Return the line after it came back."""
+        """Return the line as restored after a removal."""
         return replace(self, died=None, returned=self.died)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WovenLines(Generic[Owner]):
-    """Neighbouring lines that one owner changed.
+    """Adjacent lines that one owner changed.
 
-    `group`: number of the pieces between two lines that never changed. `before`, `now`: how many
-    lines of the first and of the newest text precede it. `removed`, `added`: positions in the
-    weave; `texts` returns their lines, in this order.
+    `group`: the number of the group of pieces between two lines that never changed. `before`,
+    `now`: the number of lines that precede the piece in the first and in the newest text.
+    `removed`, `added`: positions in the weave; `texts` returns their lines, in this order.
     """
 
     owner: Owner
@@ -60,11 +60,11 @@ class WovenLines(Generic[Owner]):
     removed: tuple[int, ...] = ()
     added: tuple[int, ...] = ()
     changed: frozenset[Owner] = field(default_factory=frozenset)
-    """Other owners whose lines it removed."""
+    """The other owners whose lines this piece removed."""
 
 
 class Weave(Generic[Owner]):
-    """The versions of one text, each later one with its owner."""
+    """All versions of one text, with the owner of each version after the first."""
 
     def __init__(self, base: Sequence[bytes]) -> None:
         self._lines = [_Line[Owner](text) for text in base]
@@ -73,7 +73,7 @@ class Weave(Generic[Owner]):
         """Add the next version of the text.
 
         Lines of the first text that come back count as lines of the first text again. `revives`: so
-        do lines that others wrote or removed, since an undo or redo restores them.
+        do lines that others wrote or removed, because an undo or redo restores them.
         """
         alive = [at for at, line in enumerate(self._lines) if line.died is None]
         old = [self._lines[at].text for at in alive]
@@ -86,7 +86,7 @@ class Weave(Generic[Owner]):
 
     @property
     def now(self) -> list[bytes]:
-        """The lines of the newest version."""
+        """Return the lines of the newest version."""
         return [line.text for line in self._lines if line.died is None]
 
     def texts(self, places: Iterable[int]) -> list[bytes]:
@@ -94,7 +94,7 @@ class Weave(Generic[Owner]):
         return [self._lines[at].text for at in places]
 
     def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
-        """Return the newest text without these pieces; without all, it is the first text."""
+        """Return the newest text without these pieces; without all, the first text."""
         chosen, all_of = Counter(piece.group for piece in pieces), self._sizes()
         whole = {group for group, size in chosen.items() if all_of[group] == size}
         owners = {(piece.group, piece.owner) for piece in pieces}
@@ -138,8 +138,8 @@ class Weave(Generic[Owner]):
     ) -> Iterator[WovenLines[Owner]]:
         """Yield the pieces between two lines that never changed.
 
-        A single piece is the difference from the first text; several also remove what others
-        had written.
+        If there is only one piece, it is the difference from the first text. If there are several,
+        their lines also include those that one owner wrote and another removed.
         """
         runs = list[tuple[Owner, list[int]]]()
         for at in group:
@@ -176,7 +176,7 @@ class Weave(Generic[Owner]):
             now += len(added)
 
     def _owner(self, at: int) -> Owner | None:
-        """Return who changed a line; None if one owner both wrote and removed it."""
+        """Return who changed a line last; None if one owner both wrote and removed it."""
         line = self._lines[at]
         if line.died is None:
             return line.born
@@ -191,9 +191,9 @@ class Weave(Generic[Owner]):
 def _changed(
     part: Sequence[_Line[Owner]], place: int, new: list[bytes], owner: Owner, revives: bool
 ) -> list[_Line[Owner]]:
-    """Return part of the weave with its living lines replaced.
+    """Return a part of the weave with its present lines replaced by `new`.
 
-    `place`: the position for new lines.
+    `place`: the position at which to insert new lines.
     """
     dead = [
         at
@@ -226,7 +226,7 @@ def _changed(
 
 
 def _matches(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the pairs of equal lines, in the order of both lists."""
+    """Return the positions of equal lines as pairs, in the order of both lists."""
     if list(old) == list(new):
         return [(at, at) for at in range(len(new))]
     if not old or not new or max(len(old), len(new)) > MOST_CHANGED:

@@ -1,4 +1,4 @@
-"""The commands, one or two modules each.
+"""The commands, in one or two modules each.
 
-`gemtui.cli` parses arguments and imports one.
+`gemtui.cli` parses the arguments, then imports the command's module.
 """

@@ -1,4 +1,4 @@
-"""`gemtui [PATH]`: the app, on the user's store or on the packaged one."""
+"""`gemtui [PATH]`: open the app on the user's store or on the demo's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
 from gemtui.sessions.preload import StorePreload
 
 _ENDING = 10.0
-"""Seconds for the demo's runs to end after they are killed."""
+"""Seconds to wait for the demo's runs to end after they have been killed."""
 
 
 def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
@@ -39,9 +39,9 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
 
 
 def _demo(session: str | None, config: Config) -> int:
-    """Run the app on the packaged store, in a folder that is removed at the end.
+    """Run the app on the demo's store, in a folder that is removed at the end.
 
-    Runs are played by a stand-in there, and end with the demo.
+    In the demo, a stand-in plays the runs, which end with the demo.
     """
     from gemtui.demo import PROJECT, install_agent, write_store
 
@@ -57,7 +57,7 @@ def _demo(session: str | None, config: Config) -> int:
 
 
 def _end_runs(place: Path) -> None:
-    """End all runs below `place`, and wait for them, before that folder is removed."""
+    """End all runs under `place`, and wait until the folder can be removed."""
     from gemtui.agent.run_folder import Abort
     from gemtui.runs.ending import RunState
     from gemtui.runs.listing import list_runs, runs_dir

@@ -1,4 +1,4 @@
-"""`gemtui doctor`: the report, as lines or as JSON."""
+"""`gemtui doctor`: print the report, as lines or as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gemtui.jsonout import encode
 
 
 def run(*, as_json: bool) -> int:
-    """Print the report; return 1 if something is broken."""
+    """Print the report; return 1 if there are problems."""
     report = examine()
     if as_json:
         if report.files.cache_renewed is not None:

@@ -1,4 +1,4 @@
-"""`gemtui extension`: its status, installation after a question, and removal."""
+"""`gemtui extension`: its status, its installation after confirmation, and its removal."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def remove(yes: bool) -> int:
 
 
 def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
-    """Explain the change and ask for consent.
+    """Explain the change and ask the user to confirm.
 
     Raises click.UsageError without a terminal.
     """

@@ -42,8 +42,8 @@ def run(
 ) -> int:
     """Print the files that sessions wrote; return 1 if there are none.
 
-    `path`: only this file, those below this folder, or those whose path ends with it. Raises
-    SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    `path`: print only this file, the files under this folder, or the files whose path ends with it.
+    Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     with index_of_user() as index:
         snapshot = read_store(index, project=project)
@@ -68,7 +68,10 @@ def run(
 def fitting(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
-    """Yield the writes of the files that a user names, None for all; report problems."""
+    """Yield the writes of the files that the user named, and report problems.
+
+    `path`: as in `run`; None means all files.
+    """
     fits = _Fits(path)
     for each in writes:
         if isinstance(each, Problem):
@@ -78,7 +81,7 @@ def fitting(
 
 
 class _Fits:
-    """Tests whether a path is the one that a user names, below it, or ends with it."""
+    """Tests whether a path matches the one that the user named: equal, below, or ending so."""
 
     def __init__(self, wanted: Path | None) -> None:
         self._places = [] if wanted is None else _names_of(wanted)
@@ -93,7 +96,7 @@ class _Fits:
 
 
 def _names_of(wanted: Path) -> list[PurePath]:
-    """Return the path as given, and with links followed."""
+    """Return the path as given, and also with links resolved."""
     absolute = Path(os.path.normpath(current_folder() / wanted))
     return [absolute, *map(Path, folder_names(absolute))]
 
@@ -127,7 +130,7 @@ def _outcome(write: RecordedWrite) -> str:
 
 
 def file_entry(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
-    """Return one file of `gemtui files --json`."""
+    """Return one file's entry in the output of `gemtui files --json`."""
     return {
         "path": str(writes[0].path),
         "project": writes[0].source.project,
@@ -153,9 +156,9 @@ def _write_json(write: RecordedWrite) -> dict[str, Any]:
 
 
 def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
-    """Print one patch for all files below `root`.
+    """Print one patch for all files under `root`.
 
-    Report on stderr what it lacks, and why.
+    What the patch lacks is reported on stderr, with the reason.
     """
     if root is None:
         raise click.UsageError(

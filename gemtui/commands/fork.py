@@ -1,4 +1,4 @@
-"""`gemtui fork`: a new chat with the past of a stored one."""
+"""`gemtui fork`: create a new chat with the history of a stored one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemtui.text import clean_line
 
 
 def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool) -> None:
-    """Fork the session that `wanted` names, and print the id of the new one.
+    """Fork the session that `wanted` names, and print the id of the new session.
 
     Raises SessionNotFound, SessionAmbiguous, ForkFailed, OSError.
     """

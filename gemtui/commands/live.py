@@ -1,4 +1,4 @@
-"""`gemtui sessions --live`: the present state of sessions in all terminals."""
+"""`gemtui sessions --live`: the present state of the sessions in all terminals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WIDEST = (8, 5, 24, 40)
 
 
 class _Live(Struct, frozen=True, kw_only=True):
-    """One session; `by`: the source of its state: `hook`, `file` or `run`."""
+    """One session. `by`: the source of its state, which is `hook`, `file` or `run`."""
 
     session: str
     state: LiveState
@@ -35,7 +35,7 @@ class _Live(Struct, frozen=True, kw_only=True):
     told: LiveSession | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values; null means unknown or none."""
+        """Return the session as JSON values; null means unknown or none."""
         told = self.told
         asks = None if told is None or told.question is None else told.question.to_dict()
         return {
@@ -51,7 +51,7 @@ class _Live(Struct, frozen=True, kw_only=True):
 
 
 def run(*, project: Path | None, as_json: bool) -> int:
-    """List active sessions, of all projects or of one; waiting ones come first."""
+    """List active sessions, of all projects or of one; waiting sessions come first."""
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
     stored = {each.id: each for each in listed(snapshot, project=project, hidden=False)}
@@ -75,7 +75,7 @@ def run(*, project: Path | None, as_json: bool) -> int:
 
 
 def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
-    """Yield sessions known by hooks, then others known by files and our runs."""
+    """Yield sessions reported by hooks, then others found in files and gemtui's runs."""
     seen = set()
     for each in LiveFolder().look():
         seen.add(each.session)
@@ -106,7 +106,7 @@ def _concerns(live: _Live, project: Path | None, stored: Mapping[str, Summary]) 
 
 
 def _table(live: Iterable[_Live], stored: Mapping[str, Summary], now: datetime) -> Iterator[Clean]:
-    """Yield a head and one line for each session."""
+    """Yield a header and one line for each session."""
     rows = [_row(each, stored, now) for each in live]
     if rows:
         yield from map(_line, (tuple(map(Clean, _HEAD)), *rows))
@@ -126,7 +126,7 @@ def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Cle
 
 
 def _line(row: tuple[Clean, ...]) -> Clean:
-    """Return aligned columns; the last one is not cut."""
+    """Align the columns of a row; the last column is not truncated."""
     cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
     padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
     return Clean("  ".join((*padded, row[-1])).rstrip())

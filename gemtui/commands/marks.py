@@ -63,7 +63,10 @@ def mark(
 
 
 def _session(id: str, marks: Marks) -> str:
-    """Return the full id of the chosen session; a deleted one must be given in full."""
+    """Return the full id of the named session.
+
+    A deleted session is found only by its full id.
+    """
     try:
         with index_of_user() as index:
             return choose(id, index).id

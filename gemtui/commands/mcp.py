@@ -1,4 +1,4 @@
-"""`gemtui mcp`: stored sessions for agents, read-only, over stdin and stdout."""
+"""`gemtui mcp`: give agents read-only access to stored sessions, over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gemtui.paths import current_folder
 
 
 def run(*, project: Path | None, everywhere: bool) -> int:
-    """Serve until the input ends, or SIGTERM or SIGINT.
+    """Serve until the input ends, or until SIGTERM or SIGINT.
 
-    `project`: the readable sessions are those of this folder, by default the current one.
-    `everywhere`: those of all projects. Raises click.UsageError.
+    `project`: agents can read the sessions of this folder, by default the current one.
+    `everywhere`: agents can read the sessions of all projects. Raises click.UsageError.
     """
     if sys.stdin is None or sys.stdout is None:
         raise click.UsageError("an agent speaks to this over stdin and stdout, and one is closed")
@@ -29,7 +29,7 @@ def run(*, project: Path | None, everywhere: bool) -> int:
         signal.signal(number, _end)
     out = os.fdopen(os.dup(1), "wb")
     _let_stderr_go()
-    os.dup2(2, 1)  # other output is not part of the protocol
+    os.dup2(2, 1)  # keep other output out of the protocol
     where = None if everywhere else (project or current_folder()).absolute()
     server = McpServer(
         SessionTools(where).tools(),
@@ -39,11 +39,11 @@ def run(*, project: Path | None, everywhere: bool) -> int:
     )
     server.serve(sys.stdin.buffer, out)
     sys.stderr.flush()
-    os._exit(0)  # an abandoned tool may still be reading
+    os._exit(0)  # a tool that has timed out may still be running
 
 
 def _let_stderr_go() -> None:
-    """Discard stderr if it is a pipe or socket that might fill up."""
+    """Discard stderr if it is a pipe or socket, because it might fill up."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""Output of a command: to stdout, or to a file of the user's."""
+"""Output of commands: to stdout, or to a file that the user names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
 _SLOW = 1.0
-"""Seconds after which a note explains the delay."""
+"""Seconds after which a note explains why the command takes long."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
-    """Write to stdout and flush; ignore a stdout that was closed at start (`>&-`).
+    """Write to stdout and flush; do nothing if stdout was closed at start (`>&-`).
 
-    Raises BrokenPipeError if the reader has gone, and other OSErrors, as for a full disk.
+    Raises BrokenPipeError if the reader has gone, and other OSErrors, such as for a full disk.
     """
     if sys.stdout is None:
         return
@@ -50,7 +50,7 @@ def let_stdout_go() -> None:
 
 @contextmanager
 def slow_note(words: str) -> Iterator[None]:
-    """Print a note on a terminal if the block takes longer than a second."""
+    """Print a note to a terminal if the block takes longer than a second."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -64,13 +64,16 @@ def slow_note(words: str) -> Iterator[None]:
 
 
 def lines_to_stdout(lines: Iterable[Clean]) -> None:
-    """Write lines in the terminal's encoding; unsupported characters become `?`."""
+    """Print lines in the encoding of stdout; unsupported characters become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal on stdout; None if it is not a terminal."""
+    """Return the width in columns of the terminal on stdout, or None.
+
+    None means that stdout is not a terminal.
+    """
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     return shutil.get_terminal_size().columns
@@ -82,12 +85,12 @@ def stdout_encoding() -> str:
 
 
 def note(words: str) -> None:
-    """Write a line to stderr, such as why the answer on stdout is empty or incomplete."""
+    """Print a note to stderr, such as why the output is empty or incomplete."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
-    """Return a progress callback; it prints only if stderr is a terminal."""
+    """Return a progress callback, which prints only if stderr is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
 
@@ -102,11 +105,11 @@ def progress(doing: str, total: int) -> Callable[[int], None]:
 def to_file(
     path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False
 ) -> None:
-    """Write an export, completely or not at all, readable by the user alone.
+    """Write an export, completely or not at all, readable only by the user.
 
-    Folders are refused, and files in or equal to one of `keep`: Gemini's own folder and the session
-    itself. `force`: replace an existing file, which is refused otherwise. Raises click.UsageError,
-    OSError.
+    `keep`: paths that must not be overwritten, nor anything in them: Gemini's own folder and the
+    session itself. Folders are refused, too. `force`: replace an existing file, which is refused
+    otherwise. Raises click.UsageError, OSError.
     """
     target = resolved(typed_path(path))
     _require_file(path, target, keep)
@@ -119,7 +122,7 @@ def to_file(
 
 
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
-    """Raise click.UsageError if `target`, where `path` leads, must not be written."""
+    """Raise click.UsageError if `target`, to which `path` leads, must not be written."""
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: name a file in it")
     if not is_folder(target.parent):

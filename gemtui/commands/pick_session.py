@@ -1,4 +1,4 @@
-"""Finding the session that the user names, or listing the candidates."""
+"""Find the session that the user names, or list the candidates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 
 @contextmanager
 def index_of_user(home: Path | None = None) -> Iterator[Index]:
-    """Open the user's store, or that in `home`, with our cache.
+    """Open the user's store, or the store in `home`, with gemtui's cache.
 
-    At the end, report a damaged cache.
+    On exit, report a corrupt cache that was recreated.
     """
     with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
         try:
@@ -42,8 +42,9 @@ def choose(
 ) -> Summary:
     """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
-    `project`, `here`: as in `find_session`; `here` None for the current folder. The notes of
-    SessionNotFound and SessionAmbiguous are the candidates, one line each.
+    `project`, `here`: as in `find_session`; if `here` is None, the current folder is used.
+    SessionNotFound and SessionAmbiguous are raised with notes that list the candidates, one per
+    line.
     """
     try:
         return find_session(index, wanted, project=project, here=here or folder_here())
@@ -61,7 +62,7 @@ def _all(index: Index) -> tuple[Summary, ...]:
 
 
 def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]) -> None:
-    """Add notes on the sessions in `among`, given by id or by file."""
+    """Add notes about the sessions in `among`, which are given by id or by file."""
     now, named = datetime.now(UTC), set(among)
     found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
     for name, each in found[:CANDIDATES]:
@@ -71,7 +72,10 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
 
 
 def completions(begun: str) -> list[tuple[str, str]]:
-    """Return ids with this prefix and their titles, newest first, for a shell."""
+    """Return the ids with this prefix, and their titles, for shell completion.
+
+    The newest sessions come first.
+    """
     with closing(Index(gemini_home(), cache=cache_dir())) as index:
         snapshot = index.quick(project=None, limit=_COMPLETED)
     offered = [(LATEST, "the newest session")]

@@ -1,4 +1,4 @@
-"""`gemtui policy explain` and `replay`: policies applied to tool calls."""
+"""`gemtui policy explain` and `replay`: apply policies to tool calls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted
 from gemtui.transcript.tools import args_hold_controls
 
 _CUT = 1000
-"""Most characters of an argument in a report's example."""
+"""The longest argument, in characters, in a report's example."""
 
 
 # --- explain -------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ _CUT = 1000
 def explain(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print the decision on one call; return 1 if the CLI drops one of its policies."""
+    """Print the decision for a call; return 1 if the CLI ignores one of its policies."""
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.stands(folder_here())
     answer = situation.engine(stands).explain(call)
@@ -65,7 +65,7 @@ def _tool(name: str) -> str:
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
-    """Return the arguments as typed; `-` reads stdin, as a command line holds 128 KiB."""
+    """Parse the arguments as typed; `-` reads stdin, for more than 128 KiB."""
     such = """write one, such as '{"command": "ls"}'"""
     data = (
         sys.stdin.buffer.read()
@@ -168,14 +168,17 @@ def _one_line(args: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSelection:
-    """A selection of recorded calls; by default the current folder's project, or all."""
+    """A selection of recorded calls.
+
+    By default, these are the calls of the current folder's project, or of all projects.
+    """
 
     session: str | None = None
     project: Path | None = None
     everywhere: bool = False
 
     def check(self) -> None:
-        """Raise UsageError for options that exclude each other."""
+        """Raise UsageError for options that are mutually exclusive."""
         given = [self.session is not None, self.project is not None, self.everywhere]
         if sum(given) > 1:
             raise click.UsageError(
@@ -185,7 +188,11 @@ class CallSelection:
 
 @dataclass(kw_only=True)
 class Read:
-    """The selected calls. `workspace`: the folder, if all calls are from one."""
+    """The selected calls.
+
+    `workspace`: the folder, if all calls are from a single one. `problems`: those found so far
+    while reading.
+    """
 
     sessions: tuple[Summary, ...]
     workspace: Path | None
@@ -193,7 +200,7 @@ class Read:
     by_subagents: int = 0
 
     def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """Yield the calls in batches; reading problems are added to `problems`."""
+        """Yield the calls in batches; sessions that can't be read go to `problems`."""
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
                 self.problems.append(step.problem)
@@ -201,7 +208,7 @@ class Read:
             yield step.calls
 
     def say_problems(self) -> None:
-        """Report reading problems on stderr."""
+        """Report on stderr what could not be read."""
         if self.problems:
             first, number = self.problems[0], len(self.problems)
             more = f" and {number - 1} more" if number > 1 else ""
@@ -209,7 +216,10 @@ class Read:
 
 
 def read_which(which: CallSelection) -> Read:
-    """Find the sessions. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable."""
+    """Find the selected sessions.
+
+    Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    """
     which.check()
     with index_of_user() as index:
         one = None if which.session is None else choose(which.session, index)
@@ -231,7 +241,7 @@ def read_which(which: CallSelection) -> Read:
 
 
 def none_found(read: Read) -> int:
-    """Report that there are no calls; return 1."""
+    """Report that there are no calls, and return 1."""
     read.say_problems()
     note("no recorded tool calls: gemtui sessions --everywhere lists all sessions")
     return 1
@@ -241,9 +251,9 @@ def none_found(read: Read) -> int:
 
 
 def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
-    """Print the decisions on recorded calls.
+    """Print the decisions for recorded calls.
 
-    Returns 1 if there are none, or the CLI drops one of the policies.
+    Return 1 if there are no calls, or if the CLI ignores one of the policies.
     """
     read = read_which(which)
     stands = situation.stands(read.workspace)
@@ -293,7 +303,7 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
 
 
 def shown(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments for a report, with long texts cut and marked by `…`."""
+    """Return arguments for a report, with long strings truncated and marked by `…`."""
     return {
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
         for name, value in args.items()
@@ -301,7 +311,7 @@ def shown(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decision(decision: ReplayDecision) -> str:
-    """Return the decision's name; a tool's own refusal counts as a deny."""
+    """Return the decision's name; a refusal by the tool itself counts as a deny."""
     return "deny" if decision is ReplayDecision.TOOL_REFUSES else decision.value
 
 
@@ -356,7 +366,7 @@ def _by(share: RuleCount) -> str:
 
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
-    """Yield calls, one line each: session, tool, argument."""
+    """Yield one line for each call: session, tool, argument."""
     rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
     for line in columns(rows):
         yield Clean(f"    {line}")

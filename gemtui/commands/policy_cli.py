@@ -1,4 +1,4 @@
-"""The command line of `gemtui policy`; the work is done in other modules."""
+"""The command line of `gemtui policy`, whose work is done in other modules."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gemtui.errors import OptionError
 
 
 class _Mode(click.Choice[str]):
-    """An approval mode, in the spelling of the CLI, of rules or of other agents."""
+    """An approval mode, as spelled by the CLI, in rules or by other agents."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the CLI's spelling."""
+        """Return the mode as the CLI spells it."""
         from gemtui.policy.file.levels import approval_mode
 
         try:
@@ -29,7 +29,7 @@ class _Mode(click.Choice[str]):
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the names of gemtui's policies, else files."""
+    """Complete the names of gemtui's policies; if none match, complete files."""
     from gemtui.errors import GemtuiError
     from gemtui.policy.edit.store import Origin, list_policies
 
@@ -65,7 +65,7 @@ _interactive = click.option(
 
 
 def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that describe the run in which a call is decided."""
+    """Add the options that describe the run in which a call is judged to a command."""
     for option in (
         click.option(
             "--allowed-tools",
@@ -103,7 +103,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select recorded calls."""
+    """Add the options that select recorded calls to a command."""
     for option in (
         click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
         click.option(

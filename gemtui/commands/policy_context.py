@@ -1,4 +1,4 @@
-"""The run in which calls are decided, by the options of the commands."""
+"""The run in which calls are judged, as described by a command's options."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """The run in which calls are decided.
+    """The run in which calls are judged.
 
-    `policies`: names, files, folders. `alone`: without the user's own files. `settings`: a file
-    instead of the machine's. `interactive`: somebody can be asked.
+    `policies`: names, files or folders. `alone`: without the user's own files. `settings`: a file
+    to use instead of the machine's settings. `interactive`: the user can be asked.
     """
 
     policies: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Situation:
         return ApprovalMode(self.mode)
 
     def stands(self, workspace: Path | None) -> EffectivePolicy:
-        """Return policy and settings. Raises PolicyNotFound, OptionError, OSError."""
+        """Load the policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
         missing = next((path for path in self.admin if not is_there(path)), None)
         if missing is not None:
             raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
@@ -61,7 +61,7 @@ class Situation:
 
     @property
     def named(self) -> Sequence[Path]:
-        """The files and folders of `policies`. Raises PolicyNotFound, UsageError."""
+        """The files and folders that `policies` names. Raises PolicyNotFound, UsageError."""
         return [path for word in self.policies for path in _named(word)]
 
     def engine(self, stands: EffectivePolicy) -> Engine:
@@ -72,12 +72,12 @@ class Situation:
 
     @property
     def words(self) -> str:
-        """The mode and whether somebody can be asked, in words."""
+        """The mode and whether the user can be asked, in words."""
         return f"mode {self.mode}, {'interactive' if self.interactive else 'headless'}"
 
 
 def _named(word: str) -> Iterator[Path]:
-    """Yield the files and folders of one `--policy`, split at commas."""
+    """Yield the files and folders of one `--policy`, which is split at commas."""
     if not word.strip():
         raise click.UsageError("--policy is empty: give a policy's name or a file")
     if "," in word and not is_there(typed_path(word)):
@@ -93,11 +93,11 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
-    """Report files or rules that the CLI drops, and unreadable settings.
+    """Report files or rules that the CLI ignores, and unreadable settings.
 
-    Return 1 if any. Also returns 1 for other errors: things that Gemini CLI ignores or
-    misinterprets, such as `[[rules]]`. `named`: files in which such errors would keep gemtui from
-    starting a run.
+    Return 1 if there are any, or if there are other errors: things that Gemini CLI silently skips
+    or misinterprets, such as `[[rules]]`. `named`: the files in which such errors would keep gemtui
+    from starting a run.
     """
     for problem in stands.problems:
         note(problem)

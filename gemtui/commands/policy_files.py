@@ -1,4 +1,4 @@
-"""`gemtui policy list`, `show` and `check`: policy files as text or as JSON."""
+"""`gemtui policy list`, `show` and `check`: print policy files as text or as JSON."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _WHOSE = {
 
 
 def list_all(*, as_json: bool) -> int:
-    """Print the policies, with the number of findings in each."""
+    """Print all policies, each with its number of findings."""
     stands, here = effective_policy(workspace=folder_here()), current_folder()
     named = stands.settings.policy_paths(here)
     listed = list_policies(named, stands.settings.admin_policies(here))
@@ -73,17 +73,17 @@ def list_all(*, as_json: bool) -> int:
 
 
 def _noted(problems: Sequence[str]) -> int:
-    """Report problems with settings; return 1 if there are any."""
+    """Report problems with the settings; return 1 if there are any."""
     for problem in problems:
         note(problem)
     return 1 if problems else 0
 
 
 def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
-    """Return a policy for the list.
+    """Return a policy's entry in the list.
 
-    `loaded`: the CLI reads it in every session; a list of paths in the settings replaces the user's
-    folder.
+    `loaded`: the CLI loads it in every session. If the settings contain a list of paths, this list
+    replaces the user's folder.
     """
     try:
         document = open_policy(file).document
@@ -161,9 +161,10 @@ def _shown(opened: Opened) -> dict[str, Any]:
 
 
 def _entry(entry: RuleEntry) -> dict[str, Any]:
-    """Return one rule in file order; `fields` as in the file, null if unreadable.
+    """Return one rule, in file order.
 
-    `sentence`: the words that make such a rule, null if there are none.
+    `fields`: as in the file; null if unreadable. `sentence`: the sentence from which such a rule is
+    created; null if there is none.
     """
     rule = entry.rule
     return {
@@ -177,7 +178,7 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return TOML's values as JSON; times and infinite numbers become text."""
+    """Convert TOML values to JSON; times and infinite numbers become strings."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -188,7 +189,7 @@ def _plain(value: Any) -> Any:
 
 
 def _table(document: Document) -> Iterator[Clean]:
-    """Yield the rules in the engine's order, with disabled ones at the end."""
+    """Yield the rules in the order in which they are tried; disabled ones come last."""
     rules = [(entry.rule, entry.enabled) for entry in document.rules if entry.rule]
     on = sorted((rule for rule, on in rules if on), key=lambda rule: -rule.effective)
     off = [rule for rule, on in rules if not on]
@@ -207,7 +208,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """Recorded calls to replay as well: those since a time, in this mode."""
+    """A request to replay recorded calls as well: those since a time, in this mode."""
 
     since: datetime
     which: CallSelection
@@ -220,7 +221,7 @@ def check(
     """Print the findings; return 1 on errors and, with `strict`, on warnings.
 
     A failing example is an error. With `replay`, the result is also 1 if calls that succeeded would
-    be denied. Raises PolicyNotFound, and errors of reading sessions.
+    be denied. Raises PolicyNotFound, and errors raised while sessions are being read.
     """
     paths = [_path(each) for each in files]
     examples = try_files(paths)
@@ -249,9 +250,9 @@ def check(
 
 
 def _path(wanted: str) -> Path:
-    """Return a typed path, or the file of one of our policies.
+    """Return the path of a file that was typed, or of one of gemtui's policies.
 
-    Missing paths are reported. A missing path becomes a finding later.
+    A path that does not exist is returned as well, and becomes a finding later.
     """
     if not wanted.strip():
         raise click.UsageError("FILE is empty: give a policy's name, a file or a folder")
@@ -263,7 +264,7 @@ def _path(wanted: str) -> Path:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    """Return an entry of `gemtui policy check --json`."""
+    """Return a finding's entry in the output of `gemtui policy check --json`."""
     return {
         "file": str(finding.file),
         "rule": finding.rule,
@@ -278,7 +279,7 @@ def _message(finding: Finding) -> str:
 
 
 def _line(finding: Finding) -> Clean:
-    """Return `work.toml: rule 3, toolName: error: problem: solution`."""
+    """Format a finding: `work.toml: rule 3, toolName: error: problem: solution`."""
     place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
     words = (str(finding.file), place, finding.severity.value, _message(finding))
     return one_line(": ".join(filter(None, words)))
@@ -291,6 +292,6 @@ def _counted(findings: Sequence[Finding]) -> tuple[int, int]:
 
 
 def _summed(errors: int, warnings: int) -> str:
-    """Return `2 errors, 1 warning`; "" if there are none."""
+    """Format the counts: `2 errors, 1 warning`; "" if both are 0."""
     parts = ((errors, "error"), (warnings, "warning"))
     return ", ".join(counted(count, word) for count, word in parts if count)

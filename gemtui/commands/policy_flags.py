@@ -1,4 +1,4 @@
-"""`gemtui policy flags`: the complete command of a run with a policy, for copying."""
+"""`gemtui policy flags`: print the complete command of a run with a policy, for copying."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from gemtui.paths import current_folder
 def flags(name: str, words: RunArguments) -> int:
     """Print the files and the command that `gemtui run --policy NAME` would use.
 
-    Without a CLI the newest known one is assumed. Raises click.UsageError, OptionError.
+    If no CLI is installed, the newest known version is assumed. Raises click.UsageError,
+    OptionError.
     """
     policies = (name, *words.options.get("policies", ()))
     options = options_of({**words.options, "policies": policies})

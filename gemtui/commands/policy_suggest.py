@@ -1,4 +1,4 @@
-"""`gemtui policy suggest`: rules that would allow agents' successful calls."""
+"""`gemtui policy suggest`: suggest rules that would allow agents' successful calls."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def suggest(
     force: bool = False,
     as_json: bool,
 ) -> int:
-    """Print the rules, or write them as a policy file.
+    """Print the suggested rules, or write them to a policy file.
 
-    `force`: replace an existing file. Returns 1 if there are no calls, or the CLI drops one of the
-    policies.
+    `force`: replace an existing file. Return 1 if there are no calls, or if the CLI ignores one of
+    the policies.
     """
     if output is not None and not force and os.path.lexists(typed_path(output)):
         raise click.UsageError(f"{output} exists: name another file, or replace it with --force")
@@ -92,7 +92,7 @@ def _suggested(each: Suggestion) -> dict[str, Any]:
 
 
 def _fields(rule: Rule) -> dict[str, Any]:
-    """Return the fields of a rule under their names in policy files."""
+    """Return the fields of a rule, with the names used in policy files."""
     prefixes, tools = list(rule.command_prefixes), list(rule.tools)
     fields = {
         "toolName": tools if rule.tool_list else tools[0],
@@ -125,7 +125,7 @@ def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
 
 
 def _file(found: Suggestions) -> str:
-    """Return the rules as a policy file, each below its evidence."""
+    """Return the rules in the format of a policy file, each after its evidence."""
     return "\n".join(_with_evidence(each) for each in found.suggestions)
 
 

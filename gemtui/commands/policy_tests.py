@@ -1,4 +1,4 @@
-"""The tests of `gemtui policy check`: a policy's own examples, and recent calls."""
+"""The tests in `gemtui policy check`: a policy's own examples, and recent calls."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from gemtui.text import Clean, counted
 
 _DENIED = (ReplayDecision.DENY, ReplayDecision.NOT_OFFERED, ReplayDecision.TOOL_REFUSES)
 LISTED = 50
-"""Most denied calls to list; the others are counted."""
+"""The most denied calls to list; the rest are only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileExample:
-    """A tried example of a file."""
+    """An example in a file, with its result."""
 
     file: Path
     tried: Tried
 
 
 def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
-    """Try the examples of all these files, each with the rules of its own file."""
+    """Try the examples in all these files, each with the rules of its own file."""
     return tuple(
         FileExample(file=file, tried=tried)
         for path in paths
@@ -72,7 +72,7 @@ def example_findings(examples: Sequence[FileExample]) -> Iterator[Finding]:
 
 
 def example_json(each: FileExample) -> dict[str, Any]:
-    """Return an entry of `examples` in the JSON of `policy check`."""
+    """Return an example's entry in the output of `policy check --json`."""
     example, decision = each.tried.example, each.tried.decision
     return {
         "file": str(each.file),
@@ -92,7 +92,7 @@ def example_json(each: FileExample) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeniedCall:
-    """A call that succeeded when it was made, but would be denied now."""
+    """A call that succeeded at the time, but would be denied now."""
 
     recorded: RecordedCall
     decision: ReplayDecision
@@ -101,9 +101,10 @@ class DeniedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """A policy's decisions on calls that succeeded since a time.
+    """A policy's decisions for calls that succeeded since a time.
 
-    `undated`: number of calls without a stored time, which are not in `calls`.
+    `gone`: the number of calls whose tool no longer exists. `undated`: the number of calls without
+    a stored time, which are not in `calls`.
     """
 
     since: datetime
@@ -119,7 +120,7 @@ class Replayed:
 def replay_since(
     paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
 ) -> Replayed:
-    """Decide headlessly, by these files alone, on calls that succeeded since a time.
+    """Judge the calls that succeeded since a time by these files alone, headless.
 
     Calls of tools that Gemini CLI no longer has are only counted (`gone`). Raises SessionNotFound,
     SessionAmbiguous, StoreUnreadable.
@@ -159,7 +160,7 @@ def replay_since(
 
 
 def replay_json(found: Replayed) -> dict[str, Any]:
-    """Return `replay` in the JSON of `policy check`."""
+    """Return the field `replay` in the output of `policy check --json`."""
     return {
         "since": iso(found.since),
         "mode": found.mode.value,
@@ -184,7 +185,7 @@ def replay_json(found: Replayed) -> dict[str, Any]:
 
 
 def replay_lines(found: Replayed) -> Iterator[Clean]:
-    """Yield the counts, and the calls that would be denied."""
+    """Yield lines with the counts, and with the calls that would be denied."""
     since = found.since.astimezone().date().isoformat()
     yield Clean(
         f"Since {since}: {counted(found.calls, 'call')} succeeded; mode {found.mode.value} would "

@@ -1,4 +1,4 @@
-"""`gemtui policy words`: rules made from sentences, printed or added to a policy."""
+"""`gemtui policy words`: create rules from sentences; print them or add them to a policy."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from gemtui.text import Clean, counted, short_path, visible_line
 
 
 def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
-    """Print the rules of sentences, or write them to `name`.
+    """Print the rules that sentences describe, or add them to the policy `name`.
 
-    Return 1 if one makes none.
+    Return 1 if a sentence describes no rule.
     """
     sentences = read_sentences(text, folder_here())
     if not sentences:
@@ -48,9 +48,9 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
 
 
 def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
-    """Add rules to a policy, which may be new; return its path and the number added.
+    """Add rules to a policy, creating it if needed; return its path.
 
-    Raises PolicyError for a policy that can't be edited.
+    Also return the number of rules added. Raises PolicyError for a policy that can't be edited.
     """
     try:
         opened = open_policy(find_policy(name))
@@ -68,7 +68,7 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Yield each tool's name, decision and visibility."""
+    """Yield each tool's name, the decision for it, and whether it is visible."""
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:
         outcome = engine.outcome(Call(tool.name, dict.fromkeys(tool.required, "x")))

@@ -1,4 +1,4 @@
-"""`gemtui push`: all sessions as a folder of compressed JSON lines."""
+"""`gemtui push`: write all sessions to a folder as compressed JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gemtui recover`: a file rebuilt from the writes, edits and reads of sessions."""
+"""`gemtui recover`: rebuild a file from the writes, edits and reads in sessions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from gemtui.sessions.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 
 _TOLD = 20
-"""Most spans of lines whose sources are listed; --json has all."""
+"""The most line ranges whose sources are listed; --json lists all."""
 
 
 def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
-    """Print a file's newest recorded text, or write it to `output`; return 1 if none.
+    """Print a file's newest recorded contents, or write them to `output`.
 
-    `force`: replace an existing file. Raises click.UsageError, StoreUnreadable, OSError.
+    Return 1 if there are none. `at`: use only what was recorded until this time. `force`: replace
+    an existing file. Raises click.UsageError, StoreUnreadable, OSError.
     """
     wanted = Path(os.path.normpath(current_folder() / typed_path(path)))
     with index_of_user() as index:
@@ -62,7 +63,7 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
 
 
 def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
-    """Report on stderr how certain the lines are, and where they come from."""
+    """Report on stderr how certain the lines are, and which calls they come from."""
     now, short = datetime.now(UTC), short_ids(ids)
     counts = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
     gaps = f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""

@@ -1,4 +1,4 @@
-"""`gemtui review`: a session's changes, hunk by hunk."""
+"""`gemtui review`: print or revert a session's changes, hunk by hunk."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _ID = re.compile(r"[hfc][0-9a-f]{10}")
 
 
 def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
-    """Print a session's changes, or revert some; return 1 if something was left alone."""
+    """Print a session's changes, or revert some of them.
+
+    Return 1 if something was left alone.
+    """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
         raise click.UsageError(f"{bad[0]} is not an id of a hunk, a file or a call: gemtui review")
     with index_of_user() as index:

@@ -1,4 +1,4 @@
-"""Rules as JSON, and tables in the shell."""
+"""Rules as JSON, and tables for the shell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemtui.text import Clean, cells, visible_line
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """Return RULE of the reports: its place and priorities; null if there is no rule."""
+    """Return a rule for JSON reports: its place and priorities; None for no rule."""
     if rule is None:
         return None
     return {
@@ -28,10 +28,10 @@ def columns(
     numbers: frozenset[int] = frozenset(),
     room: int | None = None,
 ) -> Iterator[Clean]:
-    """Yield aligned lines.
+    """Yield the rows as lines with aligned columns.
 
-    `numbers`: columns to align right. `room`: the cells of a line, at which the last column is
-    wrapped; None for no wrapping.
+    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, at which
+    the last column is wrapped; None for no wrapping.
     """
     cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:
@@ -49,11 +49,11 @@ def columns(
 
 
 _NARROW = 20
-"""Cells below which a column is not wrapped."""
+"""The width in cells below which a column is not wrapped."""
 
 
 def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
-    """Yield lines of at most `room` cells, broken at blanks; longer words stay whole."""
+    """Wrap text at spaces to lines of at most `room` cells; long words stay whole."""
     if room is None or room < _NARROW:
         yield text
         return

@@ -1,4 +1,4 @@
-"""`gemtui run`: one headless run, or with `--dry-run` its command."""
+"""`gemtui run`: run one prompt headless, or print the command with `--dry-run`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from gemtui.runs.worktrees import require_new
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
-"""Seconds between checks for a first checkpoint."""
+"""Seconds between checks for the first checkpoint."""
 _LONGEST = 64 * 1024
-"""Bytes of a line of stderr; of longer ones only the end is shown."""
+"""The longest line of stderr in bytes; of longer lines only the end is shown."""
 
 
 def run(words: RunArguments) -> int:
-    """Run the prompt; return the exit code (`run_show`).
+    """Run the prompt; return the exit code, as defined in `run_show`.
 
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
@@ -79,7 +79,7 @@ async def _follow_all(
     new_show: Callable[[], Show],
     terminal: AskingTerminal | None,
 ) -> int:
-    """Run the prompt, continuing after each wait for a quota.
+    """Run the prompt; if a quota is exhausted, wait for it and continue.
 
     Return the last exit code.
     """
@@ -98,11 +98,14 @@ async def _follow_all(
 
 
 def tell_before(options: AgentOptions) -> None:
-    """Report what the folder permits without asking, and remember that."""
+    """Report what the folder permits without asking, and store the report.
+
+    The next report then names what has changed.
+    """
     told = told_before(options)
     for words in told.lines():
         note(words)
-    with suppress(OSError):  # it is then reported again
+    with suppress(OSError):  # the report is then shown again next time
         told.remember()
 
 
@@ -115,8 +118,8 @@ async def _follow(
 ) -> tuple[str, Path | None]:
     """Start a run, show its output, and clean up however it ends.
 
-    Returns its stderr, and the folder in which it ran. `terminal`: where the run's questions are
-    answered.
+    `terminal`: where the run's questions are answered. Return the run's stderr, and the folder in
+    which it worked.
     """
     stderr, folder = "", options.cwd
     stop = Stop(show)
@@ -138,7 +141,7 @@ async def _follow(
 
 @contextmanager
 def answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
-    """Answer the run's questions in the terminal meanwhile."""
+    """Answer the run's questions in the terminal while the block is running."""
     if terminal is None:
         yield
         return
@@ -151,7 +154,7 @@ def answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]
 
 
 async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
-    """Show all that a run says, to its end, with what there is to know of it afterwards."""
+    """Show everything that a run outputs until it ends, and then its aftermath."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     show.begun(run.request)
@@ -178,7 +181,7 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:
-    """Report problems that resuming caused in the stored session."""
+    """Report problems in the stored session that resuming it has caused."""
     found = aftermath_of(run.folder)
     if found is None:
         return
@@ -191,7 +194,7 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
-    """Report the first checkpoint of a large folder, which takes seconds, once."""
+    """Report, once, that the first checkpoint of a large folder is taking seconds."""
     while (state := await asyncio.to_thread(checkpoint_state, run.folder)) is None:
         await asyncio.sleep(_LOOK)
     if state.phase is CheckpointPhase.FIRST:
@@ -199,7 +202,7 @@ async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_stderr(run: GeminiRun, show: Show) -> None:
-    """Show retries, which are not in the stream."""
+    """Show retries, which the CLI reports only on stderr."""
     rest = b""
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
         *lines, rest = (rest[-_LONGEST:] + chunk).split(b"\n")
@@ -207,9 +210,9 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 
 
 class Stop:
-    """Ends the runs on signals: the first by SIGTERM, the second by SIGKILL.
+    """Ends the runs on signals: the first signal by SIGTERM, the second by SIGKILL.
 
-    Requests before a run has begun are carried out once it has.
+    A request to stop that comes before a run has begun is carried out once it has.
     """
 
     def __init__(self, show: Show) -> None:
@@ -217,16 +220,16 @@ class Stop:
         self._runs: list[GeminiRun] = []
         self._asked = 0
         self.stopped = asyncio.Event()
-        """Set when the person wants to stop."""
+        """Set when the user wants to stop."""
 
     def begun(self, run: GeminiRun) -> None:
-        """Add a run that signals end, too, from now on."""
+        """Add a run, which signals will now end as well."""
         self._runs.append(run)
         for _ in range(self._asked):
             run.abort()
 
     def now(self) -> None:
-        """End the runs; on the second call, at once."""
+        """End the runs; on the second call, kill them."""
         self._asked += 1
         self.stopped.set()
         for run in self._runs:
@@ -239,10 +242,10 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Handle the signals that end a command.
+        """Handle the signals that end a command, while the block is running.
 
-        A terminal's signals may be ignored, by nohup or in the background of a script, and remain
-        so; SIGTERM is always handled.
+        Signals from the terminal may already be ignored, by nohup or because a script runs this in
+        the background; they stay ignored. SIGTERM is always handled.
         """
         loop = asyncio.get_running_loop()
         ignored = {each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_IGN}

@@ -1,4 +1,4 @@
-"""`gemtui run --ask`: a run's questions, printed and answered in the terminal."""
+"""`gemtui run --ask`: print a run's questions and answer them in the terminal."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from gemtui.runs.questions import Question
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
-"""Rows of the terminal below a call: its reason, similar calls, the keys."""
+"""The rows of the terminal needed below a call: for its reason, similar calls and the keys."""
 _FEW = 3
-"""Most cautions that are listed without a count."""
+"""The most cautions that are listed without their number."""
 _YES: Mapping[str, Callable[[Conversation, Asked], Given]] = {
     "y": Conversation.allow,
     "yes": Conversation.allow,
     "a": Conversation.allow_similar,
     "A": Conversation.always,
 }
-"""The answers that allow a call."""
+"""Maps the answers that allow a call to the methods that do so."""
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
 """Seconds between checks for an answer given elsewhere."""
@@ -49,14 +49,14 @@ NO_TERMINAL = "--ask needs a terminal to ask in; without it the calls are denied
 
 @dataclass(frozen=True, slots=True)
 class AskingTerminal:
-    """The terminal in which a person is asked: file descriptors for input and output."""
+    """The terminal in which the user is asked: file descriptors for input and output."""
 
     reading: int
     writing: int
 
     @classmethod
     def open(cls, *, as_json: bool) -> AskingTerminal:
-        """Return the command's terminal; with JSON on stdout, the controlling terminal.
+        """Return the command's terminal, or with JSON on stdout the controlling one.
 
         Raises click.UsageError if there is none.
         """
@@ -71,7 +71,7 @@ class AskingTerminal:
         return cls(place, place)
 
     def write(self, lines: Iterator[Clean] | tuple[Clean, ...], *, end: str = "\n") -> None:
-        """Print lines; ignore a closed terminal."""
+        """Print lines; do nothing if the terminal has been closed."""
         with suppress(OSError):
             os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
 
@@ -84,7 +84,7 @@ class AskingTerminal:
         return os.terminal_size((80, 24))
 
     def ring(self, notice: Notification) -> None:
-        """Notify a person who is looking elsewhere, as set in the settings."""
+        """Notify a user who is looking elsewhere, in the way that the settings say."""
         ring = Config().ring
         with suppress(GemtuiError):
             ring = load_config(config_file()).ring
@@ -94,7 +94,7 @@ class AskingTerminal:
                 os.write(self.writing, rung(notice, known).encode("utf-8", "replace"))
 
     def forget_typed(self) -> None:
-        """Discard earlier input, which is not an answer."""
+        """Discard input typed before the question, because it can't be an answer."""
         with suppress(termios.error):
             termios.tcflush(self.reading, termios.TCIFLUSH)
 
@@ -117,12 +117,12 @@ def _is_terminal(stream: Any) -> bool:
 
 
 class TerminalQuestions:
-    """Asks in a terminal, one question after the other."""
+    """Asks questions in a terminal, one after another."""
 
     def __init__(self, terminal: AskingTerminal, talk: Conversation) -> None:
         self._terminal, self._talk = terminal, talk
         self._unread: tuple[Clean, ...] = ()
-        """The lines of the call that are not printed yet."""
+        """The lines of the call that have not been printed yet."""
 
     async def ask_all(self) -> None:
         """Ask the run's questions until cancelled."""
@@ -138,7 +138,7 @@ class TerminalQuestions:
             gone.set()
 
     async def ask(self, question: Question) -> None:
-        """Ask until there is an answer; one from another gemtui counts, too."""
+        """Ask until there is an answer, here or in another gemtui process."""
         if await self._is_answered(question):
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
@@ -221,9 +221,10 @@ class TerminalQuestions:
             await asyncio.gather(reading, looking, return_exceptions=True)
 
     async def _give(self, give: Callable[[], Given], saved: str | None = None) -> bool:
-        """Give an answer and report its result; return False if another one is needed.
+        """Give an answer and report its result.
 
-        `saved`: the message once its rule is saved.
+        Return False if another answer is needed. `saved`: the message to print once the answer's
+        rule has been saved.
         """
         try:
             given = await asyncio.to_thread(give)
@@ -243,7 +244,7 @@ class TerminalQuestions:
         return True
 
     def _show(self, asked: Asked) -> None:
-        """Print as much of a call as there is room for; a yes prints the rest first."""
+        """Print as much of a call as fits; a yes then prints the rest before it counts."""
         lines, size = tuple(question_lines(asked, self._talk.cwd)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
         ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
@@ -257,13 +258,13 @@ class TerminalQuestions:
             self._terminal.write((Clean(words),))
 
     def _show_rest(self) -> None:
-        """Print the rest of a call."""
+        """Print the lines of a call that have not been printed yet."""
         self._terminal.write(self._unread)
         self._unread = ()
         self._terminal.write((Clean("  Not answered yet: this was the rest."),))
 
     async def _holds(self) -> bool:
-        """Return whether an approval of similar calls is in force."""
+        """Return whether an approval of similar calls is in effect."""
         return any(each.holds for each in await asyncio.to_thread(self._talk.look))
 
     async def _take_back(self) -> None:
@@ -284,7 +285,7 @@ class TerminalQuestions:
         )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
-        """Return the call with the person's changes, which are shown before it runs."""
+        """Return the call with the user's changes, which are shown before it runs."""
         now = asked.runs
         try:
             if typed.strip() and now.form is Form.COMMAND:
@@ -302,11 +303,11 @@ class TerminalQuestions:
 
 
 class _AnsweredElsewhere(Exception):
-    """Raised when another gemtui has answered the question."""
+    """Raised when the question has been answered in another gemtui process."""
 
 
 def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
-    """Yield the facts about a call, then everything it would do."""
+    """Yield the facts about a call, followed by everything that it would do."""
     request, proposal, found = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")

@@ -1,4 +1,4 @@
-"""The arguments of `gemtui run`, parsed by click, with the options of a run."""
+"""The arguments of `gemtui run`, parsed by click, including the options of a run."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 MODES = ("default", "auto_edit", "plan", "yolo")
 _OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
-"""Options of a single run, which are not part of its setup."""
+"""Options that apply to a single run and are not part of a reusable setup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArguments:
-    """The arguments of `gemtui run`; `options`: the given ones, by name."""
+    """The arguments of `gemtui run`.
+
+    `options`: the options of the run that were given, by name.
+    """
 
     prompt: str | None = None
     prompt_file: Path | None = None
@@ -35,7 +38,7 @@ class RunArguments:
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> RunArguments:
-        """Return the arguments parsed by click."""
+        """Create an instance from the arguments parsed by click."""
         own = {name: words[name] for name in cls.__slots__ if name in words}
         given = {name: value for name, value in words.items() if name not in own}
         return cls(**own, options={name: value for name, value in given.items() if _is_set(value)})
@@ -46,10 +49,10 @@ def _is_set(value: object) -> bool:
 
 
 class SetupCommand(click.Command):
-    """A command with the options of a run's setup, which are loaded when needed."""
+    """A command with the options of a run's setup, which are loaded lazily."""
 
     resume_completion: Callable[..., Any] | None = None
-    """Completes the session to continue; None to leave out the options of a single run."""
+    """Completes the id of the session to continue; None omits the options of a single run."""
 
     @cached_property
     def _declared(self) -> list[click.Option]:
@@ -92,7 +95,7 @@ class SetupCommand(click.Command):
 
 
 def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
-    """Return the class of a command with all options of a run.
+    """Return a command class that has all options of a run.
 
     `complete_session`: completes session ids.
     """
@@ -104,7 +107,7 @@ def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
 
 
 def run_arguments(command: Any) -> Any:
-    """Add the argument and the options that belong to `gemtui run` alone."""
+    """Add to a command the argument and the options that only `gemtui run` has."""
     for word in (
         click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
         click.option(

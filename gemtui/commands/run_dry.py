@@ -1,4 +1,4 @@
-"""`gemtui run --dry-run`: the exact command of a run, and its files."""
+"""`gemtui run --dry-run`: print the exact command of a run, and its files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_js
 
 
 def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
-    """Return the command for JSON; `prompt` is None if it is not known yet."""
+    """Return the command as JSON values.
+
+    `prompt`: None if it is not known yet.
+    """
     return {
         "version": 1,
         "argv": command.argv,

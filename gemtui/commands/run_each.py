@@ -1,4 +1,4 @@
-"""`gemtui run --each-model`, `--each-policy`: one prompt in several worktrees at once."""
+"""`gemtui run --each-model`, `--each-policy`: run one prompt in several worktrees at once."""
 
 from __future__ import annotations
 
@@ -28,17 +28,18 @@ from gemtui.text import clean_line
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """One run of several. `label`: the model or policy in which it differs from the others."""
+    """One of several runs. `label`: the model or policy that distinguishes it from the others."""
 
     label: str
     options: AgentOptions
 
 
 def run(words: RunArguments) -> int:
-    """Run the prompt once for each model or policy; return the first exit code that is not 0.
+    """Run the prompt once for each model or policy.
 
-    All run at the same time; their answers come one after the other. Raises click.UsageError,
-    OptionError, PolicyNotFound, CliNotFound, OSError.
+    Return the first nonzero exit code, or 0. All runs work at the same time; their answers are
+    printed one after another. Raises click.UsageError, OptionError, PolicyNotFound, CliNotFound,
+    OSError.
     """
     _check(words)
     options = replace(options_of(words.options), worktree=True)
@@ -118,6 +119,6 @@ async def _run_all(
 
 
 def _place(run: GeminiRun) -> str:
-    """The worktree in which it works."""
+    """Return the name of the worktree in which the run works."""
     about = (run.request.about or {}).get("worktree") or {}
     return about.get("name", Path(run.request.cwd).name)

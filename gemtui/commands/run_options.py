@@ -1,6 +1,6 @@
-"""Conversion of a run's arguments into its prompt and options.
+"""Convert the arguments of a run into its prompt and options.
 
-Raises usage errors.
+Invalid arguments raise usage errors.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 LARGEST = 8 * 1024 * 1024
-"""Most bytes of a prompt; the CLI would cut a longer one."""
+"""The largest prompt in bytes; the CLI would truncate a longer one."""
 SILENCE = 3.0
-"""Seconds without input on stdin before a note is printed."""
+"""Seconds to wait for input on stdin before a note is printed."""
 _BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
-"""A session and the number of a prompt."""
+"""Matches a session followed by the number of a prompt."""
 TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
 
 
 def prompt_of(words: RunArguments) -> str:
     """Return the prompt: as typed, from a file, or from stdin.
 
-    Piped input follows a typed prompt. Raises click.UsageError, OSError.
+    If a prompt was typed, piped input is appended to it. Raises click.UsageError, OSError.
     """
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
@@ -72,8 +72,8 @@ def prompt_of(words: RunArguments) -> str:
 def _piped() -> bytes:
     """Return all input from a pipe, socket or file on stdin; otherwise nothing.
 
-    A silent pipe is waited for, with a note. A socket is not: programs may leave one open and never
-    write to it.
+    A pipe that is silent is waited for, with a note. A silent socket is not, because programs may
+    leave a socket open and never write to it.
     """
     try:
         kind = os.fstat(0).st_mode
@@ -102,7 +102,7 @@ def _decoded(data: bytes, place: str) -> str:
 
 
 def options_of(given: Mapping[str, Any]) -> AgentOptions:
-    """Return the options with these values, by name, as on a command line.
+    """Return the options with these values, by name, as given on a command line.
 
     Raises click.UsageError, OptionError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
@@ -129,7 +129,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
 
 
 def _check_tools(options: AgentOptions) -> None:
-    """Raise click.UsageError for an unknown tool, naming the option."""
+    """Raise click.UsageError for an unknown tool; the message names the option."""
     for each in run_options():
         if each.kind is OptionKind.NAMES and each.flags:
             for name in option_value(options, each.name) or ():
@@ -138,10 +138,10 @@ def _check_tools(options: AgentOptions) -> None:
 
 
 def forked(options: AgentOptions, wanted: str) -> AgentOptions:
-    """Make a fork and return the options of a run that continues in it.
+    """Create a fork and return the options for a run that continues it.
 
-    `wanted`: a session, with an optional `:N` for the prompt to fork before. Raises
-    click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
+    `wanted`: a session, optionally followed by `:N`, where N is the prompt before which to fork.
+    Raises click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
     """
     folder = options.cwd or Path()
     cut = _BEFORE.fullmatch(wanted)
@@ -161,7 +161,7 @@ def _found(wanted: str, folder: Path) -> Summary:
 
 
 def _require_here(session: Summary, folder: Path) -> None:
-    """Raise a usage error for another project's session."""
+    """Raise a usage error for a session that belongs to another project."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
             f"session {session.id} belongs to {session.project}, and can only be continued there: "

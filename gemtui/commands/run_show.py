@@ -1,4 +1,4 @@
-"""Output of a run in a terminal: the answer on stdout, progress on stderr."""
+"""The output of a run in a terminal: the answer on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
 NO_RESULT = "GEMINI_NO_RESULT"
-"""The error before an end without a result, for which the outcome has better words."""
+"""The error that precedes an end without a result; the outcome describes it better."""
 _WIDTH = 160
 _CODES = {
     Status.OK: 0,
@@ -44,13 +44,14 @@ _CODES = {
     Status.BUDGET: 79,
     Status.INTERRUPTED: 130,
 }
-"""Exit codes of `gemtui run`."""
+"""The exit codes of `gemtui run`, by status."""
 
 
 class Show:
-    """Turns a run's events into output; `as_json`: stdout gets the events themselves.
+    """Turns a run's events into output.
 
-    `fail_on_denied`: a finished run counts as failed if calls of it were denied.
+    `as_json`: print the events themselves to stdout. `fail_on_denied`: treat a finished run as
+    failed if any of its calls were denied.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool, fail_on_denied: bool = False) -> None:
@@ -60,11 +61,11 @@ class Show:
         self._streamed = self._midline = self._failed = False
 
     def begun(self, request: Request) -> None:
-        """Set the request of the run that has begun."""
+        """Set the request of the run, which has started."""
         self._progress.request = request
 
     def output(self, event: AgentEvent) -> bytes:
-        """Return the output for stdout for one event; progress is written to stderr."""
+        """Return the bytes to write to stdout for one event; print progress to stderr."""
         self._progress.add(event)
         if self._as_json:
             return encode(self._with_denied(event)) + b"\n"
@@ -107,33 +108,33 @@ class Show:
         return piece
 
     def progress(self, words: str) -> None:
-        """Write one line to stderr, cut to a sensible width."""
+        """Print one line to stderr, truncated to a sensible width."""
         if not self._quiet:
             lead = words[: len(words) - len(words.lstrip())]
             click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
 
     def note(self, words: str) -> None:
-        """Write one whole line about this run to stderr."""
+        """Print one whole line about this run to stderr."""
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def settle(self, folder: Path) -> None:
-        """Determine the result of unfinished writes in the run's folder."""
+        """Determine whether unresolved writes in the run's folder happened."""
         self._progress.settle(folder)
 
     def fail(self) -> None:
-        """Mark the run as failed, however it ends: the session that it continued is gone."""
+        """Mark the run as failed, however it ends, because its session has been lost."""
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Process whole lines of the CLI's stderr, to show retries at once."""
+        """Show retries as soon as whole lines of the CLI's stderr report them."""
         if words := retry_words(text):
             self.progress(words)
 
     def close(self, stderr: str) -> int:
         """Report the end of the run; return the exit code.
 
-        `stderr`: the CLI's output there, or the beginning of it.
+        `stderr`: the CLI's stderr, or the beginning of it.
         """
         outcome, done = self._progress.outcome(stderr), self._progress.done
         assert outcome is not None
@@ -148,14 +149,14 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota that ended the run is renewed; None if it was not a quota."""
+        """Return when the quota that ended the run is renewed; None if no quota did."""
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until
 
     def continued(self, prompt: str, options: AgentOptions) -> tuple[str, AgentOptions]:
         """Return the prompt and options that continue an interrupted run.
 
-        If nothing came of the prompt, it is sent again.
+        If there was no answer to the prompt at all, the same prompt is sent again.
         """
         done = self._progress.done
         if done is None or not self._progress.resumable:

@@ -58,7 +58,7 @@ _FOLDER_WIDTH = 24
 
 
 def list_all(*, as_json: bool) -> None:
-    """List the runs, after removing those beyond the limit."""
+    """List the runs, after removing the oldest ones beyond the limits."""
     place = runs_dir()
     prune(place)
     runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
@@ -135,13 +135,13 @@ def show(id: str, *, as_json: bool) -> None:
 
 
 def _ended_with(run: Run) -> str:
-    """Describe the number of processes that were ended after the run; "" for none."""
+    """Describe how many processes were killed after the run; "" if none were."""
     count = 0 if run.exit is None else run.exit.ended_others
     return f"{counted(count, 'process', 'processes')} left running by it" if count else ""
 
 
 def _question(question: Question) -> Clean:
-    """Return the row of one question: its result and its subject."""
+    """Return the row of one question: its outcome and its subject."""
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
@@ -149,7 +149,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """Yield the rows of a file that differs from its approved version."""
+    """Yield the rows about a file that differs from its approved version."""
     words = f"{difference.path} is not as you approved it in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
@@ -160,7 +160,7 @@ def _differs(difference: Difference) -> Iterator[Clean]:
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
-    """Return the row of one file, below the totals."""
+    """Return the row of one file, for the list below the totals."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))
@@ -168,7 +168,7 @@ def _file(write: FileWrite, root: Path) -> Clean:
 
 
 def stop(id: str, *, as_json: bool) -> int:
-    """End all processes of a run; return 1 if there were none, or some remain.
+    """End all processes of a run; return 1 if there were none, or if some remain.
 
     Raises RunNotFound, RunAmbiguous, OSError.
     """
@@ -187,7 +187,7 @@ def stop(id: str, *, as_json: bool) -> int:
 
 
 def clear(*, as_json: bool) -> None:
-    """Remove finished runs, except those with the only copy of a session."""
+    """Remove the records of ended runs, except those with a session's only copy."""
     place = runs_dir()
     waited = sum(run.undelivered for run in list_runs(place) if not run.alive)
     removed, kept = clear_runs(place), last_copies(place)
@@ -205,7 +205,7 @@ def clear(*, as_json: bool) -> None:
 
 
 def clear_prompts() -> None:
-    """Remove the run pane's remembered prompts. Raises OSError."""
+    """Remove the run pane's history of prompts. Raises OSError."""
     place = prompts_file()
     place.unlink(missing_ok=True)
     note(f"removed {place}")
@@ -216,7 +216,7 @@ def _answer(value: dict[str, Any]) -> None:
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:
-    """Yield a head and one line per run; prompts are cut to the terminal's width."""
+    """Yield a header and one line per run; prompts are truncated to fit the terminal."""
     if not runs:
         return
     rows = [_HEAD, *(_row(each, now) for each in runs)]
@@ -243,6 +243,6 @@ def _row(run: Run, now: datetime) -> tuple[str, ...]:
 
 
 def _time(run: Run, now: datetime) -> str:
-    """Return how long it took, or has taken so far."""
+    """Return how long the run took, or has taken so far."""
     end = now if run.state is RunState.RUNNING else run.ended
     return "" if end is None else duration(end - run.started)

@@ -1,4 +1,4 @@
-"""The command line of `gemtui runs`; the work is done in other modules."""
+"""The command line of `gemtui runs`, whose work is done in other modules."""
 
 from __future__ import annotations
 

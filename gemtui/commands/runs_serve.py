@@ -1,4 +1,4 @@
-"""`gemtui runs questions`, `answer`, `say` and `queue`: a run served from a shell."""
+"""`gemtui runs questions`, `answer`, `say` and `queue`: interact with a run from a shell."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CONSENTS = {
 
 
 def questions(id: str | None, *, as_json: bool) -> None:
-    """Print waiting questions, of all runs or of one.
+    """Print unanswered questions, of all runs or of one.
 
     Raises RunNotFound, RunAmbiguous.
     """
@@ -62,7 +62,7 @@ def questions(id: str | None, *, as_json: bool) -> None:
 
 
 def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
-    """Yield a question as in `gemtui run --ask`, then how to answer it."""
+    """Yield a question as `gemtui run --ask` prints it, then how to answer it."""
     run, asked = waiting.run, waiting.asked
     request = asked.question.request
     asked_at = datetime.fromtimestamp(request.asked / 1000, UTC)
@@ -87,11 +87,11 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
 
 
 def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_json: bool) -> int:
-    """Answer a question; return 1 if the answer did not count.
+    """Answer a question; return 1 if the answer had no effect.
 
-    `name`: the question's, as printed by `questions`; a number alone means the call as first asked
-    about, and allowing it requires the run's own id. Raises click.UsageError, RunNotFound,
-    RunAmbiguous, OSError.
+    `name`: the question's name, as printed by `questions`. A number alone refers to the call as it
+    was first shown; allowing it then requires the run's own id. Raises click.UsageError,
+    RunNotFound, RunAmbiguous, OSError.
     """
     parsed = parse_name(name)
     if parsed is None:
@@ -123,7 +123,7 @@ def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_j
 
 
 def _too_late(run: Run, question: Question) -> str | None:
-    """Return why a question can't be answered any more, as a clause; None if it can."""
+    """Return why a question can no longer be answered, as a clause; None if it can."""
     settled = question.settled
     if settled is not None and settled.again:
         return f"it was asked again as question {settled.again}: {settled.reason}"
@@ -143,7 +143,7 @@ def _give(
 
 
 def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
-    """Report that an answer did not count; return 1."""
+    """Report that an answer had no effect, and return 1."""
     if as_json:
         _print_answer(run, number, counted=False, settled=None)
     note(f"question {number} of run {run.id[:_SHORT]} was not answered: {why}")
@@ -151,7 +151,7 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 
 
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
-    """Report the run's reaction to an answer.
+    """Report how the run reacted to an answer.
 
     Return 1 if an approved call did not run.
     """
@@ -187,7 +187,7 @@ def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | No
 def say(id: str, text: str, *, as_json: bool) -> int:
     """Send a message to a run's agent, which reads it with its next tool result.
 
-    Returns 1 if the run does not accept messages. Raises click.UsageError, RunNotFound,
+    Return 1 if the run does not accept messages. Raises click.UsageError, RunNotFound,
     RunAmbiguous, OSError.
     """
     run, words = find_run(runs_dir(), id), _text(text)
@@ -229,22 +229,22 @@ def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
 
 
 def _is_listening(run: Run) -> bool:
-    """Return whether the run is running and supervised, and so accepts messages.
+    """Return whether the run accepts messages: it is running and has a gate.
 
-    Its supervisor passes on messages and prompts by itself.
+    Its supervisor then delivers messages and prompts by itself.
     """
     return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
 
 
 def _waiting(steering: Steering) -> list[dict[str, Any]]:
-    """Return undelivered messages, which have no id, then the queued prompts."""
+    """Return undelivered messages, which have no id, followed by queued prompts."""
     found = look(steering)
     words = [{"id": None, "text": word.text} for word, at in found.words if at is None]
     return words + [{"id": each.id, "text": each.text} for each in found.prompts]
 
 
 def _text(given: str) -> str:
-    """Return the text, reading stdin for `-`. Raises click.UsageError."""
+    """Return the given text, or read stdin for `-`. Raises click.UsageError."""
     text = given
     if given == "-":
         if sys.stdin is None:

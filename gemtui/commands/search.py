@@ -33,7 +33,7 @@ from gemtui.sessions.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
-"""Columns for the name of the author."""
+"""The width of the author's name, in columns."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -84,7 +84,7 @@ def run(
 
 
 def _update(folder: Path) -> None:
-    """Update the index here, unless another gemtui is doing so."""
+    """Update the index, unless another gemtui process is doing so."""
     from gemtui.search.index import WriteIndex, only_writer, remove_gone
     from gemtui.search.indexer import update
 
@@ -99,7 +99,7 @@ def _update(folder: Path) -> None:
 
 
 class SearchOptions(NamedTuple):
-    """The search request; fields as in `run`."""
+    """The search request; the fields are the arguments of `run`."""
 
     query: Query
     project: Path | None
@@ -110,7 +110,10 @@ class SearchOptions(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """The results in the project `where` (None for all); `ids`: those of all sessions."""
+    """The results of a search.
+
+    `where`: the project that was searched; None means all. `ids`: the ids of all sessions.
+    """
 
     results: Results
     where: Path | None
@@ -118,7 +121,11 @@ class SearchAnswer(NamedTuple):
 
 
 def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Return the results. Raises StoreUnreadable, MarksUnreadable."""
+    """Return the results of a search.
+
+    If possible, only the summaries of the sessions with results are loaded, otherwise all. Raises
+    StoreUnreadable, MarksUnreadable.
+    """
     try:
         return _from_index(asked, index, search)
     except Unsure:
@@ -126,7 +133,7 @@ def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
 
 
 def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Search with just the summaries of the results.
+    """Search using only the summaries of sessions with results.
 
     Raises Unsure if that is impossible.
     """
@@ -142,7 +149,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
 
 
 def _project_here(index: Index) -> Path | None:
-    """Return the current folder, if it has sessions to show."""
+    """Return the current folder if it has sessions to show, otherwise None."""
     here = folder_here()
     files = () if here is None else newest_first(index.files(here))
     shown = (not each.hidden for file in files for each in index.sessions_in([file]))
@@ -150,7 +157,7 @@ def _project_here(index: Index) -> Path | None:
 
 
 def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Search with the summaries of all sessions."""
+    """Search using the summaries of all sessions."""
     snapshot = read_store(index, project=asked.project)
     where = None if asked.everywhere else scope(snapshot, asked.project, hidden=False)
     asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
@@ -214,7 +221,7 @@ def _print_json(search: Search, results: Results, cursor: str | None) -> None:
 
 
 def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
-    """Return one hit of `gemtui search --json`."""
+    """Return a hit's entry in the output of `gemtui search --json`."""
     return {
         "session": hit.session.id,
         "subagent": None if hit.file is hit.session else hit.file.id,
@@ -233,7 +240,7 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
 
 
 def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
-    """Yield each session with its hits below it, fitted to the terminal's width."""
+    """Yield each session followed by its hits, fitted to the terminal's width."""
     width, now = terminal_width(), datetime.now(UTC)
     short, marks = short_ids(ids), marks_of_user()
     for group in results.groups:

@@ -1,4 +1,4 @@
-"""`gemtui sessions`: the stored sessions as a table or as JSON."""
+"""`gemtui sessions`: list the stored sessions as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
 SHORT = 8
-"""Characters of an id to show; more if needed to make it unique."""
+"""The characters of an id to show; more are shown if the prefix would not be unique."""
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
     until: datetime | None,
     as_json: bool,
 ) -> int:
-    """List the sessions of `project`; by default of the current folder's, or all.
+    """List the sessions of `project`, by default of the current folder, or else all.
 
     `since`, `until`: only those last used in this period, `until` excluded. `cursor`: the
     `next_cursor` of the page before. Returns 1 if `project` does not exist and has no sessions.
@@ -105,7 +105,7 @@ class _Asked(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """The sessions of the project `where` (None for all).
+    """The sessions to list.
 
     `last`: the place of the last one, if others follow. `ids`: those of all sessions.
     `unreadable`: the number of unreadable files and folders.
@@ -119,9 +119,9 @@ class _Answer(NamedTuple):
 
 
 def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
-    """Return the answer from the summaries of the newest sessions alone.
+    """Return the answer using only the summaries of the newest sessions.
 
-    Raises Unsure, StoreUnreadable.
+    Raises StoreUnreadable, and Unsure if these summaries don't suffice.
     """
     if asked.limit is None:
         raise Unsure
@@ -183,7 +183,7 @@ def _follows(place: _Place, other: _Place) -> bool:
 
 
 def marks_of_user() -> Mapping[str, Mark]:
-    """Return the user's marks; if they can't be read, report that and return none."""
+    """Return the user's marks; if they are unreadable, report that and return none."""
     try:
         return Marks().all()
     except MarksUnreadable as error:
@@ -192,15 +192,16 @@ def marks_of_user() -> Mapping[str, Mark]:
 
 
 def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
-    """Return the folder of the chosen sessions; None for all.
+    """Return the folder whose sessions to use; None means all.
 
-    `project`: the named folder; by default the current one, or all if that has no sessions to show.
+    `project`: the folder that the user named. By default, this is the current folder, or all if the
+    current folder has no sessions to show.
     """
     return project or _here(partial(listed, snapshot, hidden=hidden))
 
 
 def _here(listed: Callable[..., Iterator[Summary]]) -> Path | None:
-    """Return the current folder, if it has sessions to show."""
+    """Return the current folder if it has sessions to show, otherwise None."""
     here = folder_here()
     return here if here and next(listed(project=here), None) else None
 
@@ -228,18 +229,18 @@ _HEAD = ("ID", "AGE", "PROMPTS", "TOOLS", "FAILED", "TOKENS", "PROJECT", "TITLE"
 _ID, _AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS, _PROJECT = range(7)
 _NUMBERS = frozenset({_AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS})
 _LEAVING = (_TOKENS, _FAILED, _TOOLS, _PROMPTS, _PROJECT)
-"""The order in which columns are dropped to make room for the title."""
+"""The order in which columns are omitted to make room for the title."""
 _PROJECT_WIDTH, _NARROW_PROJECT = 24, 10
 _TITLE_WIDTH = 35
 _SPECIAL = Clean(" *")
-"""Replaces labels for which there is no room."""
+"""Replaces the labels if there is no room for them."""
 _GAP = "  "
 
 
 def _table(
     sessions: Sequence[Summary], marks: Mapping[str, Mark], ids: dict[str, str], now: datetime
 ) -> Iterator[Clean]:
-    """Yield a head and one line per session, fitted to the terminal's width."""
+    """Yield a header and one line per session, fitted to the terminal's width."""
     if not sessions:
         return
     both = [(each, marks.get(each.id) or Mark(session=each.id)) for each in sessions]
@@ -259,7 +260,7 @@ def _table(
 
 
 def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
-    """Return the column widths that leave room for titles."""
+    """Return the column widths that leave enough room for titles."""
     least = min(widths[_PROJECT], _NARROW_PROJECT)
     title = _TITLE_WIDTH + cells(_SPECIAL)
     for count in range(len(_LEAVING) + 1):
@@ -273,12 +274,12 @@ def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
 
 
 def _used_width(widths: dict[int, int]) -> int:
-    """Return the cells of a line before its title."""
+    """Return the width in cells of the part of a line before the title."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 
 def _titled(title: Clean, special: Clean, room: int | None) -> str:
-    """Return the title and its labels, shortened if there is no room for both."""
+    """Return the title and its labels, truncated if there is no room for both."""
     if room is None:
         return title + special
     if special and cells(special) > max(room - _TITLE_WIDTH, room - cells(title)):
@@ -313,7 +314,7 @@ def _project_name(session: Summary) -> str:
 
 
 def _special(session: Summary, mark: Mark) -> Clean:
-    """Return a session's labels after its title, as ` [pinned, live, torn, #parser]`."""
+    """Return the labels after a title, such as ` [pinned, live, torn, #parser]`."""
     words = [word for word in ("pinned", "archived") if getattr(mark, word)]
     words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
     words += [flag.value.replace("_", " ") for flag in Flag if flag in session.flags]

@@ -1,4 +1,4 @@
-"""Options and arguments shared by several commands, with completion and checks."""
+"""Options and arguments that several commands share, with completion and checks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ everywhere_option = click.option(
 
 
 def project_option(help: str = "Use only the sessions of this folder.") -> Callable[..., Any]:
-    """Return `--project DIR`."""
+    """Return the option `--project DIR`."""
     folder = click.Path(file_okay=False, path_type=Path)
     return click.option("--project", metavar="DIR", type=folder, help=help)
 
 
 def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
-    """Raise click.UsageError if both are given."""
+    """Raise click.UsageError if both options are given."""
     if is_given and other_is_given:
         raise click.UsageError(f"{one} and {other} exclude each other: give one of them")
 
@@ -35,7 +35,7 @@ def require_one(one: str, is_given: object, other: str, other_is_given: object) 
 def session_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the id of a session, or a file if none matches."""
+    """Complete the id of a session; if none matches, complete files."""
     from gemtui.commands.pick_session import completions
     from gemtui.errors import GemtuiError
 
@@ -48,9 +48,9 @@ def session_ids(
 
 
 class Moment(click.ParamType[datetime]):
-    """A typed date or time, local if it names no zone; days begin at midnight.
+    """A typed date or time, in local time unless it names a zone.
 
-    `end`: use the end of the day, month or year.
+    Days begin at midnight. `end`: use the end of the day, month or year.
     """
 
     name = "date"
@@ -61,7 +61,7 @@ class Moment(click.ParamType[datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Return the time as an aware datetime."""
+        """Parse the value to an aware datetime."""
         from gemtui.moments import EXAMPLES, period
 
         if isinstance(value, datetime):

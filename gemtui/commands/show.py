@@ -1,4 +1,4 @@
-"""`gemtui show`: one session as text, Markdown, HTML or JSON."""
+"""`gemtui show`: print one session as text, Markdown, HTML or JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
 ) -> None:
     """Print the session that `wanted` names, or write it to `output`.
 
-    `dropped`: include the messages that are no longer part of the conversation. `redacted`: without
+    `dropped`: include messages that are no longer part of the conversation. `redacted`: replace
     secrets. `force`: replace an existing file.
     """
     with index_of_user() as index:
@@ -54,7 +54,7 @@ def run(
 
 
 def _report_replaced(redactor: Redactor) -> None:
-    """Report the numbers of replacements, by kind."""
+    """Report the number of replaced secrets of each kind."""
     words = replaced_words(redactor)
     note(f"replaced {words}; pictures and encoded text are not searched: read it before sharing")
 
@@ -69,7 +69,7 @@ def _report_problems(log: SessionLog) -> None:
 
 
 def _report_dropped(log: SessionLog) -> None:
-    """Report the dropped messages, which unified messages can't represent."""
+    """Report the dropped messages, which the unified format can't represent."""
     if lost := dropped_counts(log):
         messages = counted(lost.total(), "message")
         note(f"{messages} left out: {dropped_words(lost)}: --format json has them")

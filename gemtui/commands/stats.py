@@ -1,4 +1,4 @@
-"""`gemtui stats`: usage by project, model, day and tool."""
+"""`gemtui stats`: print usage by project, model, day and tool."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
-"""Most rows of each table; --json has all."""
+"""The most rows of each table; --json has all."""
 _NAME = 36
-"""Most cells of a name."""
+"""The widest name, in cells."""
 
 
 def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
@@ -129,7 +129,7 @@ def _number(number: int | None) -> str:
 def _table(
     head: str, groups: Mapping[str, Sums], columns: Mapping[str, Callable[[Sums], str]]
 ) -> Iterator[Clean]:
-    """Yield an empty line, a head, and the first rows."""
+    """Yield an empty line, a header, and the first rows."""
     shown = [(ellipsis(clean_line(name), _NAME), groups[name]) for name in islice(groups, _ROWS)]
     rows = [(head, *columns)]
     rows += [(name, *(cell(sums) for cell in columns.values())) for name, sums in shown]

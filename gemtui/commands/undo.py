@@ -1,4 +1,4 @@
-"""`gemtui undo`, `gemtui redo` and `gemtui checkpoints`."""
+"""`gemtui undo`, `gemtui redo` and `gemtui checkpoints`: undo and redo sessions' changes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def undo(
 
 
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Revert the newest undo in this folder; return 1 if something was left alone."""
+    """Reverse the newest undo in this folder; return 1 if something was left alone."""
     folder = current_folder()
 
     def act(*, dry_run: bool) -> Undone:

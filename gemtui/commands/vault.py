@@ -1,4 +1,4 @@
-"""`gemtui vault`: the archive of sessions that Gemini CLI removes."""
+"""`gemtui vault`: the archive of sessions that Gemini CLI deletes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
-"""Most sessions to list; --json has all."""
+"""The most sessions to list; --json has all."""
 _TITLE = 40
 
 
@@ -205,7 +205,7 @@ _NOTHING = "nothing that was removed"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first rows below a name, and a count of the rest."""
+    """Yield the first lines as rows below a name, and the number of the others."""
     for at, line in enumerate(lines[:_TOLD]):
         yield "" if at else name, line
     if len(lines) > _TOLD:
@@ -224,9 +224,10 @@ def _progress(done: int, total: int) -> None:
 
 
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
-    """Restore a session; return 1 if no file was missing. `by_run`: accept a run's id.
+    """Restore a session; return 1 if no file was missing.
 
-    Raises SessionNotFound, SessionAmbiguous, RunNotFound, RunAmbiguous, RestoreFailed, OSError.
+    `by_run`: accept a run's id as well. Raises SessionNotFound, SessionAmbiguous, RunNotFound,
+    RunAmbiguous, RestoreFailed, OSError.
     """
     found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
     rule_of = partial(retention, os.environ)
@@ -248,9 +249,9 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
 
 
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
-    """Return the session in the vault, or the run with the only copy.
+    """Return the session in the vault, or the run with the session's only copy.
 
-    Of several runs, the newest, which has all of it.
+    If several runs have a copy, return the newest run, whose copy is complete.
     """
     place = runs_dir()
     copies = [each for each in last_copies(place) if each.is_named(id)]
@@ -281,7 +282,10 @@ def _say(done: Restored) -> None:
 
 
 def _ask(found: Removal) -> None:
-    """Ask for consent. Raises click.Abort for no, click.UsageError without a terminal."""
+    """Ask the user to confirm.
+
+    Raises click.Abort if the user declines, and click.UsageError without a terminal.
+    """
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError("no terminal to ask in: --yes removes them without a question")
     now = datetime.now(UTC)

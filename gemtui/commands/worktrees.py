@@ -39,7 +39,7 @@ _PROMPT = 60
 
 
 def list_all(*, as_json: bool) -> None:
-    """List the worktrees, the newest first."""
+    """List the worktrees, newest first."""
     found, runs = list_worktrees(), list_runs(runs_dir())
     if as_json:
         rows = [_row(each, runs_of(each, runs)) for each in found]
@@ -68,7 +68,7 @@ def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:
-    """What changed in a worktree; None = not known."""
+    """Return the changes in a worktree; None if unknown."""
     try:
         return worktree_changes(worktree)
     except (GemtuiError, OSError):
@@ -103,11 +103,12 @@ def _table(rows: Sequence[tuple[Clean, ...]]) -> Iterator[Clean]:
         yield Clean("  ".join(padded).rstrip())
 
 
-# --- what changed ---------------------------------------------------------------------------------
+# --- changes
+# ---------------------------------------------------------------------------------------
 
 
 def diff(name: str, *, as_json: bool) -> int:
-    """Print what changed in one worktree; 1 where nothing did."""
+    """Print the changes in one worktree; return 1 if there are none."""
     worktree = find_worktree(name)
     changes = worktree_changes(worktree)
     if as_json:
@@ -122,7 +123,7 @@ def diff(name: str, *, as_json: bool) -> int:
 
 
 def compare_two(name: str, other: str, *, as_json: bool) -> int:
-    """Print what changed in either of two worktrees; 1 where they don't differ."""
+    """Compare the changes in two worktrees; return 1 if they don't differ."""
     left, right = find_worktree(name), find_worktree(other)
     found = compare(worktree_changes(left), worktree_changes(right))
     differ = [each for each in found if not each.same]
@@ -170,7 +171,7 @@ def _brief(change: WorktreeChange | None) -> Clean:
 
 
 def change_words(change: WorktreeChange) -> str:
-    """Return how a file changed, and by how many lines."""
+    """Describe how a file has changed, and by how many lines."""
     added, removed = change.lines
     lines = f" ({change.why})" if added is None else f" +{added} -{removed}"
     return change.change + lines
@@ -199,7 +200,7 @@ def _print_patch(change: WorktreeChange | ComparedFile) -> None:
 def apply(
     name: str, *, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
 ) -> int:
-    """Apply a worktree's changes; 1 where a file was left alone."""
+    """Apply a worktree's changes; return 1 if a file was left alone."""
     worktree = find_worktree(name)
     if not dry_run and not yes:
         _require_terminal()
@@ -233,7 +234,7 @@ def _applied(done: Applied, would: str) -> Iterator[Clean]:
 
 
 def remove(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
-    """Remove worktrees, each after a question."""
+    """Remove worktrees, asking before each one."""
     found = list(dict.fromkeys(find_worktree(name).name for name in names))
     removed = []
     for each in map(find_worktree, found):

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from gemtui.commands.output import to_stdout
 
 _AHEAD = 4 * 1024 * 1024
-"""Bytes that may wait for the reader."""
+"""The most bytes that may wait for the reader."""
 
 
 class Writer:
-    """Writes data in a thread, in order; `failed` is called once nobody reads."""
+    """Writes data in the background, in order; calls `failed` once nobody reads it."""
 
     def __init__(self, failed: Callable[[], None]) -> None:
         self._failed = failed
@@ -25,7 +25,7 @@ class Writer:
     async def write(self, data: bytes) -> None:
         """Queue `data`, waiting while the reader is far behind.
 
-        Unwritable data is dropped.
+        Data that can't be written is discarded.
         """
         if self._task.done():
             return
@@ -37,7 +37,7 @@ class Writer:
             await self._room.wait()
 
     async def close(self) -> None:
-        """Wait until everything is written. Raises the writer's errors."""
+        """Wait until everything has been written. Raises the writer's errors."""
         self._closed = True
         self._more.set()
         await self._task

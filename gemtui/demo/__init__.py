@@ -1,8 +1,8 @@
 """The home folder of `gemtui --demo`: three projects, three weeks of work.
 
-It is for people who have no sessions yet, and for pictures of the program. All of it is invented.
-The folder `home` next to this module is a user's home directory, with `.gemini` as Gemini CLI
-leaves it, and the project files that no session wrote. To add a session, put its file there.
+The demo is for people who have no sessions yet, and for screenshots. All of its contents are sample
+data. The folder `home` next to this module is a user's home directory, with `.gemini` as Gemini CLI
+leaves it, and with those project files that no session wrote. To add a session, put its file there.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gemtui.processes import python
 
 _HOME = Path(__file__).with_name("home")
 _PERSON = "/home/ada"
-"""The home directory that is named in the packaged files."""
+"""The home directory that the packaged files name."""
 _NOW = datetime(2026, 11, 21, 1, tzinfo=UTC)
-"""The current time for which the packaged files were written."""
+"""The current time from the point of view of the packaged files."""
 _UNDATED = datetime(2026, 11, 18, 22, 1, 46, tzinfo=UTC)
-"""The time of the checkpoint, the only file without a time in it."""
+"""The time of the checkpoint, the only packaged file that contains no time."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _TIME_IN_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d")
@@ -33,11 +33,11 @@ _DATE = re.compile(r"(?<=Today's date is )\w+, \w+ \d\d, \d{4}")
 
 
 def write_store(home: Path, *, now: datetime) -> None:
-    """Write the store below `home`, which serves as a user's home directory.
+    """Write the store under `home`, which serves as a user's home directory.
 
-    `home/.gemini` is as Gemini CLI leaves it, and the project folders in `home` have the files that
-    the sessions wrote. `now` (aware): the time of the newest session's last write. The same
-    arguments give the same bytes. Raises OSError.
+    `home/.gemini` is as Gemini CLI leaves it, and the project folders in `home` contain the files
+    that the sessions wrote. `now` (aware): the time of the last write in the newest session. The
+    same arguments always give the same bytes. Raises OSError.
     """
     shift = now - _NOW
     hashes = _project_hashes(home)
@@ -57,7 +57,7 @@ def write_store(home: Path, *, now: datetime) -> None:
 
 
 def _project_hashes(home: Path) -> dict[str, str]:
-    """Map each project's hash in the packaged files to that of its path below `home`."""
+    """Map each project's hash in the packaged files to that of its path in `home`."""
     projects = json.loads((_HOME / ".gemini" / "projects.json").read_bytes())["projects"]
     return {_hash(root): _hash(root.replace(_PERSON, str(home))) for root in projects}
 
@@ -77,7 +77,7 @@ def _iso(time: datetime) -> str:
 
 
 def _write_projects(home: Path) -> None:
-    """Write the files of the projects, as they are after the last session."""
+    """Write the projects' files as they are after the last session."""
     for marker in (home / ".gemini" / "tmp").glob("*/.project_root"):
         root = Path(os.fsdecode(marker.read_bytes()))
         for log in sorted(marker.parent.glob("chats/session-*")):
@@ -86,7 +86,7 @@ def _write_projects(home: Path) -> None:
 
 
 def _edits(log: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and content of each file that a session wrote, in order."""
+    """Yield path and contents of each file that a session wrote, in order."""
     text = log.read_text("utf-8")
     lines = text.splitlines() if log.suffix == ".jsonl" else [text]
     for record in map(json.loads, lines):
@@ -103,10 +103,10 @@ def _write(path: Path, text: str) -> None:
 
 
 PROJECT = "src/tidewatch"
-"""The folder in which runs start, below the demo's home."""
+"""The folder in which runs start, relative to the demo's home."""
 
 POLICIES = Path(__file__).with_name("policies")
-"""The demo's policies: one for everyday use, one that only reads."""
+"""The folder with the demo's policies: one for everyday use, and one that only reads."""
 
 SETTINGS = {
     "general": {"defaultApprovalMode": "auto_edit"},
@@ -117,8 +117,8 @@ SETTINGS = {
 def install_agent(home: Path) -> dict[str, str]:
     """Install the stand-in as the Gemini CLI of the demo's `home`.
 
-    Returns the environment variables to add: the program, its home, settings with two policies, and
-    folders for gemtui's own files, so that none of the user's are touched. Raises OSError.
+    Return the environment variables to add: the program, its home, settings with two policies, and
+    folders for gemtui's own files, so that the user's files are not touched. Raises OSError.
     """
     program = home / "bin" / "gemini"
     program.parent.mkdir()

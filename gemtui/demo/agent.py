@@ -1,8 +1,9 @@
 """A stand-in for Gemini CLI in the demo, with the CLI's own options.
 
-It answers `--version` and `--help`, reads a prompt from stdin or `--prompt`, and plays a fixed run
-as stream-json, with real files, real commands and a stored session. It works only below
-`$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE` changes its speed.
+The stand-in responds to `--version` and `--help`. Otherwise it reads a prompt from stdin or
+`--prompt`, and plays a scripted run as stream-json, with real files, real commands and a stored
+session. It works only under `$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE`
+changes its speed.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ Options:
 
 
 class Refused(Exception):
-    """Raised if no run is possible. `code`: the exit code; stderr gets the message."""
+    """Raised if no run is possible.
+
+    `code`: the exit code. The message is written to stderr.
+    """
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -65,7 +69,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(words: list[str]) -> int:
-    """Run with these arguments and return the exit code, as the CLI would."""
+    """Run with these arguments and return the exit code that the CLI would return."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -83,7 +87,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Exit at once with code 0, leaving children running, as the CLI does."""
+    """Exit immediately with code 0, leaving child processes running, as the CLI does."""
     os._exit(0)
 
 
@@ -157,7 +161,7 @@ def _chat(bench: Bench, home: Path, wanted: argparse.Namespace) -> LiveChat:
 
 
 def _slug(home: Path, root: Path) -> str:
-    """Return the name of the project's folder in the store, registering a new project."""
+    """Return the project's folder name in the store; register a new project."""
     registry = home / ".gemini" / "projects.json"
     projects = json.loads(registry.read_text("utf-8"))
     slug = projects["projects"].get(str(root))
@@ -169,7 +173,7 @@ def _slug(home: Path, root: Path) -> str:
 
 
 def _settings(home: Path) -> Mapping[str, Any]:
-    """Return the user's settings, overridden by those of the run, section by section."""
+    """Return the user's settings, overridden by the run's settings in each section."""
     named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
     merged: dict[str, Any] = {}
     for path in (home / ".gemini" / "settings.json", *([Path(named)] if named else [])):

@@ -1,4 +1,4 @@
-"""A session of the demo that is written in real time, to its log and to stdout."""
+"""A session of the demo that is written in real time, both to its log and to stdout."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from gemtui.demo.tools import Bench, DemoCall, Json
 
 _SYSTEM_PROMPT = 6800
-"""Tokens that are part of every request, before the conversation."""
+"""The number of tokens that every request has in addition to the conversation."""
 
 
 class EventWriter:
-    """Writes events to stdout as `--output-format=stream-json` does."""
+    """Writes events to stdout in the format of `--output-format=stream-json`."""
 
     def __call__(self, kind: str, **fields: Any) -> None:
         """Write one event and flush it."""
@@ -28,8 +28,8 @@ class EventWriter:
 class LiveChat:
     """The session `id` in the folder `chats`, written as the CLI writes it.
 
-    `resumed`: the log to continue, None for a new session. Each record is in the log when the
-    method that writes it returns. Raises OSError.
+    `resumed`: the log to continue; None for a new session. When a method that writes a record
+    returns, the record is in the log. Raises OSError.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class LiveChat:
     ) -> None:
         self.id = id
         self.used = dict.fromkeys(("input", "output", "cached", "total"), 0)
-        """Tokens so far, as counted in the stream."""
+        """The tokens used so far, as the stream counts them."""
         self._bench, self._model = bench, model
         self._read, self._cached = _SYSTEM_PROMPT, 0
         name = f"session-{datetime.now(UTC):%Y-%m-%dT%H-%M}-{id[:8]}.jsonl"
@@ -57,7 +57,7 @@ class LiveChat:
     def answer(self, text: str, calls: Sequence[DemoCall], thoughts: Sequence[str]) -> Json:
         """Record an answer that makes these calls, and return its record.
 
-        A thought is "subject: description".
+        Each thought has the form "subject: description".
         """
         record = _message("gemini", text)
         record["thoughts"] = [_thought(thought) for thought in thoughts]
@@ -74,7 +74,7 @@ class LiveChat:
         return [f"{call.name}__{call.name}_{stamp}_{place}" for place, call in enumerate(calls)]
 
     def ended(self, record: Json, ids: list[str], calls: Sequence[DemoCall]) -> None:
-        """Record an answer again, together with the results of its calls."""
+        """Record an answer again, now with the results of its calls."""
         entries = [call.entry(id, _now()) for id, call in zip(ids, calls, strict=True)]
         self._write(record | {"toolCalls": entries})
         replies = [call.reply(id) for id, call in zip(ids, calls, strict=True)]
@@ -126,7 +126,7 @@ class LiveChat:
 def find_log(chats: Path, id: str) -> Path | None:
     """Return the log of a stored session; None if there is none.
 
-    For a session of an older CLI, this is a new log next to its file, as in the CLI.
+    For a session of an older CLI, a new log is created next to the session's file, as the CLI does.
     """
     logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
     if logs:

@@ -1,4 +1,4 @@
-"""The run that the demo's stand-in plays for any prompt."""
+"""The run that the demo's stand-in plays, whatever the prompt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gemtui.demo.live import EventWriter, LiveChat
 from gemtui.demo.tools import Bench, DemoCall, Plan, Rights
 
 TEXTS = tomllib.loads(Path(__file__).with_name("story.toml").read_text("utf-8"))
-"""The texts of answers and files, by name."""
+"""The contents of answers and files, by name."""
 BUGGY, RIGHT = "tries - 2", "tries - 1"
 
 TEXT_STEP, CHARACTERS = 0.06, 14
-"""Seconds between two pieces of text, and their shortest length in characters."""
+"""Seconds between two pieces of text, and the shortest piece in characters."""
 
 
 class TurnLimitReached(Exception):
@@ -26,8 +26,8 @@ class TurnLimitReached(Exception):
 class Player:
     """Plays one run.
 
-    `pace`: 1 is as fast as a model, 0 is without waiting. `turns`: how many are allowed, None for
-    any.
+    `pace`: 1 is as fast as a model, 0 is without waiting. `turns`: the most turns; None for no
+    limit.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Player:
     def say(
         self, text: str, *plans: Plan, thoughts: tuple[str, ...] = (), after: float = 1.4
     ) -> list[DemoCall]:
-        """Give one answer with its calls, and return these with their results.
+        """Play one answer with its calls, and return the calls with their results.
 
         All calls are announced before the first result.
         """
@@ -72,7 +72,7 @@ class Player:
         self._wait(after)
 
     def _done(self, plan: Plan) -> tuple[DemoCall, str]:
-        """Return the call with its result, and the type of the error if it was refused."""
+        """Run a call; return it with its result, and the error type if it was refused."""
         refusal = self.rights.refusal(plan.asked)
         if refusal is None:
             return plan.run(), ""
@@ -84,7 +84,7 @@ class Player:
 
 
 def play(player: Player, bench: Bench, *, resumed: bool) -> None:
-    """Play the run, or the rest of it if a part was already played in this session."""
+    """Play the run, or its remainder if the session already contains the first part."""
     inside = bench.slug if f"{bench.slug}/__init__.py" in bench.files else ""
     path = f"{inside}/fetch.py" if inside else "fetch.py"
     test = "tests/test_fetch.py" if inside else "test_fetch.py"
@@ -144,7 +144,10 @@ def _testing(bench: Bench, test: str) -> Plan:
 
 
 def _noting(bench: Bench, path: str) -> Plan | None:
-    """Plan a line below the README's heading; None if it is there or has no heading."""
+    """Plan to add a line after the README's heading.
+
+    Return None if the line is already there, or if there is no heading.
+    """
     readme, note = bench.files.get("README.md", ""), TEXTS["note"].format(path=path)
     heading = readme.split("\n", 1)[0] + "\n"
     if note in readme or readme.count(heading) != 1:
@@ -157,7 +160,7 @@ def _refused(calls: Sequence[DemoCall]) -> bool:
 
 
 def _result(call: DemoCall, refused: str) -> dict[str, object]:
-    """Return the fields of a tool_result event, where the display is always a string."""
+    """Return the fields of a tool_result event, in which the display is a string."""
     if refused:
         message = call.response["error"]
         error = {"type": refused, "message": message}
@@ -167,7 +170,7 @@ def _result(call: DemoCall, refused: str) -> dict[str, object]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text into pieces that end after a word, as a model sends them."""
+    """Split text into pieces that end after a word, the way a model sends them."""
     pieces = [""]
     for word in text.replace(" ", " \0").split("\0"):
         if len(pieces[-1]) >= CHARACTERS:

@@ -28,7 +28,7 @@ _LARGEST = 200_000
 class DemoCall:
     """A tool call: an entry of `toolCalls[]` without its id and time.
 
-    `response`: {"output": …} or {"error": …} after the call.
+    `response`: {"output": …} or {"error": …} after the call has run.
     """
 
     name: str
@@ -40,7 +40,7 @@ class DemoCall:
     status: str = "success"
 
     def failed(self, error: str) -> DemoCall:
-        """Return the same call with an error as its result and no change."""
+        """Return the same call with an error as its result."""
         return replace(self, response={"error": error}, display=error, status="error")
 
     def reply(self, id: str) -> Json:
@@ -48,7 +48,7 @@ class DemoCall:
         return {"functionResponse": {"id": id, "name": self.name, "response": self.response}}
 
     def entry(self, id: str, time: str) -> Json:
-        """Return the call as the CLI stores it."""
+        """Return the call as an entry of `toolCalls[]` in the CLI's format."""
         return {
             "id": id,
             "name": self.name,
@@ -65,7 +65,7 @@ class DemoCall:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A tool call to make; `asked`: its name and arguments."""
+    """A planned tool call. `asked`: its name and arguments. `run`: carries it out."""
 
     asked: DemoCall
     run: Callable[[], DemoCall]
@@ -73,7 +73,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The reason why a call is refused, in the CLI's words."""
+    """The reason why a call is refused, in the words of the CLI."""
 
     type: str
     message: str
@@ -83,7 +83,7 @@ class Rights:
     """Decides which calls are allowed, as the CLI does."""
 
     def __init__(self, mode: str, settings: Mapping[str, Any], policies: Sequence[Path]) -> None:
-        """Load the policy files; a broken one is reported on stderr, a missing one is not."""
+        """Load the policy files; report invalid ones on stderr, and ignore missing ones."""
         policy = Policy.load(policies)
         for finding in policy.findings:
             if finding.severity is Severity.ERROR and Path(finding.file).exists():
@@ -113,9 +113,10 @@ def _refusal(tool: str, found: Explanation) -> Refusal:
 
 
 class Bench:
-    """A project's folder with the tools that read and change its files.
+    """A project's folder, with the tools that read and change its files.
 
-    `slug`: the project's name in the store; `files`: texts by path below `root`.
+    `slug`: the project's name in the store. `files`: the contents of files, by path relative to
+    `root`.
     """
 
     def __init__(self, root: Path, slug: str) -> None:
@@ -130,7 +131,7 @@ class Bench:
 
     @property
     def hash(self) -> str:
-        """The `projectHash` in the session's header."""
+        """The `projectHash` for the session's header."""
         return hashlib.sha256(str(self.root).encode()).hexdigest()
 
     def tree(self) -> str:
@@ -162,7 +163,7 @@ class Bench:
         return Plan(asked, lambda: self._write(asked, path, content))
 
     def editing(self, path: str, old: str, new: str, why: str) -> Plan:
-        """Return a planned call of replace; when run, `old` must occur exactly once."""
+        """Return a planned call of replace; `old` must occur exactly once when it runs."""
         asked = DemoCall(
             name="replace",
             args={"file_path": path, "old_string": old, "new_string": new, "instruction": why},
@@ -201,7 +202,7 @@ class Bench:
     def _changed(
         self, asked: DemoCall, path: str, before: str | None, after: str, done: str
     ) -> DemoCall:
-        """Write the file and return the call with the CLI's message about the change."""
+        """Write the file; return the call with the CLI's message about the change."""
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(after, encoding="utf-8", newline="\n")
@@ -232,7 +233,7 @@ class Bench:
 
 
 def _change(path: Path, before: str, after: str) -> Json:
-    """Return the display of an edit."""
+    """Return the `resultDisplay` of an edit."""
     diff = list(_hunks(before, after))
     added = [line for line in diff if line.startswith("+")]
     removed = [line for line in diff if line.startswith("-")]
@@ -267,7 +268,7 @@ def _branches(paths: Sequence[str], indent: str = "") -> Iterable[str]:
 
 
 def _head(text: str) -> str:
-    """Return the first nonblank line, with which the CLI describes an edit."""
+    """Return the first nonblank line, which the CLI uses to describe an edit."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return f"{line[:30]}..." if len(line) > 30 else line
 

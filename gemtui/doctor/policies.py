@@ -1,4 +1,4 @@
-"""Checks of policy files, and of gemtui's policy engine against the installed CLI."""
+"""Check policy files, and compare gemtui's policy engine with the installed CLI."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PolicyPlace:
         return f"gemtui policy check {shlex.quote(str(self.path))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, for `gemtui doctor --json`."""
+        """Return this place as JSON values for `gemtui doctor --json`."""
         return {
             "path": str(self.path),
             "ours": self.ours,
@@ -47,12 +47,12 @@ class PolicyPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyReport:
-    """All policy files that runs may use, by folder; missing ones are left out."""
+    """All policy files that runs may use, by folder; missing folders are omitted."""
 
     places: tuple[PolicyPlace, ...]
 
     def to_dict(self, installed: str | None) -> dict[str, Any]:
-        """Return the JSON form, for `gemtui doctor --json`.
+        """Return the report as JSON values for `gemtui doctor --json`.
 
         `installed`: the version of the CLI. If it is None, `engine_is_installed` is null.
         """
@@ -85,7 +85,7 @@ def _look(path: Path, ours: bool) -> PolicyPlace:
 
 
 def policy_problems(policies: PolicyReport) -> Iterator[str]:
-    """Yield the files with errors in their rules, each with what to do about it."""
+    """Yield a problem for each file with errors in its rules, with the fix."""
     for place in policies.places:
         if place.errors:
             what = "no run starts with them" if place.ours else "Gemini CLI leaves rules out"
@@ -93,7 +93,7 @@ def policy_problems(policies: PolicyReport) -> Iterator[str]:
 
 
 def policy_rows(policies: PolicyReport, installed: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the report as (name, text)."""
+    """Yield the rows of the report on policies as (name, text)."""
     yield "policies", _engine_words(installed)
     for place in policies.places:
         whose = "ours" if place.ours else "in every session"

@@ -1,7 +1,7 @@
-"""Examination of this machine: sessions, CLI, terminal, gemtui's files.
+"""Examine this machine: sessions, CLI, terminal, and gemtui's files.
 
-`examine` collects the facts. `Report.to_dict` is the output of `gemtui doctor --json`,
-`Report.lines` that of `gemtui doctor`.
+`examine` collects the facts. `DoctorReport.to_dict` returns the output of `gemtui doctor --json`,
+and `DoctorReport.lines` returns the lines of `gemtui doctor`.
 """
 
 from __future__ import annotations
@@ -69,9 +69,10 @@ _SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreReport:
-    """The CLI's folder.
+    """The state of the CLI's folder.
 
-    `hidden`: numbers of sessions by the reason for hiding them; `bytes`: the size of all files.
+    `hidden`: the number of hidden sessions by the reason for hiding them. `bytes`: the size of all
+    files.
     """
 
     home: Path
@@ -89,13 +90,13 @@ class StoreReport:
 class GemtuiFiles:
     """gemtui's settings, cache, saved prompts, and the user's marks on sessions.
 
-    `config_problem`: None if the file is valid or missing. `failed_commands`: why programs of the
-    user's failed. `theme`: the theme in the settings, None for the default; only the app knows
-    whether it exists. `cache_private`: only the user has access to the folder. `cache_problem`: why
-    the cache is not used, None if it is. `cache_renewed`: why it was just recreated, None if it was
-    not. `prompts_bytes`: the size of the file, None if it is missing. `marks`: the file with names,
-    tags and notes; `marked`: number of sessions in it, None if it can't be read because of
-    `marks_problem`.
+    `config_problem`: None if the settings file is valid or missing. `failed_commands`: why the
+    user's own commands failed. `theme`: the theme in the settings, None for the default; only the
+    app knows whether such a theme exists. `cache_private`: only the user can access the cache
+    folder. `cache_problem`: why the cache is not used; None if it is. `cache_renewed`: why the
+    cache has just been recreated; None if it has not. `prompts_bytes`: the size of the file with
+    prompts; None if it is missing. `marks`: the file with names, tags and notes. `marked`: the
+    number of sessions in that file; None if it can't be read because of `marks_problem`.
     """
 
     config: Path
@@ -117,7 +118,7 @@ class GemtuiFiles:
 
     @property
     def clear(self) -> str:
-        """The shell command that removes the cache, which is recreated at need."""
+        """The shell command that removes the cache, which is recreated when needed."""
         return f"rm -r {shlex.quote(str(self.cache))}"
 
 
@@ -125,8 +126,8 @@ class GemtuiFiles:
 class DoctorReport:
     """All findings.
 
-    `settings`: problems with settings files of the CLI; `registry`: the problem with its list of
-    projects, or None; `unhooked`: see `checkpoints_problem`.
+    `settings`: problems with the CLI's settings files. `registry`: the problem with the CLI's list
+    of projects, or None. `unhooked`: see `checkpoints_problem`.
     """
 
     gemtui: str
@@ -148,7 +149,7 @@ class DoctorReport:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The problems, each with what to do about it; a missing CLI is not a problem."""
+        """The problems, each with the fix; a missing CLI is not a problem."""
         return tuple(_problems(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,7 +182,8 @@ class DoctorReport:
 def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
     """Examine this machine.
 
-    Runs the CLI for its version, inside tmux tmux for an option, and the Python of the hooks.
+    This runs the CLI to get its version, tmux (inside tmux) to get an option, and possibly the
+    Python that the hooks name.
     """
     home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
@@ -211,7 +213,10 @@ def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
 
 
 def _system() -> str:
-    """Return the system, as `Linux 6.1 x86_64`, without `platform`'s helper program."""
+    """Return the system, such as `Linux 6.1 x86_64`.
+
+    In contrast to the module `platform`, this starts no helper program.
+    """
     facts = os.uname()
     return f"{facts.sysname} {facts.release} {facts.machine}"
 
@@ -268,7 +273,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> Gemt
 
 
 def _marked(marks: Marks) -> tuple[int | None, str | None]:
-    """Return the number of sessions with a mark, or why it is unknown."""
+    """Return the number of sessions with a mark, or None and why it is unknown."""
     try:
         return len(marks.all()), None
     except MarksUnreadable as error:
@@ -415,7 +420,7 @@ def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
 
 
 def _price_words() -> str:
-    """Describe the date of the prices, and the CLI's models without one."""
+    """Describe the date of the prices, and name the CLI's models without a price."""
     try:
         prices = load_prices()
     except ConfigError as error:
@@ -467,15 +472,15 @@ def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
 
 
 _BROKEN = (HookState.GONE, HookState.OLDER)
-"""The states that are not by choice."""
+"""The states that mean that something is broken, rather than chosen by the user."""
 _ALWAYS = f'checkpoints = "{Checkpoints.ALWAYS}" has no effect'
 
 
 def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -> str | None:
     """Return why Gemini CLI's own sessions get no checkpoints despite the settings.
 
-    None if they get some, none are wanted, or the extension is disabled in the folder. May start
-    the Python that the hooks name.
+    Return None if they get checkpoints, if the settings don't request any, or if the extension is
+    disabled in the folder. The Python that the hooks name may be started.
     """
     try:
         wanted = load_config(config_file(environ)).checkpoints is Checkpoints.ALWAYS
@@ -490,7 +495,7 @@ def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -
 
 
 def extension_problems(extension: ExtensionState, unhooked: str | None) -> Iterator[str]:
-    """Yield a problem with the extension, with what to do about it."""
+    """Yield problems with the extension, each with the fix."""
     if extension.problem is not None and extension.state in _BROKEN:
         yield extension.problem
     if unhooked is not None:
@@ -498,7 +503,7 @@ def extension_problems(extension: ExtensionState, unhooked: str | None) -> Itera
 
 
 def extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the report as (name, text)."""
+    """Yield the rows of the report on the extension as (name, text)."""
     match extension.state:
         case HookState.READY:
             yield "extension", f"{extension.folder}: its hooks run in every session of Gemini CLI"

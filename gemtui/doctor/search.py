@@ -1,4 +1,4 @@
-"""The state of the search index for `gemtui doctor`: place, size and contents."""
+"""The state of the search index for `gemtui doctor`: location, size and contents."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gemtui.text import counted, size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchReport:
-    """The index of the store.
+    """The search index of the store.
 
-    `files`: session files in it, None if it is not used because of `problem`, or does not exist.
-    `private`: only the user has access to it.
+    `files`: the number of session files in the index; None if it does not exist, or is not used
+    because of `problem`. `private`: only the user can access the index.
     """
 
     folder: Path
@@ -31,11 +31,11 @@ class SearchReport:
 
     @property
     def clear(self) -> str:
-        """The shell command that removes it; the app recreates it."""
+        """The shell command that removes the index, which the app then recreates."""
         return f"rm -r {shlex.quote(str(self.folder))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, for `gemtui doctor --json`."""
+        """Return this report as JSON values for `gemtui doctor --json`."""
         return {
             "path": str(self.folder),
             "files": self.files,
@@ -47,7 +47,7 @@ class SearchReport:
 
 
 def look_at_search(cache: Path, home: Path) -> SearchReport:
-    """Inspect the index of the store in `home`, without opening its words."""
+    """Inspect the index of the store in `home`, without opening the indexed text."""
     folder = index_folder(cache, home)
     files, problem = None, None
     try:
@@ -67,7 +67,7 @@ def look_at_search(cache: Path, home: Path) -> SearchReport:
 
 
 def search_rows(search: SearchReport) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the report as (name, text)."""
+    """Yield the rows of the report on the search index as (name, text)."""
     if search.problem is not None:
         yield "search", f"{search.folder}: not used, {search.problem}; the app makes it anew"
     elif search.files is None:

@@ -1,4 +1,4 @@
-"""Examination of the terminal."""
+"""Examine the terminal."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Terminal:
     """The terminal that the app would use.
 
     `columns`, `rows`: None if stdout is not a terminal. `set_clipboard`: tmux's option of that
-    name, which copying by OSC 52 depends on; None outside of tmux. `notifications`: the number of
-    the escape code (OSC) for notifications, None if none is known. `allow_passthrough`: tmux's
-    option of that name, which they depend on.
+    name, on which copying by OSC 52 depends; None outside of tmux. `notifications`: the number of
+    the terminal's escape code (OSC) for notifications; None if none is known. `allow_passthrough`:
+    tmux's option of that name, on which notifications depend.
     """
 
     tty: bool
@@ -38,7 +38,7 @@ class Terminal:
 
 
 def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
-    """Examine stdout; inside tmux, run tmux for an option."""
+    """Examine stdout; inside tmux, run tmux to get options."""
     tmux = bool(environ.get("TMUX"))
     tty = sys.stdout is not None and sys.stdout.isatty()
     columns, rows = shutil.get_terminal_size() if tty else (None, None)
@@ -61,7 +61,7 @@ def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
 
 
 def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the report as (name, text)."""
+    """Yield the rows of the report on the terminal as (name, text)."""
     where = f"{terminal.columns} x {terminal.rows}" if terminal.tty else "stdout is not a terminal"
     names = f"TERM {terminal.term or 'not set'}, COLORTERM {terminal.colorterm or 'not set'}"
     color = ", NO_COLOR is set: no colours" if terminal.no_color else ""

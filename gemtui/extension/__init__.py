@@ -1,6 +1,6 @@
 """gemtui's extension for Gemini CLI: its files, installation, status and removal.
 
-The CLI runs the hooks of an extension in every session of the user (assets/extension.md). They
-report to gemtui which sessions are active, archive session files if the vault is on, and let a run
-that gemtui started ask a person.
+The CLI runs the extension's hooks in every session of the user (assets/extension.md). The hooks
+report active sessions to gemtui, archive session files if the vault is on, and let runs that gemtui
+started ask the user for approval.
 """

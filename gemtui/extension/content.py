@@ -1,4 +1,4 @@
-"""The contents of the extension: the files in its folder, and the hooks they name."""
+"""The contents of the extension: the files in its folder, and the hooks that they define."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemtui.paths import extension_dir, live_dir
 from gemtui.processes import python
 
 NAME = "gemtui"
-"""The name of the extension and of its hooks, by which settings could disable them."""
+"""The name of the extension and of its hooks, under which settings could disable them."""
 EVENTS = (
     "SessionStart",
     "BeforeAgent",
@@ -29,20 +29,21 @@ EVENTS = (
     "SessionEnd",
 )
 MARK = "gemtui: which Gemini sessions work or wait, kept sessions, runs that ask you"
-"""The extension's description, which identifies it as ours."""
+"""The extension's description, by which it is recognised as gemtui's."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
-"""Milliseconds that a hook may take: 24 days, as a person may answer tomorrow.
+"""The time limit of a hook in milliseconds.
 
-Larger values overflow.
+The limit is 24 days, because the user may not answer before tomorrow or later. Larger values would
+overflow.
 """
 _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this is not allowed"}'
 
 
 def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
-    """Return the files of the extension in `folder`, by their names relative to it.
+    """Return the contents of the extension's files, by names relative to `folder`.
 
-    `mcp`: it also offers agents a server that reads stored sessions.
+    `mcp`: the extension also provides an MCP server with which agents read stored sessions.
     """
     packaged = files("gemtui.extension") / "files"
     manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
@@ -67,11 +68,12 @@ def _hook(event: str, folder: Path) -> dict[str, str | int]:
 
 
 def command(event: str, folder: Path) -> str:
-    """Return the command of a hook, for the CLI's `bash -c`.
+    """Return the command of a hook, which the CLI runs with `bash -c`.
 
-    Gemini CLI uses a hook's stdout, or if that is empty its stderr, even if the hook was killed. So
-    a supervised run first writes the refusal to stderr, which an answer on stdout overrides. A
-    session that is running while the extension is removed finds no script, and is not affected.
+    Gemini CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
+    Therefore, in a supervised run, the command first writes the refusal to stderr, which an answer
+    on stdout overrides. If the extension is removed while a session is running, the script is
+    missing, and the session continues unaffected.
     """
     gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
     return (
@@ -83,22 +85,22 @@ def command(event: str, folder: Path) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Quote a path for the shell, without `${…}` or `$GEMINI_…`."""
+    """Quote a path for the shell, avoiding `${…}` and `$GEMINI_…`."""
     return shlex.quote(str(path)).replace("$", "$''")
 
 
 def offers_mcp(folder: Path) -> bool:
-    """Return whether the extension in `folder` offers the server that reads sessions."""
+    """Return whether the extension in `folder` provides the MCP server for sessions."""
     with suppress(OSError):
         return bool(read_object(folder / _MANIFEST).get(_SERVERS))
     return False
 
 
 def write(*, mcp: bool | None = None) -> None:
-    """Write the extension to its folder, and create that for live files.
+    """Write the extension's files, and create the folder for live files.
 
-    Raises OSError. `mcp`: whether it offers the server that reads sessions; None to keep the
-    present choice.
+    `mcp`: whether the extension provides the MCP server that reads sessions; None keeps the present
+    choice. Raises OSError.
     """
     make_own_folder(live_dir())
     write_to(extension_dir(), mcp=offers_mcp(extension_dir()) if mcp is None else mcp)
@@ -114,7 +116,10 @@ def write_to(folder: Path, *, mcp: bool = False) -> None:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether the files in `folder` match this gemtui. Raises nothing."""
+    """Return whether the files in `folder` match this version of gemtui.
+
+    Raises nothing.
+    """
     try:
         wanted = content(folder, mcp=offers_mcp(folder))
         return all(read_small(folder / name) == data for name, data in wanted.items())

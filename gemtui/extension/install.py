@@ -1,6 +1,6 @@
 """Installation and removal of the extension.
 
-The CLI itself does all below `~/.gemini`.
+All changes in `~/.gemini` are made by the CLI itself.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from gemtui.processes import FOLDER
 from gemtui.text import clean_line
 
 OLDEST = (0, 26)
-"""The first Gemini CLI known to run hooks of extensions; 0.25 only links them."""
+"""The first version of Gemini CLI known to run an extension's hooks; 0.25 only links them."""
 LIMIT = 60.0
-"""Seconds that a command of the CLI may take; two are usual."""
+"""The time limit of a CLI command in seconds; about two are usual."""
 _LONGEST = 10_000
-"""Most bytes of the CLI's output to read; its last line says why it failed."""
+"""The most bytes of the CLI's output to read; the last line gives the reason of a failure."""
 
 
 def install(
     cli: Detected, environ: Mapping[str, str] = os.environ, *, mcp: bool | None = None
 ) -> ExtensionState:
-    """Write the extension's files, and make the CLI refer to them if it does not yet.
+    """Write the extension's files, and register the extension with the CLI if needed.
 
-    `mcp`: whether it offers agents a server that reads stored sessions; None to keep the present
-    choice. Returns the extension's state for a session in the current folder. Raises CliNotFound,
-    ExtensionError, OSError.
+    `mcp`: whether the extension provides agents with an MCP server that reads stored sessions; None
+    keeps the present choice. Return the extension's state for a session in the current folder.
+    Raises CliNotFound, ExtensionError, OSError.
     """
     before = extension_state(environ)
     if before.state is HookState.FOREIGN:
@@ -72,16 +72,16 @@ def _require_hooks(cli: Detected) -> None:
 
 
 def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
-    """Make the CLI forget the extension, and remove its folder and its live files.
+    """Unregister the extension from the CLI, and remove its folder and live files.
 
-    Archived sessions remain in the vault. Returns the state afterwards. Raises CliNotFound,
+    Archived sessions are kept in the vault. Return the state afterwards. Raises CliNotFound,
     ExtensionError, OSError.
     """
     before = extension_state(environ)
     if before.installed:
         program = cli.program()
         if before.in_place:
-            write()  # the CLI removes only what it can load
+            write()  # the CLI can only remove what it can load
         elif before.source is not None and not is_folder(before.source):
             raise ExtensionError(
                 f"Gemini CLI can't remove the extension, since {before.source} is gone: "

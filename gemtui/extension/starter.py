@@ -1,7 +1,7 @@
-"""The starting of gemtui by hooks, for checkpoints in Gemini CLI's own sessions.
+"""The script that lets hooks start gemtui, for checkpoints in Gemini CLI's own sessions.
 
-It does not count towards the extension's version: another gemtui of this user may have another
-program and other settings.
+This script is not part of the extension's version, because another installation of gemtui for the
+same user may have another program and other settings.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from gemtui.processes import FOLDER, python
 from gemtui.transcript.tools import tools_that_read
 
 STARTER = "checkpoint.sh"
-"""The file in the extension's folder that `hook.sh` reads."""
+"""The file in the extension's folder that `hook.sh` sources."""
 _MODULE = "gemtui.runs.hooked_checkpoints"
 _CONFIG, _PROGRAM = "config", "program"
 _LONGEST = 20.0
-"""Seconds for Python to load gemtui."""
+"""The time limit in seconds for Python to load gemtui."""
 
 
 def starter() -> bytes:
-    """Return the file that lets hooks take checkpoints: gemtui's settings and command."""
+    """Return the script with which hooks take checkpoints.
+
+    The script contains the path of gemtui's settings and the command to run.
+    """
     program, *words = python("-m", _MODULE)
     return "\n".join(
         (
@@ -41,9 +44,9 @@ def starter() -> bytes:
 
 
 def starter_problem(folder: Path) -> str | None:
-    """Return why hooks of the extension in `folder` take no checkpoints; None if they do.
+    """Return why hooks of the extension in `folder` take no checkpoints, or None.
 
-    Starts the Python that they name, if it is another one. Raises nothing.
+    If the hooks name another Python than this one, that Python is run to check it. Raises nothing.
     """
     try:
         data = read_small(folder / STARTER)
@@ -63,7 +66,7 @@ def starter_problem(folder: Path) -> str | None:
 
 
 def _values(text: str) -> dict[str, str]:
-    """Return the variables that the shell would set."""
+    """Return the variables that the shell would set when sourcing `text`."""
     found = {}
     for line in text.split("\n"):
         name, sign, value = line.partition("=")

@@ -1,4 +1,4 @@
-"""Whether Gemini CLI would run gemtui's hooks, as read from its files."""
+"""The state of gemtui's hooks: whether Gemini CLI would run them, according to its files."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ INSTALL = "gemtui extension install"
 
 
 class HookState(StrEnum):
-    """The obstacle to running the hooks, or READY; the names are those of `--json`."""
+    """Why the hooks are not run, or READY; the names are those in `--json`."""
 
     READY = "ready"
     MISSING = "missing"
-    """It is not installed."""
+    """The extension is not installed."""
     FOREIGN = "foreign"
-    """The CLI has another extension of this name."""
+    """The CLI has another extension with this name."""
     GONE = "gone"
     """The folder that the CLI refers to is missing or incomplete."""
     OLDER = "older"
-    """Its files come from another version of gemtui."""
+    """The extension's files were written by another version of gemtui."""
     DISABLED = "disabled"
-    """Disabled in this folder, by the CLI's own command."""
+    """Disabled in this folder, with the CLI's own command."""
     HOOKS_OFF = "hooks_off"
-    """Disabled by settings of the CLI."""
+    """Disabled in the CLI's settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionState:
     """The state of the extension for the next session in a folder.
 
-    `folder`: where its files belong. `link`: the entry below `~/.gemini`, and `source` its target;
-    None if there is none. `problem`: why its hooks would not run, with what to do; None if they
-    run.
+    `folder`: where the extension's files belong. `link`: the path of the CLI's entry in
+    `~/.gemini`. `source`: the folder that this entry refers to; None if there is no entry.
+    `problem`: why the hooks would not be run, with the fix; None if they would be.
     """
 
     state: HookState
@@ -56,21 +56,21 @@ class ExtensionState:
 
     @property
     def installed(self) -> bool:
-        """Whether the CLI has the extension, in whatever state."""
+        """Whether the extension is installed in the CLI, in whatever state."""
         return self.state not in (HookState.MISSING, HookState.FOREIGN)
 
     @property
     def in_place(self) -> bool:
-        """Whether the CLI refers to the folder where the files belong."""
+        """Whether the CLI's entry refers to the folder where the files belong."""
         return self.source is not None and resolved(self.source) == resolved(self.folder)
 
     @property
     def offers_mcp(self) -> bool:
-        """Whether it offers agents a server that reads stored sessions."""
+        """Whether the extension provides agents with an MCP server for stored sessions."""
         return self.source is not None and offers_mcp(self.source)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, for `gemtui extension status --json`."""
+        """Return the state as JSON values for `gemtui extension status --json`."""
         return {
             "state": self.state.value,
             "installed": self.installed,
@@ -87,7 +87,8 @@ def extension_state(
 ) -> ExtensionState:
     """Return the extension's state for a session in `cwd`.
 
-    None for the current folder. Runs with `-e` are not affected by any of this. Raises nothing.
+    `cwd`: None means the current folder. Runs with `-e` are not affected by this state. Raises
+    nothing.
     """
     home, folder = gemini_home(environ), extension_dir()
     link = home / "extensions" / NAME
@@ -99,7 +100,10 @@ def extension_state(
 
 
 def _source(link: Path) -> Path | None:
-    """Return the target of the CLI's entry: another folder, or itself."""
+    """Return the folder that the CLI's entry refers to, possibly the entry itself.
+
+    Return None if there is no entry.
+    """
     if not os.path.lexists(link):
         return None
     with suppress(OSError):
@@ -112,7 +116,7 @@ def _source(link: Path) -> Path | None:
 def _problems(
     environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
 ) -> Iterator[tuple[HookState, str]]:
-    """Yield all obstacles, the first cause first."""
+    """Yield all obstacles, the most fundamental first."""
     if source is None:
         yield HookState.MISSING, f"gemtui's extension is not installed: {INSTALL}"
         return
@@ -139,7 +143,7 @@ def _problems(
 
 
 def _is_ours(source: Path) -> bool:
-    """Return whether a folder is ours, by its place or by its manifest."""
+    """Return whether a folder is gemtui's extension, by its path or its manifest."""
     if resolved(source) == resolved(extension_dir()):
         return True
     with suppress(OSError):
@@ -148,9 +152,9 @@ def _is_ours(source: Path) -> bool:
 
 
 def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
-    """Return whether the CLI's rules for folders enable it.
+    """Return whether the CLI's rules for folders enable the extension.
 
-    The last matching rule decides.
+    The last matching rule applies.
     """
     rules: object = ()
     with suppress(OSError):
@@ -168,9 +172,9 @@ def _rule(words: str) -> re.Pattern[str]:
 
 
 def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
-    """Yield the settings that disable our hooks.
+    """Yield a message for each setting that disables gemtui's hooks.
 
-    For single values, the last file counts.
+    For settings with a single value, the last file applies.
     """
     settings = CliSettings.read(environ, cwd)
     enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
@@ -191,7 +195,8 @@ def _is(found: tuple[Path, Any], kind: type) -> bool:
 def _matches(patterns: list[object], source: Path) -> bool:
     """Return whether one of the CLI's regular expressions is found in the path.
 
-    False if one is invalid or takes too long: a project's settings may be anybody's.
+    Return False if one is invalid or takes too long, because anybody may have written a project's
+    settings.
     """
     from gemtui.policy.match.patterns import compile_pattern
 

@@ -1,4 +1,4 @@
-"""Explanations shown before the extension is installed or removed."""
+"""The explanations shown before the extension is installed or removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemtui.paths import extension_dir, gemini_home, live_dir, vault_dir
 from gemtui.text import short_path
 
 WARNING = "Google does not vet, endorse, or guarantee the functionality or security of extensions."
-"""Quoted from Gemini CLI's notice when an extension is installed."""
+"""Quoted from the notice that Gemini CLI shows when an extension is installed."""
 
 
 MCP = (
@@ -18,13 +18,13 @@ MCP = (
     "that folder, by tools of a server that gemtui starts; nothing can be changed by it. What a "
     "model reads there goes where its other text goes."
 )
-"""The extension's additional effect if it offers the server that reads sessions."""
+"""The additional effect if the extension provides the MCP server that reads sessions."""
 
 
 def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False) -> Iterator[str]:
-    """Yield paragraphs on what the extension does, and what installing it changes.
+    """Yield paragraphs about what the extension does, and what installing it changes.
 
-    `mcp`: it also offers agents a server that reads stored sessions.
+    `mcp`: the extension also provides agents with an MCP server that reads stored sessions.
     """
     yield (
         "gemtui's extension of Gemini CLI lets it ask you before a run acts, show which Gemini "
@@ -55,7 +55,7 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
 
 
 def before_removal(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
-    """Yield paragraphs on what removing the extension does, and what remains."""
+    """Yield paragraphs about what removing the extension does, and what remains."""
     home = short_path(gemini_home(environ))
     yield (
         "Gemini CLI's own command `gemini extensions uninstall` removes "

@@ -1,4 +1,4 @@
-"""Write a folder of all sessions, for tools that collect those of many machines.
+"""Write all sessions to a folder, for tools that collect the sessions of many machines.
 
 See assets/push.md.
 """

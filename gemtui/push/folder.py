@@ -1,8 +1,8 @@
-"""The folder that `gemtui push` writes; safe to repeat, share and interrupt.
+"""The folder that `gemtui push` writes; pushing can be repeated, shared and interrupted.
 
-Each file is written whole or not at all. A record of a day's contents is beside its file, and is
-written after it, so a kill in between costs one more reading. Nothing is removed, and nothing is
-written through a link.
+Each file is written completely or not at all. Beside the file of a day is a record of its contents,
+which is written after the file. If a push is killed between the two, the sessions of that day only
+have to be read again. Nothing is removed, and links are never followed when writing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _CHUNK = 1 << 20
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The folder's description; `redact`: no secrets in rows, and no raw files."""
+    """The folder's description.
+
+    `redact`: rows contain no secrets, and there are no raw files.
+    """
 
     made_by: str = "gemtui push"
     schema: int = SCHEMA
@@ -42,7 +45,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 class PushedFile(Struct, frozen=True, kw_only=True):
-    """The session file that rows were made from: size, time, and number of rows."""
+    """The session file that rows were created from: size, modification time and number of rows."""
 
     size: int
     modified: int
@@ -51,7 +54,7 @@ class PushedFile(Struct, frozen=True, kw_only=True):
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """The contents of a day's file: its bytes, and the session files by session id."""
+    """What a day's file contains: its size in bytes, and its session files by session id."""
 
     schema: int = SCHEMA
     bytes: int = 0
@@ -59,7 +62,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class PushFolder:
-    """A folder to push to; made by `open_folder`."""
+    """A folder to push to; created by `open_folder`."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -68,11 +71,15 @@ class PushFolder:
     # --- days --------------------------------------------------------------------------------
 
     def day(self, project: str, day: str) -> Path:
-        """Return the folder of a project's day, with names that engines read as columns."""
+        """Return the folder for a project's day.
+
+        Query engines read the project and the day as columns, because the folder names have the
+        form `name=value`.
+        """
         return self.path / "sessions" / f"project_key={_safe(project)}" / f"day={_safe(day)}"
 
     def sources(self, day: Path) -> Sources:
-        """Return the contents of a day's file, or none if the record is outdated."""
+        """Return the contents of a day's file; empty if the record is outdated."""
         try:
             found = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
             whole = (day / DATA).stat().st_size == found.bytes and found.schema == SCHEMA
@@ -87,10 +94,12 @@ class PushFolder:
         sources: Mapping[str, PushedFile],
         rows: Mapping[str, int],
     ) -> int:
-        """Write the rows of sessions, by id, over their old ones; return the file's size.
+        """Write the rows of sessions, replacing their old rows; return the file's size.
 
-        Rows of other sessions stay. `sources`: for all sessions of the day; the numbers of rows are
-        read from `rows`, which is filled during writing. Raises OSError, PushError.
+        `changed`: maps the id of each session to write to a function that returns its rows. Rows of
+        other sessions are kept. `sources`: the session files of all sessions of the day. `rows`:
+        the number of rows by session, which is filled in while the rows are being written. Raises
+        OSError, PushError.
         """
         self._make(day)
         self._require_no_link(day / DATA)
@@ -108,7 +117,7 @@ class PushFolder:
     def _merged(
         self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]
     ) -> Iterator[bytes]:
-        """Yield the rows in order of session ids: old ones, and those of changed sessions."""
+        """Yield old rows and those of changed sessions, in the order of session ids."""
         waiting = sorted(changed)
         for id, lines in groupby(self._lines(path), key=_session_of):
             while waiting and waiting[0] < id:
@@ -131,9 +140,9 @@ class PushFolder:
     # --- raw files ---------------------------------------------------------------------------
 
     def keep_raw(self, source: Path) -> tuple[str, bool]:
-        """Store a session file under the SHA-256 of its content.
+        """Store a session file under the SHA-256 of its contents.
 
-        Returns the digest, and whether the file is new. Raises OSError, PushError.
+        Return the digest, and whether the file is new. Raises OSError, PushError.
         """
         with open_regular(source) as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -152,7 +161,7 @@ class PushFolder:
     # --- folders -----------------------------------------------------------------------------
 
     def _make(self, folder: Path) -> None:
-        """Create a folder below this one, through no links. Raises OSError, PushError."""
+        """Create a subfolder without following links. Raises OSError, PushError."""
         place = self.path
         for part in folder.relative_to(self.path).parts:
             place /= part
@@ -168,10 +177,10 @@ class PushFolder:
 def open_folder(
     path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]
 ) -> Iterator[PushFolder]:
-    """Open a folder to push to, and lock it; create it if necessary.
+    """Open and lock a folder to push to, creating it if necessary.
 
-    `home`: Gemini CLI's folder, which it must be outside of. `waiting`: called if another push
-    holds the lock. Raises PushError for a folder with other contents, and OSError.
+    `home`: Gemini CLI's folder, which must not contain this folder. `waiting`: called if another
+    push holds the lock. Raises OSError, and PushError for a folder with other contents.
     """
     if path.is_symlink():
         raise PushError(f"{path} is a link: name the folder itself")
@@ -207,7 +216,7 @@ def _alone(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _require_ours(place: Path) -> None:
-    """Raise PushError for a folder with other contents than ours."""
+    """Raise PushError for a folder whose contents were not written by a push."""
     names = {each.name for each in place.iterdir()}
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):
@@ -226,7 +235,7 @@ def _manifest(place: Path) -> Manifest | None:
 
 
 def _safe(name: str) -> str:
-    """Return a name as a path component that is valid everywhere."""
+    """Turn a name into a path component that is valid on all systems."""
     kept = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:100].strip(".")
     if kept == name:
         return name
@@ -247,7 +256,7 @@ def _pieces(source: Path, size: int) -> Iterator[bytes]:
 
 
 def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
-    """Yield the same bytes again. Raises OSError if they have changed."""
+    """Yield the file's bytes. Raises OSError if they don't match the digest `name`."""
     digest = sha256()
     for piece in _pieces(source, size):
         digest.update(piece)
@@ -266,7 +275,7 @@ _LEVEL = 9
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the pieces as one frame, whose bytes don't depend on how they are cut."""
+    """Compress pieces to one zstd frame, which does not depend on how they are split."""
     packer = zstd.ZstdCompressor(level=_LEVEL)
     held = bytearray()
     for piece in pieces:
@@ -278,7 +287,7 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def lines_in(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a compressed file, with their ends.
+    """Yield the lines of a compressed file, including line endings.
 
     Raises OSError, Damaged, EOFError.
     """

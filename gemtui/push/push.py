@@ -1,4 +1,4 @@
-"""Write all sessions into a folder; later pushes only write what has changed."""
+"""Write all sessions to a folder; after the first push, write only what has changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})
 
 @dataclass(slots=True)
 class Pushed:
-    """The result of a push: sessions considered and changed, files written, problems."""
+    """The result of a push: sessions considered, sessions changed, files written, and problems."""
 
     sessions: int = 0
     changed: int = 0
@@ -43,7 +43,7 @@ class Pushed:
 
 
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
-    """Return the sessions to push: main ones and subagents, used since a time."""
+    """Return the sessions to push: main sessions and subagents used since a time."""
     return [
         each
         for each in sessions
@@ -58,8 +58,8 @@ def push(
 ) -> Pushed:
     """Write the sessions that have changed since they were pushed, one day at a time.
 
-    `progress`: called with the number of sessions that are done. Unreadable sessions become
-    problems, and their old rows stay. Raises OSError and PushError if the folder can't be written.
+    `progress`: called with the number of sessions processed. An unreadable session is reported as a
+    problem, and its old rows are kept. Raises OSError and PushError if the folder can't be written.
     """
     done = Pushed()
     for (project, day), group in sorted(_by_day(sessions).items()):
@@ -70,7 +70,7 @@ def push(
 
 
 def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
-    """Return the sessions by project and UTC day of their first message, then by id."""
+    """Group sessions by project and UTC day of their first message, then by id."""
     days: dict[tuple[str, str], dict[str, Summary]] = {}
     for each in sessions:
         began = each.started or each.updated
@@ -120,7 +120,10 @@ def _require_readable(summary: Summary) -> None:
 
 
 def _require_plain_id(folder: PushFolder, summary: Summary) -> None:
-    """Raise NotASession for an id with a secret, since rows are joined by ids."""
+    """Raise NotASession for an id that redacting would change.
+
+    Such a session can't be pushed, because rows are joined by id.
+    """
     if folder.manifest.redact and Redactor().apply(summary.id) != summary.id:
         raise NotASession("its id looks like a secret: left out", path=summary.path)
 

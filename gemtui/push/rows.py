@@ -1,4 +1,4 @@
-"""The rows of a session: one per message, with all columns, as in assets/push.md."""
+"""The rows of a session: one per message, with all columns described in assets/push.md."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from gemtui.transcript.model import (
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 SCHEMA = 1
-"""The version of the columns; incremented when one changes its meaning."""
+"""The version of the columns; incremented when the meaning of one changes."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def rows_of(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
     """Yield the messages of a session as JSON lines, including dropped ones.
 
-    `raw`: the SHA-256 of its file; None = the file is not shared.
+    `raw`: the SHA-256 of the session file; None if the file is not shared.
     """
     transcript = transcript_of(log, dropped=True, in_flight=False)
     about = {
@@ -95,7 +95,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _sound(value: Any) -> Any:
-    """Return a value without lone surrogates, which most JSON readers reject."""
+    """Replace lone surrogates in a value, because most JSON parsers reject them."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode() if not value.isascii() else value
     if isinstance(value, dict):

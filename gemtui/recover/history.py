@@ -1,4 +1,4 @@
-"""Find the records of one file in stored sessions, whatever happened to it since."""
+"""Find the records of one file in stored sessions, whatever has happened to the file since."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 _CHUNK = 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _CUT = "Output too large. "
-"""The beginning of an output whose middle was left out."""
+"""The beginning of an output whose middle the CLI omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
     """The recovered history of a file.
 
-    `rebuilt`: None = nothing was found. `problems`: sessions that could not be read.
+    `rebuilt`: None if nothing was found. `problems`: the sessions that could not be read.
     """
 
     path: Path
@@ -65,11 +65,12 @@ def recover(
     at: datetime | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Recovered:
-    """Return the newest recorded text of a file, or the newest until `at`.
+    """Rebuild the newest recorded contents of a file, or those at the time `at`.
 
-    `path`: absolute; it need not exist. `sessions`: with their copies, which may contain more. If
-    no session names the file, those count whose project is gone and had a file of that name at the
-    same place: it may have been moved.
+    `path`: absolute; the file need not exist. `sessions`: the sessions to search, including their
+    copies, which may contain more. If no session names the file, it may have been moved. Therefore
+    sessions of projects that no longer exist are searched for a file with the same name at the same
+    place.
     """
     every = [each for session in sessions for each in (session, *session.copies)]
     every = [each for each in every if each.kind is not SessionKind.CHECKPOINT]
@@ -91,7 +92,10 @@ def recover(
 
 
 def _before_later(records: Sequence[Record]) -> Record | None:
-    """Return a record of the file's content before the first recorded change."""
+    """Return a record of the file's contents before its first recorded change.
+
+    Return None if these contents were not recorded.
+    """
     first = min(records, key=lambda each: each.source.time, default=None)
     if first is None or not isinstance(first.shown, Whole) or first.shown.before is None:
         return None
@@ -102,7 +106,7 @@ def _before_later(records: Sequence[Record]) -> Record | None:
 
 
 class _Named:
-    """Returns whether a call names a file, as written or as the CLI reads it."""
+    """A predicate: whether a call names a file, literally or as the CLI interprets it."""
 
     def __init__(self, path: Path) -> None:
         self._names = {os.path.normpath(each) for each in (str(path), *folder_names(path))}
@@ -121,7 +125,7 @@ def _spellings(project: str | None, name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Returns whether a call names a file at the same place in a project that is gone."""
+    """A predicate: whether a call names a file at the same place in a project that is gone."""
 
     path: Path
 
@@ -162,7 +166,10 @@ def _records(
 
 
 def _mentions(path: Path, needle: bytes) -> bool:
-    """Return whether a file contains some bytes; True if unreadable, reported later."""
+    """Return whether a file contains some bytes; True if the file is unreadable.
+
+    An unreadable file is reported later, when it is loaded.
+    """
     try:
         with open_regular(path) as file:
             end = b""
@@ -180,7 +187,7 @@ def _of_log(
 ) -> list[Record]:
     """Return the records of one session, including rewound and failed calls.
 
-    Those had their effects, too.
+    Such calls may have changed the file, too.
     """
     found = []
     names = partial(is_it, session.project)

@@ -1,7 +1,7 @@
-"""The text of one file, rebuilt from records at several times.
+"""The contents of one file, rebuilt from records made at several times.
 
-A line is *known* if the newest record shows it at its place. Lines shown by older records may have
-changed since: those are *guessed*. Lines that no record shows are gaps.
+A line is *known* if the newest record shows it at its place. Lines that only older records show may
+have changed since, so they are *guessed*. Lines that no record shows are gaps.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """The origin of lines: a tool call of a session.
+    """The source of recovered lines: a tool call of a session.
 
-    `time`: when its result was recorded.
+    `time`: when the result of the call was recorded.
     """
 
     session: str
@@ -31,7 +31,10 @@ class RecordedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """The whole text of the file. `before`: its text before a write; None = unknown."""
+    """The whole contents of the file.
+
+    `before`: the contents before a write; None if unknown.
+    """
 
     text: str
     before: str | None = None
@@ -39,9 +42,11 @@ class Whole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLines:
-    """Some lines, from line `first`, 1 = the first; 0 = they are the last ones.
+    """Some consecutive lines of the file.
 
-    `total`: number of lines in the file, counting the end after the last line feed; None = unknown.
+    `first`: the 1-based number of the first of them; 0 if they are the last lines of the file.
+    `total`: the number of lines in the file, counting the end after the last line feed as a line;
+    None if unknown.
     """
 
     first: int
@@ -51,14 +56,14 @@ class RecordedLines:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """A unified diff, with the numbers of its lines."""
+    """A unified diff, whose hunks have line numbers."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEdit:
-    """A text that replaces another one somewhere. `several`: at each place."""
+    """The replacement of a string by another one. `several`: of all its occurrences."""
 
     old: str
     new: str
@@ -70,10 +75,10 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """The view that one call gives of the file.
+    """What one call shows about the file.
 
-    `begun`: a time before the call was made. `writes`: the call changed the file. `certain`: it
-    shows the file exactly, except for line ends.
+    `begun`: a time before the call was made. `writes`: the call changed the file. `certain`: the
+    record shows the file exactly, except for line endings.
     """
 
     source: RecordedSource
@@ -94,12 +99,15 @@ class RebuiltLine:
 
 GAP = RebuiltLine()
 _LONGEST = 20_000
-"""Most lines to compare, since the time for it grows fast."""
+"""The most lines to compare, because the time for comparing grows fast."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRange:
-    """Lines `first` to `last`, from 1, with the same source. `source`: None = gaps."""
+    """The consecutive lines `first` to `last` (1-based, inclusive), which have the same source.
+
+    `source`: None if the lines are gaps.
+    """
 
     first: int
     last: int
@@ -111,9 +119,9 @@ class LineRange:
 class Rebuilt:
     """A file at some time, as far as records show it.
 
-    `lines`: an empty last one is the end after the last line feed. `crlf`: lines end with a
-    carriage return, too. `newest`: the source of the latest information. `notes`: remarks for a
-    person, a clause each.
+    `lines`: if the last one is empty, it is the end after the last line feed. `crlf`: lines end
+    with CRLF. `newest`: the source of the latest information. `notes`: notes for the user, each a
+    clause.
     """
 
     lines: tuple[RebuiltLine, ...]
@@ -123,13 +131,13 @@ class Rebuilt:
 
     @property
     def text(self) -> str:
-        """The whole text, with empty lines for gaps."""
+        """The whole contents, with empty lines for gaps."""
         end = "\r\n" if self.crlf else "\n"
         return end.join((line.text or "").removesuffix("\r") for line in self.lines)
 
     @property
     def listed(self) -> tuple[RebuiltLine, ...]:
-        """The lines that a person counts."""
+        """The lines as a person would count them, without an empty last one."""
         last = self.lines[-1] if self.lines else GAP
         return self.lines[:-1] if last.text == "" else self.lines
 
@@ -160,7 +168,10 @@ class Rebuilt:
 
 
 def rebuild(records: Iterable[Record]) -> Rebuilt | None:
-    """Return the newest text of a file that records show; None if they show none."""
+    """Rebuild the newest contents of a file from records.
+
+    Return None if the records show nothing.
+    """
     state = _State()
     for record in sorted(records, key=lambda each: each.source.time):
         state.take(record)
@@ -173,7 +184,7 @@ def rebuild(records: Iterable[Record]) -> Rebuilt | None:
 
 @dataclass(slots=True)
 class _State:
-    """The state after the records so far, in order of their times."""
+    """The state of the file after the records so far, applied in chronological order."""
 
     lines: list[RebuiltLine] = field(default_factory=list)
     newest: RecordedSource | None = None
@@ -182,7 +193,7 @@ class _State:
     _last: Record | None = None
 
     def take(self, record: Record) -> None:
-        """Apply a record."""
+        """Update the state with what a record shows."""
         if self._last is not None and self._is_contested(record, self._last):
             if not record.writes and self._last.writes:
                 return
@@ -199,7 +210,7 @@ class _State:
         self._last = record
 
     def _is_contested(self, record: Record, last: Record) -> bool:
-        """Return whether two concurrent calls may have ended in the other order."""
+        """Return whether two concurrent calls may have ended in the opposite order."""
         if record.begun > last.source.time or not (record.writes or last.writes):
             return False
         now = record.shown
@@ -222,7 +233,10 @@ class _State:
     def _shown(
         self, texts: Sequence[str], old: Sequence[RebuiltLine], record: Record
     ) -> list[RebuiltLine]:
-        """Return the lines of a record; those that only differ in blanks stay unchanged."""
+        """Return the lines of a record.
+
+        Lines that differ only in whitespace keep their old text.
+        """
         new = [RebuiltLine(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
             return new
@@ -270,7 +284,7 @@ class _State:
                 self._know_again(known, record)
 
     def _know_again(self, known: Sequence[bool], record: Record) -> None:
-        """Mark lines as known again, since the hunks of one diff are known together."""
+        """Mark lines as known again, because all hunks of one diff are known together."""
         for at, was in enumerate(known[: len(self.lines)]):
             if was and self.lines[at].source == record.source:
                 self.lines[at] = replace(self.lines[at], known=True)
@@ -320,7 +334,10 @@ def _lines(text: str) -> list[str]:
 
 
 def _alike(one: Sequence[str | None], other: Sequence[str]) -> bool:
-    """Return whether two texts are the same except for blanks, which terminals change."""
+    """Return whether two texts are equal except for whitespace.
+
+    Terminals change whitespace.
+    """
     return _bare(one) == _bare(other)
 
 
@@ -332,7 +349,7 @@ def _bare(lines: Sequence[str | None]) -> list[str | None]:
 
 
 def _same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
-    """Return the number of equal lines at the start and at the end."""
+    """Return the number of equal lines at the start, and of those at the end."""
     most = min(len(one), len(other))
     start = next((at for at in range(most) if one[at] != other[at]), most)
     left = most - start

@@ -1,7 +1,7 @@
-"""Extract the content of a file from the output of shell commands.
+"""Extract the contents of a file from the output of shell commands.
 
-Only commands whose words depend on nothing but their text count. A terminal changes tabs and blanks
-at the ends of lines, so the result is never certain.
+Only commands without variables, substitutions or the like are used, so that their words are known
+from the text alone. A terminal changes tabs and trailing spaces, so the result is never certain.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gemtui.recover.rebuilt import Diff, RecordedLines, Shown, Whole
 _LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
 _COUNT = re.compile(r"-(?:n)?(\d{1,9})|--lines=(\d{1,9})")
 _DEFAULT = 10
-"""Lines that head and tail print."""
+"""The number of lines that head and tail print by default."""
 
 
 def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown | None:
-    """Return what a command's output shows of a file; None if it shows nothing of it.
+    """Return what a command's output shows of a file; None if it shows nothing.
 
-    `names`: returns whether a word of the command is the file, relative to the command's folder.
+    `names`: returns whether a word of the command names the file, relative to the command's folder.
     """
     try:
         (words,) = [[word.text for word in each] for each in plain_commands(command)]

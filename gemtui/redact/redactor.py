@@ -1,8 +1,8 @@
-"""Replace secrets in JSON values by placeholders, always the same for each.
+"""Replace each secret in JSON values with a placeholder, always the same one.
 
-A secret that only its context reveals, such as a password in a URL, is also replaced elsewhere:
-`learn` reads everything first. Secrets without a recognisable form are not found: pictures and
-other binary content, encoded texts, secrets that are cut in two.
+A secret that only its context reveals, such as a password in a URL, is replaced in other places,
+too. For this purpose, `learn` reads everything first. Secrets without a recognisable form are not
+found: those in pictures and other binary data, in encoded text, and secrets that are split in two.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from gemtui.text import COLOUR
 _BASE64 = re.compile(r"[0-9A-Za-z+/_-]*={0,2}")
 _KEY_LINE = re.compile(r"[0-9A-Za-z+/=]{40,}")
 _TEXTS = frozenset({"content", "new_string", "old_string", "prompt", "instruction"})
-"""Arguments in which the name of a file is no sign of the call's target."""
+"""Arguments whose mention of a file doesn't mean that the call accesses that file."""
 _SHORTEST_TAIL = 6
 _SHORT = 40
 
 
 class Replaced(NamedTuple):
-    """A secret as a person may see it: kind, placeholder, beginning and count."""
+    """A replaced secret, as it may be shown to the user: kind, placeholder, beginning and count."""
 
     kind: str
     placeholder: str
@@ -45,9 +45,10 @@ class Replaced(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """A secret in a text.
+    """The position of a secret in a string.
 
-    `lead`: number of characters before it that turn a common word into one, like `NAME=`.
+    `lead`: the number of characters before the secret, such as `NAME=`, that show that a common
+    word is a secret here.
     """
 
     start: int
@@ -67,7 +68,7 @@ class Redactor:
         self._known: dict[str, tuple[int, str]] = {}
 
     def learn(self, value: Any) -> None:
-        """Find the secrets in a JSON value, for `apply` to replace without their context."""
+        """Find the secrets in a JSON value, so that `apply` replaces them in any context."""
         self._walk(value, learn=True)
 
     def apply(self, value: Any) -> Any:
@@ -75,7 +76,7 @@ class Redactor:
         return self._walk(value, learn=False)
 
     def clipped(self, text: str) -> str:
-        """Return a redacted text that was cut, without a partial secret at its end."""
+        """Redact a truncated string, including a partial secret at its end."""
         text = self.apply(text)
         for secret, (_, placeholder) in self._secrets.items():
             for length in range(min(len(secret) - 1, len(text)), _SHORTEST_TAIL - 1, -1):
@@ -84,7 +85,7 @@ class Redactor:
         return text
 
     def replaced(self) -> list[Replaced]:
-        """Return the secrets replaced by `apply` so far, in order of first occurrence."""
+        """Return the secrets that `apply` has replaced, in the order they were found."""
         return [
             Replaced(kind, placeholder, _shortened(secret), self._counts[placeholder])
             for secret, (kind, placeholder) in self._secrets.items()
@@ -94,7 +95,10 @@ class Redactor:
     # --- values ------------------------------------------------------------------------------
 
     def _walk(self, value: Any, *, learn: bool, name: str = "", env: bool = False) -> Any:
-        """Redact the texts in a JSON value, keys included; reuse parts without secrets."""
+        """Redact the strings in a JSON value, including keys.
+
+        Parts without secrets are reused, not copied.
+        """
         if isinstance(value, str):
             if not learn:
                 return self._replaced(value, name, env)
@@ -126,7 +130,10 @@ class Redactor:
     def _pieces(
         self, values: Sequence[Mapping[str, Any]], name: str, env: bool, *, learn: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Replace secrets in pieces of one text, such as a line's colours, which cut them."""
+        """Redact the pieces of one string, such as the differently coloured parts of it.
+
+        A secret may be split across several pieces.
+        """
         texts = [value["text"] for value in values]
         joined = "".join(texts)
         if "\x1b" in joined or "\x9b" in joined:
@@ -190,7 +197,7 @@ class Redactor:
         return placeholder
 
     def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
-        """Yield the secrets that rules find; they may overlap."""
+        """Yield the secrets that the rules find; they may overlap."""
         lowered = text.lower()
         for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
             for found in rule.pattern.finditer(text):
@@ -209,7 +216,7 @@ class Redactor:
             yield _Span(0, len(text), "secret")
 
     def _literals(self, text: str) -> Iterator[_Span]:
-        """Yield the secrets in a text that were learnt from their context."""
+        """Yield the secrets in a string that `learn` found in their contexts."""
         for literal, (offset, kind) in self._known.items():
             at = text.find(literal)
             while at >= 0:
@@ -230,7 +237,10 @@ class Redactor:
 
 
 def replaced_words(redactor: Redactor) -> str:
-    """Return the replaced secrets by kind, `2 email, 1 github-token`, or `nothing`."""
+    """Return the number of replaced secrets of each kind: `2 email, 1 github-token`.
+
+    Return `nothing` if there are none.
+    """
     kinds = Counter(each.kind for each in redactor.replaced())
     return ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()) or "nothing"
 
@@ -239,12 +249,12 @@ _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-valu
 
 
 def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
-    """Return the rules that may find something in a text."""
+    """Return the rules that may match a string, judging by their hints."""
     return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
 
 
 _rules_of_name = lru_cache(maxsize=4096)(_rules_for)
-"""A cached `_rules_for` for short texts, mostly names of recurring fields."""
+"""A cached `_rules_for` for short strings, most of which are names of recurring fields."""
 
 
 def _env_values(text: str) -> Iterator[_Span]:
@@ -290,7 +300,10 @@ def _is_binary(value: Mapping[Any, Any]) -> bool:
 
 
 def _uncoloured(text: str) -> tuple[str, list[int]]:
-    """Return a text without colours, and its characters' positions; [] = unchanged."""
+    """Return a string without colour codes, and where its characters were.
+
+    The original positions are [] if there are no colour codes.
+    """
     if "\x1b[" not in text and "\x9b" not in text:
         return text, []
     pieces, places, at = [], list[int](), 0
@@ -304,7 +317,7 @@ def _uncoloured(text: str) -> tuple[str, list[int]]:
 
 
 def _merged(spans: Iterable[_Span]) -> list[_Span]:
-    """Return spans in order, with overlapping ones joined, of the kind of the longest."""
+    """Return spans in order, merging overlapping ones; the kind is the longest's."""
     merged: list[_Span] = []
     for span in sorted(spans, key=_order):
         last = merged[-1] if merged else None
@@ -321,7 +334,7 @@ def _merged(spans: Iterable[_Span]) -> list[_Span]:
 def _order(span: _Span) -> tuple[int, bool, int]:
     """Return the sort key of a span: its position.
 
-    A password in a URL precedes the e-mail address that it seems to be part of.
+    A password in a URL is sorted before the e-mail address that it seems to be part of.
     """
     return span.start, span.kind != "url-password", -span.end
 
@@ -331,6 +344,9 @@ def _is_inner(char: str) -> bool:
 
 
 def _shortened(secret: str) -> str:
-    """Return the beginning of a secret and its length: recognisable, but not usable."""
+    """Return the beginning of a secret and its length.
+
+    The user can recognise the secret by them, but nobody can use it.
+    """
     shown = secret[: min(4, len(secret) // 3)]
     return f"{shown}… ({len(secret)} characters)"

@@ -1,7 +1,8 @@
-"""The forms of secrets, and where each is documented.
+"""The forms of secrets, with the source that documents each.
 
 Prefixes and lengths are those that vendors publish, or that gitleaks (MIT) lists in its default
-configuration. Entropy alone is not a rule here: in sessions it finds hashes and ids, not secrets.
+configuration. High entropy alone is not a rule, because in sessions such a rule finds hashes and
+ids rather than secrets.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import NamedTuple
 class SecretForm(NamedTuple):
     """One form of secret.
 
-    * `kind`: the word in placeholders. `what`: a description for people.
-    * `hints`: lower-case texts, one of which must occur for `pattern` to be tried.
-    * `pattern`: the group `secret` is replaced, or the whole match without such a group.
-    * `before`: must precede the match directly, and is part of the secret.
+    * `kind`: the word used in placeholders. `what`: a description for users.
+    * `hints`: lower-case strings; `pattern` is tried only if at least one of them occurs.
+    * `pattern`: the group `secret` is replaced; if there is no such group, the whole match is.
+    * `before`: must match directly before the match, and is part of the secret.
     * `plausible`: the secret must look like a random value.
-    * `anywhere`: the same text is also replaced without its context.
+    * `anywhere`: the same string is also replaced outside of this context.
     * `source`: where the form is documented.
     """
 
@@ -39,9 +40,10 @@ _VALUE = r"""[^\s"'`\\,;<>(){}\[\]]"""
 
 
 def _word(prefix: str, rest: str) -> str:
-    """Return a pattern for a token whose prefix may be the end of a word.
+    """Return a pattern for a token that starts with `prefix`.
 
-    The prefix comes first.
+    A prefix in the middle of a word does not match, unless it directly follows an escape such as
+    that of a line feed or `%0A`. The pattern checks this after matching the prefix itself.
     """
     escaped = "".join(rf"|(?<={end}{prefix})" for end in (r"\\[nrt]", "%[0-9A-F]{2}"))
     return f"{prefix}(?:(?<![0-9A-Za-z_]{prefix}){escaped}){rest}"
@@ -270,38 +272,41 @@ ENV_LINE = re.compile(
     r"|(?P<bare>(?:(?!\\n|\\r)[^\s#\"'])(?:(?!\\n|\\r|[ \t]+#)[^\r\n\"]){0,4000}))",
     re.MULTILINE,
 )
-"""A line of an environment file, also in a diff or from `grep` or `cat -n`."""
+"""Matches a line of an environment file, also in a diff or in output of `grep` or `cat -n`."""
 
 ENV_FILE = re.compile(
     r"(?<![\w.])\.env(?!\.(?:example|sample|template|dist)\b)(?:rc|(?:\.[\w-]{1,40}){0,3})(?![\w/])"
     r"|(?<![\w.])(?!process|meta)[\w-]{1,60}\.env(?![\w.\[(/])"
 )
-"""The name of an environment file in a path or a command."""
+"""Matches the name of an environment file in a path or a command."""
 
 SECRET_NAME = re.compile(
     r"(?i)(?:.*[_-])?(?:passwords?|passwd|passphrase|secret|api[_-]?key|access[_-]?token|"
     r"auth[_-]?token|refresh[_-]?token|client[_-]?secret|private[_-]?key|secret[_-]?key|"
     r"authorization|credentials?)"
 )
-"""The name of a field whose whole value is a secret."""
+"""Matches the name of a field whose whole value is a secret."""
 
 _NO_VALUE = re.compile(r"\$|\{\{|<|\*{3}|%\w+%|[xX]{4}|\.{3}|\[redacted:|process\.env|os\.environ")
 
 
 def is_variable(value: str) -> bool:
-    """Return whether a value is a variable or a placeholder instead of a secret."""
+    """Return whether a value is a variable or a placeholder rather than a secret."""
     return _NO_VALUE.match(value) is not None
 
 
 def is_plausible(value: str) -> bool:
-    """Return whether a value of 8 or more characters looks random, unlike code."""
+    """Return whether a value (8 or more characters) looks random, unlike code."""
     letters = any(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     return letters and digits > 1 and _bits(value) >= 2.75 and "::" not in value
 
 
 def is_distinct(value: str) -> bool:
-    """Return whether a value can be replaced anywhere without harm to other words."""
+    """Return whether a value is distinctive enough to be replaced everywhere.
+
+    If it were not, parts of ordinary text would be replaced as well.
+    """
     if len(value) < 8 or is_variable(value):
         return False
     plain = value.isalpha() and (value.islower() or value.isupper() or value.istitle())
@@ -309,6 +314,6 @@ def is_distinct(value: str) -> bool:
 
 
 def _bits(value: str) -> float:
-    """Return the entropy of a text in bits per character."""
+    """Return the entropy of a string in bits per character."""
     shares = [value.count(char) / len(value) for char in set(value)]
     return -sum(share * log2(share) for share in shares)

@@ -1,4 +1,4 @@
-"""The adapter for Gemini CLI that protects resumed sessions and can ask a person."""
+"""The Gemini CLI adapter that protects resumed sessions and can ask the user for approval."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ from gemtui.runs.worktrees import enter_worktree, leave_worktree
 class GeminiAdapter(gemini.UnguardedAdapter):
     """Runs Gemini CLI, and protects the sessions that its runs resume.
 
-    A session is copied before a run resumes it, and watched meanwhile.
-
-    If the options say so, a person is asked before tool calls. `cli`: the program; None = the one
-    found on this machine. `runs`: the folder that holds the runs' folders; None = gemtui's own.
+    A session is copied before a run resumes it, and watched during the run. If the options say so,
+    the user is asked before tool calls. `cli`: the program; None means the one found on this
+    machine. `runs`: the folder that contains the folders of all runs; None means gemtui's own.
     """
 
     _guard = ResumeGuard()
@@ -46,7 +45,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         id: str | None = None,
         about: About | None = None,
     ) -> GeminiRun:
-        """Start a run, in a new git worktree if the options want one.
+        """Start a run, in a new git worktree if the options request one.
 
         Besides the errors of the base class, raises GateError if the run is to ask but can't,
         WorktreeError, and OptionError for a session to resume that only the vault has or that
@@ -65,7 +64,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
             raise
 
     def _check(self, options: AgentOptions) -> None:
-        """Raise what keeps a run with these options from starting."""
+        """Raise an error if a run with these options can't start."""
         if options.resume is not None:
             require_stored(options.resume, gemini_home({**self._environ, **options.environment}))
         if options.asks:
@@ -77,7 +76,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         check_budget(options, _day_budget(), self._environ)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
-        """Store the user's notification commands for this run, then prepare as usual."""
+        """Store the user's notification commands with this run, then prepare as usual."""
         keep_commands(folder)
         super()._prepare(folder, request)
 
@@ -106,7 +105,8 @@ def _day_budget() -> float | None:
 def keep_commands(folder: RunFolder) -> None:
     """Store the notification commands from the settings with a run.
 
-    Unreadable settings mean no commands; they are reported like a command that failed.
+    If the settings are unreadable, there are no commands, and the problem is reported like a
+    command that failed.
     """
     from gemtui.config import load_config
 

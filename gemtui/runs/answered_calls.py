@@ -1,4 +1,4 @@
-"""Merge a run's questions and their answers into its tool calls."""
+"""Merge a run's questions and their answers into the tool calls of its transcript."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
 
 _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
-"""Maps the id of a call to the records about it."""
+"""Maps the id of a call to the gate's records about the call."""
 _NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
@@ -42,8 +42,8 @@ _STATUS = {
 class AnsweredCalls:
     """Adds the questions of one run to its calls, and remembers which belong together.
 
-    A question that names no call belongs to the first unmatched call with its tool and arguments,
-    or else with its tool. One from a subagent gets a card of its own.
+    A question that names no call is matched to the first unmatched call with the same tool and
+    arguments, or else with the same tool. A question from a subagent gets a card of its own.
     """
 
     def __init__(self) -> None:
@@ -57,9 +57,10 @@ class AnsweredCalls:
         questions: Sequence[Question],
         unasked: UnaskedCalls = _NONE,
     ) -> Transcript:
-        """Return the transcript with the answers; unchanged messages keep their outlines.
+        """Return the transcript with the answers added to its calls.
 
-        `unasked`: the gate's records other than questions.
+        Messages that have not changed keep their outlines. `unasked`: the gate's records of calls
+        that ran without a question.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -115,7 +116,7 @@ class AnsweredCalls:
         return made[3], made[2]
 
     def _insert(self, rows: list[Row], question: Question) -> None:
-        """Insert a separate card at the position of the question."""
+        """Insert a separate card for the question, at its position in time."""
         key = -question.number
         made = self._made.get(key)
         if made is None or made[1] is not question:
@@ -125,10 +126,11 @@ class AnsweredCalls:
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark the calls as queued that must wait for the answer to a question.
+    """Mark calls as queued if they must wait for the answer to a question.
 
-    Calls that edit files or name `wait_for_previous` are decided on one by one, the others between
-    them at once, and none is made before all of these are decided (assets/gemini-cli.md#hooks).
+    The CLI decides calls that edit files or name `wait_for_previous` one by one, and the calls
+    between them at once. No call runs before all calls of the turn have been decided
+    (assets/gemini-cli.md#hooks).
     """
     batches: list[list[ToolCall]] = []
     for call in (block for block in blocks if isinstance(block, ToolCall)):
@@ -165,7 +167,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
 
 
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
-    """Return the answer to a question, and the arguments that ran."""
+    """Return the answer to a question, and the arguments with which the call ran."""
     request, settled = question.request, question.settled
     consent = question.consent
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
@@ -190,7 +192,7 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
 
 
 def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
-    """Return the call with all records about it."""
+    """Return the call with all records about it added."""
     for each in records:
         match each:
             case PassedCall():
@@ -211,7 +213,8 @@ def _rule_words(passed: PassedCall) -> str:
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
     """Return the status of an answered call.
 
-    The CLI reports a denial only with the results of all calls of the turn.
+    A denied call is marked immediately, because the CLI reports a denial only together with the
+    results of all calls of the turn.
     """
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status
@@ -219,7 +222,7 @@ def _status(call: ToolCall, answer: Answer) -> ToolStatus:
 
 
 def _stored(call: ToolCall) -> bool:
-    """Return whether the diff is the CLI's own, not derived from requested arguments."""
+    """Return whether the diff is the CLI's own, not derived from the arguments."""
     return isinstance(call.display, DiffDisplay) and call.display.original is not None
 
 

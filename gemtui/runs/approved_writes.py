@@ -1,7 +1,8 @@
 """Compare files written by approved calls with their previews, and restore them.
 
-A question shows a file as it will be. If anything else is found there after the call, the
-difference is recorded in the gate folder, with both texts, and the run ends.
+A question shows a preview of the file after the call. If the file's contents differ from the
+preview after the call, the difference is recorded in the gate folder, with both texts, and the run
+ends.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import read_small, resolved, write_whole
 
 CallKey = tuple[str, str]
-"""A call as its result identifies it: the tool and the arguments."""
+"""The tool and the arguments of a call, by which its result identifies the call."""
 
 
 class PutBackError(GemtuiError):
@@ -31,7 +32,10 @@ class PutBackError(GemtuiError):
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """An approved call without a result. `id`: as in the stream; None = a subagent's."""
+    """An approved call that has no result yet.
+
+    `id`: the call's id in the stream; None for a subagent's call.
+    """
 
     number: int
     key: CallKey
@@ -40,7 +44,7 @@ class _Write:
 
 
 class ApprovedWrites:
-    """The approved calls of one run that write files; thread-safe."""
+    """The approved calls of one run that write files. Thread-safe."""
 
     def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
         self._gate, self._clock = gate, clock
@@ -53,10 +57,10 @@ class ApprovedWrites:
             return any(each.effect.path == path for each in self._open)
 
     def begin(self, number: int, key: CallKey, id: str | None, effect: Effect) -> bool:
-        """Save the file's content before the approved call of a question is made.
+        """Save the file's contents before the approved call of a question runs.
 
-        Returns False if another call on the file is still open, so that this one can't be made now.
-        Raises OSError.
+        Return False if another call that writes the file has no result yet, so that this call can't
+        run now. Raises OSError.
         """
         assert effect.path is not None
         with self._lock:
@@ -68,11 +72,11 @@ class ApprovedWrites:
         return True
 
     def made(self, key: CallKey, response: object, *, alone: bool) -> bool:
-        """Compare the disk after a call; return False if a file differs.
+        """Compare the file on disk after a call; return False if it differs unexpectedly.
 
         `response`: the tool's response, as the hook reports it. `alone`: no command is running.
-        Otherwise a command may have changed the file after the tool wrote the approved text; the
-        difference is recorded all the same.
+        Otherwise a command may have changed the file after the tool wrote the approved text. In
+        that case the difference is recorded, but True is returned.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:
@@ -82,12 +86,15 @@ class ApprovedWrites:
         return self._compare(write, wanted) or (not alone and _wrote(output, write.effect))
 
     def ended(self, id: str) -> bool:
-        """Compare the disk after a call that no hook reported; False = a file differs."""
+        """Compare the file after a call that no hook reported.
+
+        Return False if the file differs from both its former and its approved contents.
+        """
         write = self._pop(lambda each: each.id == id)
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
 
     def close(self) -> bool:
-        """Compare the remaining files once nothing runs; return False if one differs."""
+        """Compare the remaining files after the run's end; return False if one differs."""
         right = True
         while (write := self._pop(lambda _each: True)) is not None:
             right &= self._compare(write, {write.effect.was, write.effect.becomes})
@@ -138,11 +145,11 @@ def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
 
 
 def put_back(gate: GateFolder, number: int) -> Path:
-    """Restore the former content of a file that differs from what was approved.
+    """Restore the former contents of a file that differs from what was approved.
 
-    `number`: the number of the question. Returns the file's path. A file that did not exist before
-    is removed. Raises PutBackError if there is no such difference, or the file has changed since it
-    was found, and OSError.
+    `number`: the number of the question. Return the file's path. A file that did not exist before
+    is removed. Raises OSError, and PutBackError if there is no such difference or the file has
+    changed since the difference was found.
     """
     found = next((each for each in gate.differences() if each.number == number), None)
     if found is None:

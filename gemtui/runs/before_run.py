@@ -1,6 +1,7 @@
-"""Report before a run what the folder's settings and `.env` file do unasked.
+"""Report before a run what the folder's settings and `.env` file do without asking.
 
-Reports are stored per folder as digests, so that changes since the last run can be named.
+The reports are stored per folder as digests, so that the next report can name what has changed
+since the last run.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _GONE = " (gone)"
 
 @dataclass(frozen=True, slots=True)
 class RunNotice:
-    """One item of the report before a run; everything except `digest` may be foreign.
+    """One item of the report before a run; everything except `digest` is untrusted text.
 
-    `follows`: the consequence, in one sentence. `digest`: of the whole value, which is never stored
-    itself. `own`: the file is the person's or the machine's, not the project's.
+    `follows`: the consequence, in one sentence. `digest`: of the whole value, because the value
+    itself is never stored. `own`: the file belongs to the user or the machine, not to the project.
     """
 
     setting: str
@@ -58,7 +59,7 @@ class RunNotice:
 
     @property
     def words(self) -> str:
-        """The line that a person reads."""
+        """The notice as one line for the user."""
         return f"{self.key}: {self.follows}"
 
 
@@ -66,7 +67,8 @@ class RunNotice:
 class Report:
     """The report before a run.
 
-    `changed`: the notices that differ from the last run's. `seen`: the folder had a report before.
+    `changed`: the keys of notices that differ from those of the last run. `seen`: a report for this
+    folder has been stored before.
     """
 
     folder: Path
@@ -76,16 +78,16 @@ class Report:
 
     @property
     def is_news(self) -> bool:
-        """Whether the person has to agree: something new is not from their own settings.
+        """Whether the user has to agree, because something new comes from the project.
 
-        Notices that have gone, and the person's own settings, are reported without a question.
+        Notices that have disappeared, and the user's own settings, are reported without a question.
         """
         return any(
             not each.own and (not self.seen or each.key in self.changed) for each in self.notices
         )
 
     def summary(self) -> str:
-        """Return a short clause that summarises the notices; "" = there are none."""
+        """Return a short clause that summarises the notices; "" if there are none."""
         unasked = sum(each.kind == SettingKind.UNASKED for each in self.notices)
         others = len(self.notices) - unasked
         words = []
@@ -103,7 +105,7 @@ class Report:
         yield from (notice.words for notice in self.notices)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON."""
+        """Return the report as JSON values."""
         names = ("setting", "kind", "follows")
         notices = [
             {**{name: getattr(each, name) for name in names}, "file": str(each.file)}
@@ -112,16 +114,17 @@ class Report:
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
-        """Store the digests as those of the folder's last run. Raises OSError."""
+        """Store the digests of this report, for comparison in the next. Raises OSError."""
         path = _kept(self.folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
 
 
 def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Return the report on everything that a run with these options does unasked.
+    """Return the report on what a run with these options does without asking.
 
-    Settings are judged with the values of their variables, and shown with the names.
+    Settings are judged with the values of the variables in them, but shown with the variables'
+    names.
     """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}
@@ -161,9 +164,9 @@ def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
 
 
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
-    """Return whether to report an effect.
+    """Return whether to include an effect in the report.
 
-    Lost questions are always reported, others only if the project's settings cause them.
+    Settings that suppress questions are always reported, others only if they are the project's.
     """
     if effect.setting == "general.defaultApprovalMode" and options.approval_mode is not None:
         return False
@@ -173,7 +176,7 @@ def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> b
 
 
 def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
-    """Yield the notices about a `.env` file: never a value, and only hosts of URLs."""
+    """Yield the notices about a `.env` file, without values other than hosts of URLs."""
     try:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)
@@ -210,7 +213,7 @@ def _notice(
 
 
 def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:
-    """Yield the settings that differ from the last run's report."""
+    """Yield the keys of notices that differ from the last run's report."""
     now = _digests(notices)
     for key, digest in now.items():
         if was.get(key) != digest:

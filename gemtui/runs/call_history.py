@@ -1,6 +1,6 @@
-"""Read the tool calls of stored sessions as input for the policy engine.
+"""Load the tool calls of stored sessions as input for the policy engine.
 
-Sessions are read one after the other and closed again, so that memory holds one batch of calls.
+Each session is closed before the next one is opened, so that only one batch of calls is in memory.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
 
 BATCH = 200
-"""Largest number of calls per step."""
+"""The most calls per step."""
 BATCH_SIZE = 4_000_000
-"""Characters of arguments after which a step ends, too."""
+"""The number of characters in arguments after which a step ends early."""
 _UNNAMED = "subagent"
-"""The name of a subagent whose name is unknown."""
+"""The name used for a subagent whose name is unknown."""
 
 _ENDED = {
     ToolStatus.SUCCESS: CallStatus.SUCCEEDED,
@@ -42,9 +42,9 @@ _ENDED = {
 class ScanStep:
     """Some calls, with the progress of the scan.
 
-    `done` of `total` sessions have been read; `calls` belong to the next one, or are the last ones
-    of the session that `done` has just counted. `problem`: why a session could not be read, or not
-    completely.
+    `done` of `total` sessions have been read. `calls` belong to the next session, or are the last
+    calls of the session that `done` has just counted. `problem`: why a session could not be read,
+    or not completely.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -58,9 +58,9 @@ def recorded_calls(
 ) -> Iterator[ScanStep]:
     """Yield the calls of these sessions in steps.
 
-    The last step of each session increments `done`. `cancelled` is checked between steps and within
-    large files. An unreadable session yields a step without calls. The content of files never
-    raises.
+    The last step of each session increments `done`. `cancelled` is checked between steps and while
+    large files are being read. An unreadable session yields a step without calls. Invalid file
+    contents never raise an error.
     """
     agents: dict[str, str] = {}
     for done, session in enumerate(sessions):
@@ -73,7 +73,11 @@ def recorded_calls(
 def _steps(
     session: Summary, agents: dict[str, str], cancelled: Callable[[], bool]
 ) -> Iterator[tuple[tuple[RecordedCall, ...], Problem | None, bool]]:
-    """Yield (calls, problem, whether these are the session's last) of one session."""
+    """Yield the calls of one session in steps.
+
+    Each step is a tuple of the calls, a problem or None, and whether this is the session's last
+    step.
+    """
     try:
         with SessionLog(session.path) as log:
             log.refresh(cancelled=cancelled)
@@ -106,7 +110,8 @@ def _recorded(
 ) -> Iterator[tuple[RecordedCall, int]]:
     """Yield each call with the size of its arguments.
 
-    `agents` maps ids of subagents to their names; it is both updated and used.
+    `agents`: maps the ids of subagents to their names. A session adds the subagents that it starts,
+    and the session of a subagent looks up its own name.
     """
     project = Path(session.project) if session.project is not None else None
     subagent = None
@@ -128,15 +133,15 @@ def _recorded(
 
 
 def _ended(raw: Mapping[str, Any]) -> CallStatus:
-    """Return how a call ended; a command with an exit code other than 0 has failed."""
+    """Return how a call ended; a command with a non-zero exit code has failed."""
     ended = _ENDED.get(call_status(raw), CallStatus.UNKNOWN)
     return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code_of(raw) else ended
 
 
 def _size(args: Mapping[str, Any]) -> int:
-    """Return the characters in the arguments' texts, plus one for every other value.
+    """Return the number of characters in strings, plus one for every other value.
 
-    Nested values count, at any depth.
+    Nested values are counted at any depth.
     """
     size, left = 0, list[Any](args.values())
     while left:

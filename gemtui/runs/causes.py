@@ -1,7 +1,7 @@
-"""Explain why a run failed, with ways out, by the CLI's messages and exit code.
+"""Explain why a run failed, and suggest fixes, based on the CLI's messages and exit code.
 
-The messages come first: many exit codes are HTTP statuses mod 256, and 1 can mean anything
-(assets/gemini-cli.md#exit-codes). No way out names a command that does not exist.
+Messages are considered before exit codes, because many exit codes are HTTP statuses mod 256, and 1
+can mean anything (assets/gemini-cli.md#exit-codes). The suggestions name only commands that exist.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _FLAGS = ("gemtui doctor says what this Gemini CLI takes", "update Gemini CLI")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """The cause of a failed run: a headline, and ways out, the best first."""
+    """The cause of a failed run: a headline and suggested fixes, best first."""
 
     headline: str
     ways_out: tuple[str, ...] = ()
     quota: bool = False
-    """Whether a quota is used up."""
+    """Whether the cause is that a quota is exhausted."""
 
 
 def _cause(headline: str, *ways_out: str) -> Cause:
@@ -164,8 +164,8 @@ _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
 def cause_of(message: str, stderr: str, code: int | None) -> Cause:
     """Return the cause of a failed run.
 
-    `message`: its error message. `stderr`: its output there. `code`: as `Popen.returncode`; None =
-    it was not started.
+    `message`: its error message. `stderr`: its output to stderr. `code`: as in `Popen.returncode`;
+    None if the run was not started.
     """
     found = _by_words(message)
     if found is None and (number := signal_of(code)):
@@ -181,9 +181,9 @@ def _by_words(text: str) -> Cause | None:
 
 
 def _http(message: str, code: int | None) -> int | None:
-    """Return the HTTP status behind a failure.
+    """Return the HTTP status behind a failure, or None.
 
-    It is in the message, or else in an exit code that can't mean anything else.
+    The status is taken from the message, or else from an exit code that can only be an HTTP status.
     """
     found = _HTTP_STATUS.search(message)
     if found:

@@ -1,4 +1,4 @@
-"""Facts about a call to know before answering, the most dangerous first."""
+"""Facts about a call that the user should know before answering, most dangerous first."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from gemtui.transcript.tools import args_hold_controls, asked_path
 
 _NO_LOCK = "If gemtui's hook is killed, one call of a server's tool can run before the run is ended"
 _LONGEST_PIECE = 60
-"""Characters of a part of a command that are quoted."""
+"""The longest part of a command, in characters, that is quoted in full."""
 
 
 class Caution(NamedTuple):
-    """One fact about a call: a clause, and the part of the command that it concerns.
+    """One fact about a call: a clause, and the part of the command that the clause is about.
 
-    `piece`: "" = the whole call. `danger`: it can do harm; otherwise it is only information.
+    `piece`: the part; "" means the whole call. `danger`: the call can do harm; otherwise the clause
+    is only information.
     """
 
     why: str
@@ -29,7 +30,7 @@ class Caution(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The part and the clause as one text."""
+        """The part and the clause as one string."""
         return f"{self.piece}: {self.why}" if self.piece else self.why
 
 

@@ -1,7 +1,7 @@
-"""The state of a run's checkpoints, in a file that the supervisor writes.
+"""The state of a run's checkpoints, in a file that the run's supervisor writes.
 
 The file exists only if there is something to report: a first checkpoint that takes longer than a
-second, one that came too late, or a failure.
+second, a first checkpoint that was complete only after Gemini CLI had started, or a failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CheckpointPhase(StrEnum):
     """The phases of a run's checkpoints."""
 
     FIRST = "first"
-    """The first one is being taken; Gemini CLI starts after it."""
+    """The first checkpoint is being taken; Gemini CLI will start after it."""
     READY = "ready"
 
 
@@ -33,9 +33,9 @@ class CheckpointPhase(StrEnum):
 class CheckpointState:
     """The state of a run's checkpoints.
 
-    `done`, `files`: the number of files checked so far, and their total; 0 = not known yet. `late`:
-    Gemini CLI was started before the first checkpoint was complete. `problem`: why one could not be
-    taken, "" = none failed.
+    `done`, `files`: the number of files checked so far, and their total; 0 if not known yet.
+    `late`: Gemini CLI was started before the first checkpoint was complete. `problem`: why a
+    checkpoint could not be taken; "" if none failed.
     """
 
     phase: CheckpointPhase
@@ -46,12 +46,12 @@ class CheckpointState:
 
     @property
     def progress(self) -> str:
-        """A description of the first checkpoint's progress."""
+        """A description of the first checkpoint's progress, for users."""
         words = "taking the first checkpoint"
         return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
 
     def notes(self) -> list[str]:
-        """Return what a person should know about the checkpoints."""
+        """Return what the user should know about the checkpoints."""
         notes = []
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
@@ -68,7 +68,7 @@ class CheckpointState:
 
 
 def checkpoint_state(folder: RunFolder) -> CheckpointState | None:
-    """Return the state of a run's checkpoints; None = nothing to report."""
+    """Return the state of a run's checkpoints; None if there is nothing to report."""
     with suppress(OSError, msgspec.ValidationError):
         return msgspec.convert(read_object(folder.path / _FILE), CheckpointState)
     return None

@@ -1,7 +1,7 @@
-"""Take checkpoints of a run's project: before its prompt, and after writing calls.
+"""Take checkpoints of a run's project: before its prompt, and after calls that write.
 
 This happens in the run's supervisor, in a separate thread, so that neither the run nor its limits
-wait for it. Only the first checkpoint is waited for, before Gemini CLI is started.
+are delayed. Only the first checkpoint delays the run: Gemini CLI is started after it.
 """
 
 from __future__ import annotations
@@ -47,18 +47,22 @@ from gemtui.worktree_records import list_worktrees
 _STEP, _SLOW = 0.05, 1.0
 """Seconds between checks, and until a first checkpoint is reported as slow."""
 _LONGEST = 120.0
-"""Seconds that a run waits for its first checkpoint, and its end for the last one."""
+"""The longest time in seconds that a run's start waits for the first checkpoint.
+
+Also the longest time that the run's end waits for the last one.
+"""
 _TICK = 0.02
 """Seconds that file times may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
-"""The file that is touched when old checkpoints are removed, and seconds per day."""
+"""The file whose modification time is when old checkpoints were last removed; seconds per day."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
     """Return the project of a folder as arguments for `open_project`.
 
-    These are the folder of its checkpoints, its real path, and folders that never count.
+    These are the folder of the project's checkpoints, the project's real path, and the folders that
+    checkpoints never include.
     """
     root = resolved(cwd)
     own = (data_dir(), state_dir(), cache_dir(), config_file({}).parent, gemini_home())
@@ -66,9 +70,9 @@ def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
 
 
 def name_in(root: Path, path: str) -> bytes | None:
-    """Return the name of a file relative to the project; None if it is outside.
+    """Return a file's name relative to the project; None if it is outside.
 
-    `path`: as in a tool call. Links in its folders are followed.
+    `path`: as in a tool call. Links in the folders of the path are followed.
     """
     try:
         place = root / path
@@ -80,7 +84,10 @@ def name_in(root: Path, path: str) -> bytes | None:
 
 
 def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None:
-    """Return the keeper of a run's checkpoints; None if the settings disable them."""
+    """Return the object that takes a run's checkpoints; None if they are disabled.
+
+    If the settings can't be read, checkpoints are taken.
+    """
     try:
         config = load_config(config_file())
     except ConfigError:
@@ -89,7 +96,10 @@ def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None
 
 
 class RunCheckpoints:
-    """Takes the checkpoints of one run, as a keeper of its supervisor."""
+    """Takes the checkpoints of one run.
+
+    Implements the Keeper interface that the run's supervisor calls.
+    """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
         about = request.about or {}
@@ -113,8 +123,8 @@ class RunCheckpoints:
     def look(self) -> float:
         """Record the run's activity; return the seconds until the next check.
 
-        The first time, wait until the checkpoint before the prompt was taken. Raises any error
-        since the last check.
+        The first call waits until the checkpoint before the prompt has been taken. Raises any error
+        that has occurred since the last check.
         """
         if self._thread is None:
             self._start(Reason.PROMPT)
@@ -124,7 +134,7 @@ class RunCheckpoints:
         return _STEP
 
     def close(self) -> None:
-        """Take the last checkpoint of the run. Raises any pending error."""
+        """Take the last checkpoint of the run. Raises any error that is still pending."""
         if self._thread is None:
             self._start(None)
         while self._read():
@@ -170,7 +180,7 @@ class RunCheckpoints:
     # --- activity of the run -------------------------------------------------------------------
 
     def _read(self) -> bool:
-        """Read new output; return whether there was any."""
+        """Process new output of the run; return whether there was any."""
         lines = self._lines.look()
         for line in lines:
             if any(kind in line for kind in _KINDS):
@@ -181,7 +191,7 @@ class RunCheckpoints:
         return bool(lines)
 
     def _look_at_prompts(self) -> None:
-        """Check for queued prompts, which a run that asks sends in the same process."""
+        """Check for queued prompts, which a run with questions sends in the same process."""
         from gemtui.agent.steering import Steering  # most runs don't need it
 
         sent = sum(not each.run for each in Steering.of(self._folder).sent())
@@ -250,7 +260,7 @@ class RunCheckpoints:
     def _take_or_fail(self, project: Project) -> bool:
         """Take the next checkpoint when one is wanted; return whether more may come.
 
-        The one after a failure covers the calls of both.
+        If this one fails, the next checkpoint also covers its calls.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._wanted is not None or self._ends)
@@ -289,13 +299,16 @@ class RunCheckpoints:
 
 
 def prune_if_due() -> None:
-    """Remove old checkpoints unless that was done today. Raises ConfigError."""
+    """Remove old checkpoints unless done within the last day. Raises ConfigError."""
     if _is_due(checkpoints_dir() / _PRUNED):
         prune_checkpoints()
 
 
 def _is_due(stamp: Path) -> bool:
-    """Return whether old checkpoints were not removed today, and mark today as done."""
+    """Return whether old checkpoints are due to be removed; if so, record this time.
+
+    `stamp`: the file whose modification time is when they were last removed.
+    """
     with suppress(OSError):
         if time.time() - stamp.stat().st_mtime < _DAY:
             return False
@@ -308,8 +321,8 @@ def _is_due(stamp: Path) -> bool:
 def _before(root: Path, name: bytes, when: float) -> Before:
     """Return the state of a file before a call writes it.
 
-    UNKNOWN if the call may have written it already. `when`: the start of the call, in seconds since
-    1970.
+    Return UNKNOWN if the call may already have written the file. `when`: the start of the call, in
+    seconds since 1970.
     """
     path = root / os.fsdecode(name)
     try:
@@ -324,10 +337,10 @@ def _before(root: Path, name: bytes, when: float) -> Before:
 
 
 def prune_checkpoints() -> CheckpointsUsage:
-    """Remove checkpoints that the settings call too old or too many.
+    """Remove the checkpoints that are too old or too many according to the settings.
 
-    Returns what was freed. Those of a run that is still working and of worktrees stay. Raises
-    ConfigError.
+    Return what was freed. Checkpoints of worktrees and of a run that is still working are kept.
+    Raises ConfigError.
     """
     config = load_config(config_file())
 

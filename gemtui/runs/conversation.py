@@ -1,6 +1,7 @@
-"""The conversation of a run with its person: questions, their effects, answers.
+"""A run's questions to the user: their effects and the user's answers.
 
-The pane, the shell and the library ask and answer through it; they only draw and read.
+The app, the command line and the library all ask and answer through this module, so they only have
+to show questions and read answers.
 """
 
 from __future__ import annotations
@@ -30,20 +31,21 @@ _SERVER = "mcp_"
 
 
 class Counted(StrEnum):
-    """The ways in which an answer can count."""
+    """The ways in which an answer can take effect."""
 
     FIRST = "first"
     SECOND = "second"
-    """Somebody else had answered before, so this answer had no effect."""
+    """Somebody else had already answered, so this answer had no effect."""
     NOT_KEPT = "not_kept"
-    """It counted for this run, but could not be saved for later ones."""
+    """The answer took effect for this run, but could not be saved for later runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question with the effect of its call.
 
-    `similar`: the calls that are similar to it. `changed`: what the person would run instead.
+    `similar`: the calls that are similar to this one. `changed`: the call that the user would run
+    instead.
     """
 
     question: Question
@@ -53,23 +55,23 @@ class Asked:
 
     @property
     def runs(self) -> Proposal:
-        """The proposal that an approval would run."""
+        """The proposal that would run if the user approved."""
         return self.changed or self.proposal
 
     @property
     def refusal(self) -> str | None:
-        """The reason why it can't be approved, as a clause; None = it can."""
+        """Why the call can't be approved, as a clause; None if it can."""
         wanted = None if self.changed is None else self.changed.arguments.get("content")
         return self.runs.refusal(wanted if isinstance(wanted, str) else None)
 
     @property
     def effect(self) -> Effect:
-        """The effect of an approval."""
+        """The effect that approving would have."""
         return self.runs.effect
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Facts about the call to know before answering."""
+        """Facts about the call that the user should know before answering."""
         return cautions(self.question.request, self.runs)
 
     @property
@@ -82,19 +84,19 @@ class Asked:
 class Given:
     """The outcome of an answer.
 
-    `problem`: why it could not be saved; "" = it was, or need not be.
+    `problem`: why the answer could not be saved; "" if it was saved or need not be.
     """
 
     counted: Counted
     problem: str = ""
 
     def __bool__(self) -> bool:
-        """Return whether the answer counted."""
+        """Return whether the answer took effect."""
         return self.counted is not Counted.SECOND
 
 
 class Conversation:
-    """Asks and answers for one run in the folder `cwd`; methods read and write files."""
+    """The questions and answers of one run in the folder `cwd`; methods access the disk."""
 
     def __init__(
         self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ
@@ -107,9 +109,9 @@ class Conversation:
         return self.questions.look()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
-        """Return a question with its call's present effect.
+        """Return a question with the present effect of its call.
 
-        `arguments`: the arguments to run instead; None = those of the call.
+        `arguments`: the arguments to run instead; None means those of the call.
         """
         request, changed = question.request, None
         if arguments is not None and arguments != request.arguments:
@@ -118,9 +120,9 @@ class Conversation:
         return Asked(question, proposal_of(request, self.cwd), similar, changed)
 
     def change(self, asked: Asked, text: str) -> Asked:
-        """Return the question with a text of the person's instead of the call's.
+        """Return the question with the user's text in place of the call's text.
 
-        Raises ValueError, with a message for the person, if exactly that can't be run.
+        Raises ValueError, with a message for the user, if exactly that text can't be used.
         """
         found = self.asked(asked.question, asked.runs.changed(text))
         if found.changed is not None and (why := found.changed.refusal(text)) is not None:
@@ -128,7 +130,7 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return the call's present effect if it differs from `asked`; None = it doesn't."""
+        """Return the call's present effect if it differs from `asked`, otherwise None."""
         changed = None if asked.changed is None else asked.changed.arguments
         now = self.asked(asked.question, changed)
         return None if now == asked else now
@@ -143,14 +145,14 @@ class Conversation:
         return self._give(asked, Approval.allow(arguments, shown=asked.effect.mark))
 
     def allow_similar(self, asked: Asked) -> Given:
-        """Approve the call, and all similar ones in this run.
+        """Approve the call, and all similar calls in this run.
 
         Raises ValueError if no calls are similar.
         """
         return self._give(asked, self._all_like(asked))
 
     def always(self, asked: Asked) -> Given:
-        """Approve the call, and all similar ones in all runs; saved only if it counted.
+        """Approve the call, and all similar calls in all runs.
 
         Raises ValueError if no calls are similar.
         """
@@ -163,7 +165,7 @@ class Conversation:
         return given
 
     def deny(self, asked: Asked, reason: str = "") -> Given:
-        """Deny the call; the model reads the reason."""
+        """Deny the call; the reason is sent to the model."""
         return self._give(asked, Approval.deny(reason))
 
     def stop(self, asked: Asked, reason: str = "") -> Given:
@@ -173,7 +175,8 @@ class Conversation:
     def revoke(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns its question; None if there is none. Raises PolicyError and OSError.
+        Return the question that it answered; None if there is no such answer. Raises PolicyError
+        and OSError.
         """
         return self.questions.take_back()
 
@@ -192,7 +195,10 @@ class Conversation:
 def similar_to(
     request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> LikeThis:
-    """Return the calls that are similar; none if two servers may have the tool."""
+    """Return which calls are similar to this one.
+
+    There are none if two MCP servers may provide the tool.
+    """
     name = request.tool_name
     servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()
     if len(servers) > 1:
@@ -202,10 +208,10 @@ def similar_to(
 
 
 def servers_of(tool: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
-    """Return the configured MCP servers that could have a tool of this joined name.
+    """Return the configured MCP servers that may provide a tool with this full name.
 
-    Names are joined by `_`: with the servers `a` and `a_b`, `mcp_a_b_c` can be a tool of either
-    (assets/gemini-cli.md#tool-names).
+    Server and tool names are joined by `_`. Therefore, with the servers `a` and `a_b`, `mcp_a_b_c`
+    can be a tool of either server (assets/gemini-cli.md#tool-names).
     """
     return tuple(each for each in sorted(_servers(environ, cwd)) if _may_have(each, tool))
 
@@ -216,7 +222,7 @@ def _may_have(server: str, tool: str) -> bool:
 
 
 def _servers(environ: Mapping[str, str], cwd: Path) -> set[str]:
-    """Return the names of the servers in all settings and extensions."""
+    """Return the names of the MCP servers in all settings and extensions."""
     tables = [value for _, value in CliSettings.read(environ, cwd).each("mcpServers")]
     manifests = _manifests(gemini_home(environ) / "extensions")
     tables += [each.get("mcpServers") for each in manifests]

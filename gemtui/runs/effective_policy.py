@@ -1,4 +1,4 @@
-"""The policy in force for a run on this machine: files in order, and settings."""
+"""The policy in effect for a run on this machine: policy files in load order, and settings."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class EffectivePolicy:
     """The policy of a run, and its sources.
 
     * `policy`: the rules of all files, in load order.
-    * `files`: those that exist and take part, as named to the CLI.
-    * `admin`: those of the administrator's tier.
+    * `files`: the files that exist and are in effect, with the paths passed to the CLI.
+    * `admin`: the files of the administrator's tier.
     * `settings`: the settings that were read.
-    * `problems`: settings files that can't be read, each with a way out.
+    * `problems`: settings files that can't be read, each with a suggested fix.
     """
 
     policy: Policy
@@ -50,12 +50,12 @@ def effective_policy(
 ) -> EffectivePolicy:
     """Return the policy of a run that gemtui would start with the files `policies`.
 
-    * `alone`: as for `gemini --policy`, which replaces the user's own files; gemtui names these
-      first. No difference without `policies`.
+    * `alone`: `policies` replace the user's own files, as with `gemini --policy`. If False, the
+      user's own files come first. Without `policies`, this makes no difference.
     * `admin`: the values of `--admin-policy`.
     * `settings`: a file to use instead of the machine's merged settings.
-    * `workspace`: the run's folder, whose own settings count if it is trusted.
-    * `include_directories`: the other folders that its tools may use.
+    * `workspace`: the run's folder, whose own settings are in effect if the folder is trusted.
+    * `include_directories`: the other folders that the run's tools may use.
 
     Raises OptionError for a settings file that does not exist, and OSError for one that can't be
     read or is not a settings file.
@@ -85,7 +85,7 @@ def effective_policy(
 
 
 def _admin_files(named: Sequence[Path]) -> list[Path]:
-    """Return the system's policy folder, or the named files if it has no policy."""
+    """Return the system's policy folder, or `named` if that folder has no policies."""
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]

@@ -1,4 +1,4 @@
-"""The states and endings of runs: one vocabulary for all parts of gemtui."""
+"""The states and endings of runs, with the names that all parts of gemtui use."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from gemtui.agent.events import DoneStatus
 
 
 class RunState(StrEnum):
-    """The states of a run, alive or not, and of its supervisor."""
+    """The states of a run, whether it has ended or not, and of its supervisor."""
 
     RUNNING = "running"
-    """Its supervisor is alive, so one can attach to the run."""
+    """The run's supervisor is alive, so one can attach to the run."""
     ENDED = "ended"
     LOST = "lost"
-    """Its supervisor was killed before it could record how the run ended."""
+    """The run's supervisor was killed before it could record how the run ended."""
     ORPHANED = "orphaned"
-    """Some of its processes survived the supervisor, or could not be ended."""
+    """Some of the run's processes survived the supervisor, or could not be killed."""
 
 
 class Status(StrEnum):
-    """The status of an ended run, in more detail than the CLI reports."""
+    """The status of an ended run, more detailed than what the CLI reports."""
 
     OK = "ok"
     WARNING = "warning"
-    """It succeeded, but something in it went wrong."""
+    """The run succeeded, but something went wrong in it."""
     REFUSED = "refused"
-    """It succeeded, but tools were denied."""
+    """The run succeeded, but tool calls were denied."""
     INCOMPLETE = "incomplete"
-    """It ended without a result, so the output may be incomplete."""
+    """The run ended without a result, so the output may be incomplete."""
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     TURN_LIMIT = "turn_limit"
@@ -44,7 +44,7 @@ class Status(StrEnum):
 
     @property
     def is_done(self) -> bool:
-        """Whether the last turn was completed."""
+        """Whether the last turn of the run was completed."""
         return self in (Status.OK, Status.WARNING, Status.REFUSED)
 
 
@@ -75,7 +75,7 @@ _OF_LIMIT: Mapping[str | None, Status] = {
 
 
 def status_of(done: DoneStatus, *, complete: bool, limit: str | None) -> Status:
-    """Return the status of a run from its last event alone.
+    """Return the status of a run, judging only by its last event.
 
     `complete`: it had a result. `limit`: as in the record of its end.
     """

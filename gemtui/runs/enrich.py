@@ -1,9 +1,9 @@
 """Add the contents of the stored session to the transcript of an ended run.
 
-The stream has no thoughts, diffs or exit codes, only one sum of tokens, and after a dropped
-connection an answer's text twice (assets/gemini-cli.md#events). The session has all that, once.
-Parts that the session lacks (an interrupted answer, a failed prompt, errors) are kept from the
-stream.
+The stream contains no thoughts, diffs or exit codes, only one sum of tokens, and, after a dropped
+connection, an answer's text twice (assets/gemini-cli.md#events). The session contains all of these,
+and each text once. Parts that are missing in the session (an interrupted answer, a failed prompt,
+errors) are kept from the stream.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, Tool
 def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
     """Return a run's transcript with additions from its session in the store `home`.
 
-    Messages from the stream keep their ids and their order, so that a view keeps its position.
-    Returns `live` itself if the session, or this run in it, can't be found. Reads files, so call it
-    in a worker thread.
+    Messages from the stream keep their ids and their order, so that a view keeps its scroll
+    position. Return `live` itself if the session, or this run in the session, can't be found.
+    Blocking, because files are read: call from a worker thread.
     """
     messages = list(live)
     stored = stored_part(messages, home, session_id) if session_id else ()
@@ -37,10 +37,11 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
 
 def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
-    """Return the messages of one run in its stored session, the prompt first.
+    """Return the messages of one run in its stored session, starting with the prompt.
 
-    () if it is not found. The run is identified by its tool calls, or without any by the texts.
-    Times don't help, since a resume gives all older records the time of the resume.
+    Return () if they are not found. The run is identified by its tool calls or, if there are none,
+    by its texts. Times can't be used, because resuming a session gives all older records the time
+    of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
@@ -58,7 +59,7 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """Yield the parts of the session with that many prompts, the newest first."""
+    """Yield the parts of the session with `prompts` prompts each, newest first."""
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
         if transcript.outlines[start].prompt:
@@ -77,7 +78,7 @@ def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
 
 
 def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a part without calls was stored before a call was cut off."""
+    """Return whether a part without calls was stored before a call was interrupted."""
     texts = [text for message in part for text in _texts(message)]
     shown = [text for message in live for text in _texts(message)]
     answered = any(message.author is Author.MODEL for message in part)
@@ -100,7 +101,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """Return the text that the person typed."""
+    """Return the text that the user typed."""
     prompts = (message for message in messages if message.prompt)
     blocks = next((message.blocks for message in prompts), ())
     return "".join(block.text for block in blocks if isinstance(block, Text)).strip()
@@ -110,10 +111,10 @@ def _asked(messages: Sequence[Message]) -> str:
 
 
 def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
-    """Yield the stream's messages in order, each with its counterpart's content.
+    """Yield the stream's messages in order, each with its counterpart's contents.
 
-    Content of the session alone comes before the next counterpart; no call and no text is shown
-    twice.
+    Contents that only the session has are put before the next counterpart. No call and no text is
+    shown twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
@@ -131,10 +132,10 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 
 
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
-    """Return the positions of the counterpart, and of silent messages before it.
+    """Return the positions of the counterpart and of messages before it without text.
 
-    Messages with other texts are left for their own counterparts: a stored answer may precede the
-    call of an earlier one.
+    Messages whose text is not in `message` are left for their own counterparts, because a stored
+    answer may precede the call of an earlier answer.
     """
     whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
@@ -143,22 +144,22 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """The content of stored messages that was shown before the stream contained it."""
+    """The contents of stored messages that were shown before they appeared in the stream."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
         self._texts: list[str] = []
 
     def add(self, stored: Sequence[Message], message: Message) -> None:
-        """Record that these were shown instead of `message`."""
+        """Record that the messages `stored` were shown in place of `message`."""
         text = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
         self._texts += [t for each in stored for t in _texts(each) if t not in text]
 
     def rest(self, message: Message) -> Message:
-        """Return the message without content shown above it.
+        """Return the message without the contents that have already been shown above it.
 
-        Old CLIs store all calls in one record.
+        This is needed because old versions of the CLI store all calls in one record.
         """
         if self._calls.isdisjoint(_ids([message])) and not self._texts:
             return message
@@ -175,9 +176,9 @@ class _Shown:
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
-    """Return the position of this message in the session, by its calls or its text.
+    """Return the position of the stored counterpart, found by its calls or its text.
 
-    `left`: the messages that are not matched yet.
+    `left`: the stored messages that have not been matched yet.
     """
     if message.prompt:
         return next((at for at in left if left[at].prompt), None)
@@ -199,9 +200,9 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """Return the place of the next stored answer if neither it nor this one has text.
+    """Return the position of the next stored answer if neither message has text.
 
-    The calls of such an answer were cut off.
+    Such an answer has no text, and its calls were lost when the run was interrupted.
     """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
@@ -211,9 +212,10 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """Return the last of `stored` instead of the stream's message, completed by it.
+    """Return the last of `stored`, completed with what only `message` has.
 
-    The others come right before it. The stream's text is kept if none of them has it.
+    This replaces the stream's message. The other stored messages come right before it. The stream's
+    text is kept if none of the stored messages contains it.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
@@ -237,8 +239,8 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
 def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
     """Return the stored call with the stream's duration, and its ending if needed.
 
-    The stream's status decides whether a tool is hidden or does not exist, because that depends on
-    the run's policy.
+    The stream's status determines whether a tool is hidden or does not exist, because this depends
+    on the run's policy.
     """
     if live is None:
         return stored

@@ -1,6 +1,6 @@
-"""Track the files of a run by its calls, by observation, and by the disk.
+"""Track the files of a run through its calls, through observation, and on disk.
 
-The rule is in assets/architecture.md#the-files-of-a-run.
+The rules are described in assets/architecture.md#the-files-of-a-run.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ CONFIRMED = "no result, but the disk has it"
 NOT_MADE = "the last write was not made"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""Seconds by which a file's change may precede the report of its command."""
+"""Seconds by which a file's change may precede the report of the command that made it."""
 
 Span = tuple[float, float]
-"""The time span of a shell command: seconds since the epoch, infinite if running."""
+"""The time span of a shell command in seconds since the epoch; the end is infinite if running."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
-    """The difference between a file's former and present content.
+    """The difference between a file's former and present contents.
 
-    `diff`: None = unknown; `text` is then the present content, as far as it can be shown. `why`: a
-    remark about it.
+    `diff`: None if unknown. In that case, `text` is the present contents, as far as they can be
+    shown. `why`: a note about the difference.
     """
 
     diff: DiffDisplay | None = None
@@ -70,9 +70,9 @@ class FileStates:
 
 
 class FileTracker:
-    """Follows the files of one run in the folder `root`. Its methods read the disk.
+    """Tracks the files of one run in the folder `root`. Its methods access the disk.
 
-    `ended`: when a past run ended; the present content of the disk need not be its work.
+    `ended`: when a past run ended; the present contents of files need not be that run's work.
     """
 
     def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
@@ -81,12 +81,12 @@ class FileTracker:
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
 
     def look_before(self, began: int) -> None:
-        """Record the folder as the run begins; `began`: as for `FolderState`."""
+        """Record the folder's state as the run begins; `began`: as for `FolderState`."""
         if not too_large(self._root):
             self._before = FolderState(self._root, began)
 
     def look_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
-        """Return the observed changes, and up to `MOST` others since the run began."""
+        """Return the observed changes, plus up to `MOST` others since the run began."""
         if self._before is None:
             return seen
         wanted = OwnFiles(self._root)
@@ -100,10 +100,10 @@ class FileTracker:
         seen: Mapping[Path, float] | None = None,
         shells: Sequence[Span] = (),
     ) -> tuple[FileWrite, ...]:
-        """Return a row for each file, starting with those that calls were to write.
+        """Return a row for each file, starting with the files that calls were to write.
 
-        `seen`: when other files were changed, as `seen_files` yields it. `shells`: when shell
-        commands of the run were running.
+        `seen`: when other files were changed, as `seen_files` yields it. `shells`: the time spans
+        in which shell commands of the run were running.
         """
         times = dict(seen or {})
         rows = [
@@ -114,7 +114,10 @@ class FileTracker:
         return tuple(rows)
 
     def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
-        """Return a file's change from before the run until now; for past runs, by calls."""
+        """Return how a file has changed since before the run.
+
+        For a past run, the change is the one that its calls made.
+        """
         done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
         before = self._text_before(path, done)
         if self._ended is not None and done:
@@ -134,7 +137,10 @@ class FileTracker:
     # --- one row -------------------------------------------------------------------------------
 
     def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
-        """Return the calls that were to write each file, under any name of the folder."""
+        """Return the calls that were to write each file, by the file's path in `root`.
+
+        A path that leads to the folder under another name, such as a link, is converted.
+        """
         found: dict[Path, list[ToolCall]] = {}
         real = resolved(self._root)
         for name, tries in writing_calls(calls, self._root, find=self._file_of).items():
@@ -165,7 +171,7 @@ class FileTracker:
         return replace(row, note=", ".join(filter(None, (row.note, note))))
 
     def _settled(self, call: ToolCall, path: Path) -> ToolCall:
-        """Return a call without a result as success or error, if the disk shows which."""
+        """Mark a call without a result as successful or failed, if the disk shows which."""
         if call.status not in UNCONFIRMED:
             return call
         untouched = self._before is not None and self._before.untouched(path)
@@ -178,7 +184,7 @@ class FileTracker:
         return call_with(call, status=ToolStatus.SUCCESS, display=change)
 
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
-        """Return the row of a file that something else changed; None if it is unchanged."""
+        """Return the row of a file changed by something else; None if it is unchanged."""
         before = self._before
         if before is not None and (before.was_folder(path) or before.untouched(path)):
             return None
@@ -195,7 +201,7 @@ class FileTracker:
         at: float | None,
         shells: Sequence[Span],
     ) -> FileWrite:
-        """Return the row with the file's present state."""
+        """Return the row updated with the file's present state."""
         path = Path(row.path)
         existed = self._existed(path)
         if existed is None and row.letter is not Letter.UNKNOWN:
@@ -213,7 +219,7 @@ class FileTracker:
     def _compared(
         self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
     ) -> FileWrite:
-        """Return the row of a file that exists."""
+        """Return the row of a file that exists, compared with the file's former contents."""
         path = Path(row.path)
         if existed is not None:
             row = replace(row, letter=Letter.MODIFIED if existed else Letter.CREATED)
@@ -243,7 +249,7 @@ class FileTracker:
         return None if self._before is None else self._before.existed(path)
 
     def _text_before(self, path: Path, calls: Sequence[ToolCall]) -> str | None:
-        """Return a file's content before the run, or before the first call that wrote it."""
+        """Return a file's contents before the run, or else before the first call's write."""
         if self._existed(path) is False:
             return ""
         content = None if self._before is None else self._before.content(path)
@@ -253,7 +259,10 @@ class FileTracker:
 
 
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
-    """Return the change that a past run's calls show; the disk may have changed since."""
+    """Return the change according to a past run's calls.
+
+    The disk is not read, because the file may have changed since the run.
+    """
     after, last = text_after(done), done[-1].display
     if before is not None and after is not None:
         return FileStates(diff=content_diff(str(path), before, after))
@@ -274,7 +283,7 @@ def _succeeded(call: ToolCall) -> bool:
 
 
 def _settling(call: ToolCall, settled: ToolCall) -> str:
-    """Return the remark for a written file whose last call has no result."""
+    """Return the note for a written file whose last call has no result."""
     if call.status not in UNCONFIRMED:
         return ""
     if settled is call:
@@ -283,13 +292,13 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Return who made a change at one of these times."""
+    """Return what made a change that happened at one of these times."""
     by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
     return Doer.SHELL if by_shell else Doer.SEEN
 
 
 def _facts(path: Path) -> os.stat_result | None:
-    """Return the `lstat` result of a file; None if there is none, or a folder."""
+    """Return the `lstat` result of a file; None if it is missing or a folder."""
     try:
         facts = path.lstat()
     except (OSError, ValueError):
@@ -298,7 +307,7 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _text(path: Path) -> str | None:
-    """Return the content of a regular file if it is text and not too large."""
+    """Return the contents of a regular file if it is text and not too large."""
     facts = _facts(path)
     if facts is None or not S_ISREG(facts.st_mode):
         return None
@@ -316,7 +325,7 @@ def _decoded(content: bytes) -> str | None:
 
 
 def _unread(path: Path) -> str:
-    """Return why a file's content is not read; "" if it could be."""
+    """Return why a file's contents can't be read; "" if they can."""
     facts = _facts(path)
     if facts is None:
         return GONE
@@ -330,7 +339,7 @@ def _unread(path: Path) -> str:
 def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
     """Return the files of an ended run; None if it is running or unreadable.
 
-    `home`: the store that contains its session. Reads all output of the run.
+    `home`: the store that contains the run's session. All output of the run is read.
     """
     request = run.folder.request()
     if request is None or run.state is RunState.RUNNING:

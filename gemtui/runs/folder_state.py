@@ -1,7 +1,8 @@
-"""Record a run's folder before the run: its files, and contents that are cheap.
+"""Record the state of a run's folder before the run: its files and their contents.
 
-The folder is read while the run starts, or later. So each answer depends on the file system's
-times: for anything that changed after the run began, the former state is unknown.
+Contents are recorded only where that is cheap. The folder is read while the run is starting, or
+later. Therefore each result depends on the file system's times: for anything that changed after the
+run began, the former state is unknown.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from gemtui.files import SMALL, read_small
 from gemtui.runs.git import ask_git
 
 _MOST, _SECONDS = 20_000, 2.0
-"""Limits of the listing: number of entries, and seconds."""
+"""Limits of the listing: the number of entries, and seconds."""
 _LARGEST_COPY, _COPIES = 256_000, 8_000_000
-"""Bytes of one file, and of all, to keep in memory if git does not have them."""
+"""The most bytes of one file, and of all files, kept in memory if git does not have them."""
 _LARGEST_INDEX = 16_000_000
 _32_BITS = 0xFFFF_FFFF
 _INDEXED = re.compile(
@@ -39,7 +40,7 @@ class _Facts(NamedTuple):
     size: int
     modified: int
     changed: int
-    """Nanoseconds since the epoch, which no program can set."""
+    """The ctime in nanoseconds since the epoch, which programs can't set."""
 
 
 _UNLISTED = _Facts(regular=False, inode=0, size=0, modified=0, changed=0)
@@ -48,8 +49,8 @@ _UNLISTED = _Facts(regular=False, inode=0, size=0, modified=0, changed=0)
 class FolderState:
     """The files of a folder, as they were before a run.
 
-    `began`: when the run was requested, in nanoseconds since the epoch. Creating one reads the
-    disk.
+    `began`: when the run was requested, in nanoseconds since the epoch. Creating an instance reads
+    the disk.
     """
 
     def __init__(self, folder: Path, began: int) -> None:
@@ -59,18 +60,18 @@ class FolderState:
         self._contents: dict[str, bytes | None] = dict(self._copies())
 
     def existed(self, path: Path) -> bool | None:
-        """Return whether a file existed; None = unknown."""
+        """Return whether a file existed; None if unknown."""
         if (facts := self._files.get(str(path))) is not None:
             return True if self._is_old(facts) else None
         folder = self._folder_of(path)
         return False if folder is not None and self._is_old(folder) else None
 
     def was_folder(self, path: Path) -> bool:
-        """Return whether the path was a folder."""
+        """Return whether the path was a folder before the run."""
         return str(path) in self._folders
 
     def content(self, path: Path) -> bytes | None:
-        """Return a file's former content; None = unknown. Reads the disk."""
+        """Return a file's former contents; None if unknown. Reads the disk."""
         name = str(path)
         if name not in self._contents and (blob := self._blobs.get(name)) is not None:
             found = ask_git(self._folder, "cat-file", "blob", blob, most=SMALL)
@@ -84,7 +85,7 @@ class FolderState:
         return facts is not None and self._is_old(facts) and facts == _facts(str(path))
 
     def changed(self) -> Iterator[Path]:
-        """Yield the files that were changed, created or deleted. Reads the disk."""
+        """Yield the files that have been changed, created or deleted. Reads the disk."""
         files, _ = _listed(self._folder)
         for name, facts in files.items():
             known = name in self._files or self._folder_of(Path(name)) is not None
@@ -98,7 +99,7 @@ class FolderState:
         return facts.changed < self._began
 
     def _folder_of(self, path: Path) -> _Facts | None:
-        """Return the nearest listed entry above; None below unlisted folders and links."""
+        """Return the nearest listed folder above; None under unlisted folders and links."""
         for place in path.parents:
             facts = self._files.get(str(place)) or self._folders.get(str(place))
             if facts is not None:
@@ -106,9 +107,10 @@ class FolderState:
         return None
 
     def _find_blobs(self) -> Iterator[tuple[str, str]]:
-        """Yield files whose contents git has: unchanged since its index, by time and size.
+        """Yield the files whose contents git has, because they match git's index.
 
-        Conversions by git, such as of line ends, change the size.
+        A file must have the time and size that the index records. Conversions by git, such as of
+        line endings, change the size.
         """
         listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):
@@ -134,10 +136,10 @@ class FolderState:
 
 
 def _listed(root: Path) -> tuple[dict[str, _Facts], dict[str, _Facts]]:
-    """Return a folder's files, and the folders that were listed, the nearest first.
+    """Return a folder's files, and the folders that were listed, nearest first.
 
-    Hidden folders, those of package managers, and those beyond the time limit are not listed; they
-    are among the files instead.
+    Hidden folders, those of package managers, and those beyond the limits are not listed; they are
+    returned among the files instead.
     """
     files: dict[str, _Facts] = {}
     folders: dict[str, _Facts] = {}
@@ -182,7 +184,10 @@ def _facts(name: str) -> _Facts | None:
 
 
 def _same(facts: _Facts, entry: re.Match[bytes]) -> bool:
-    """Return whether a file matches git's index, which stores 32 bits of its inode."""
+    """Return whether a file matches its entry in git's index.
+
+    The index stores only 32 bits of the inode.
+    """
     second, nano = map(int, entry["time"].split(b":"))
     indexed = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)
     return facts.regular and indexed == (facts.inode & _32_BITS, facts.size, facts.modified)

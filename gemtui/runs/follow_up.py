@@ -1,8 +1,9 @@
-"""Send the queued prompts of a run that has ended; each begins a follow-up run.
+"""Send the queued prompts of a run that has ended; each starts a follow-up run.
 
-A prompt is claimed by renaming its file to the id of the new run before that run begins. So it is
-sent at most once. If a process is killed in between, the new run's folder shows whether it was
-sent; otherwise it returns to the queue. Of several gemtui, the one that holds the lock sends.
+A prompt is claimed by renaming its file to the id of the new run before that run starts, so that it
+is sent at most once. If a process is killed in between, the new run's folder shows whether the
+prompt was sent; if not, the prompt returns to the queue. If several gemtui processes want to send,
+the one that holds the lock does.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
 STEP = 0.1
-"""Seconds between two checks whether another gemtui is still sending."""
+"""Seconds between checks for whether another gemtui process is still sending."""
 PATIENCE = 10.0
-"""Seconds to wait for another gemtui to finish sending."""
+"""Seconds to wait for another gemtui process to finish sending."""
 
 T = TypeVar("T")
 Begin = Callable[[str, str], Awaitable[T | None]]
-"""Begins a run with this prompt and this id; None = it did not."""
+"""Starts a run with the given prompt and id; returns None if the run did not start."""
 
 
 async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = None) -> T | None:
-    """Begin a run with a queued prompt of an ended one, and move the queue to it.
+    """Start a run with a queued prompt of an ended one, and move the queue to it.
 
-    `prompt`: the id of the prompt to send; None = the next one. Returns the result of `begin`; None
-    if the queue is empty, the run did not begin, or another gemtui is sending. Raises OSError, and
-    the errors of `begin`. If no run began, the queue is unchanged.
+    `prompt`: the id of the prompt to send; None means the next one. Return the result of `begin`;
+    None if the queue is empty, the run did not start, or another gemtui process is sending. Raises
+    OSError and the errors of `begin`. If no run started, the queue is unchanged.
     """
     steering = Steering.of(run)
     if not await asyncio.to_thread(steering.undelivered):
@@ -57,16 +58,16 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
         if begun is None:
             await asyncio.to_thread(steering.give_back, id)
             return None
-        with suppress(OSError):  # the start is detected again later
+        with suppress(OSError):  # if this fails, the start is detected later
             await asyncio.to_thread(steering.confirm, id)
             await asyncio.to_thread(_settle, run)
         return begun
 
 
 def queue_again(run: RunFolder, prompt: str) -> None:
-    """Put a prompt back at the front of an interrupted run's queue, once.
+    """Put an interrupted prompt back at the front of its run's queue, once.
 
-    Does nothing while another process is sending the queue. Raises OSError.
+    Nothing is done while another process is sending from the queue. Raises OSError.
     """
     steering = Steering.of(run)
     with steering.sending() as alone:
@@ -88,9 +89,9 @@ async def _alone(steering: Steering, stack: ExitStack) -> bool:
 
 
 def settle(run: RunFolder) -> None:
-    """Repair the queue of a run that has ended, unless a process is sending it.
+    """Repair the queue of a run that has ended, unless a process is sending from it.
 
-    Undelivered messages become prompts. Raises OSError.
+    Undelivered messages become queued prompts. Raises OSError.
     """
     steering = Steering.of(run)
     if not steering.undelivered():
@@ -114,7 +115,7 @@ def _settle(run: RunFolder) -> None:
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
-    """Return the last run in the chain of follow-up runs; None = there is none."""
+    """Return the last run in the chain of follow-up runs; None if there is none."""
     seen, last = {run.id}, None
     while (following := _following(last or run)) is not None and following.id not in seen:
         seen.add(following.id)
@@ -131,7 +132,7 @@ def _following(run: RunFolder) -> RunFolder | None:
 def hand_on(run: RunFolder, to: RunFolder) -> None:
     """Move the queue of an ended run to the run that continues it.
 
-    Does nothing while a process is sending it. Raises OSError.
+    Nothing is done while a process is sending from the queue. Raises OSError.
     """
     steering = Steering.of(run)
     if not steering.undelivered():

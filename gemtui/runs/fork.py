@@ -1,7 +1,7 @@
-"""Fork a chat: a new session with the past of another one, up to a prompt.
+"""Fork a chat: create a new session with the history of another one, up to a prompt.
 
-The fork is a file in the CLI's store like any other session's, which the CLI lists and resumes; the
-traces of a resume are cleaned up as for every session (`session_keeper.py`). The original is only
+The fork is a file in the CLI's store like any other session, so the CLI lists and resumes it.
+Traces of a resume are cleaned up as for every session (`session_keeper.py`). The original is only
 read.
 """
 
@@ -38,12 +38,12 @@ Record = Mapping[str, Any]
 class Fork:
     """A new chat.
 
-    * `session_id`: for `AgentOptions(resume=…)`; None = the past is empty, and a chat without
-      `resume` is equivalent.
-    * `path`: its file; None likewise.
-    * `before`: the prompt before which it was cut; 1 = the first.
-    * `prompt`: the text of that prompt, to be edited and sent; None = nothing was cut.
-    * `project`: the folder in which it can be resumed; None = unknown.
+    * `session_id`: for `AgentOptions(resume=…)`; None if the history is empty, in which case a chat
+      without `resume` is equivalent.
+    * `path`: the new session's file; None if `session_id` is None.
+    * `before`: the number of the prompt before which the history was cut, 1-based.
+    * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
+    * `project`: the folder in which the session can be resumed; None if unknown.
     """
 
     session_id: str | None
@@ -56,14 +56,14 @@ class Fork:
 def fork_session(session: Summary, home: Path, *, before: int | None = None) -> Fork:
     """Create a session from the part of a stored one that precedes a prompt.
 
-    `session`: one in the store below `home`, or archived in the vault. `before`: the number of a
-    prompt in the present conversation, 1 = the first; one more than there are, or None, keeps
-    everything. A past that the CLI could not resume becomes no session: `session_id` is None. The
-    new session has no token counts, and statistics exclude its older part, because the original has
-    both.
+    `session`: a session in the store under `home`, or archived in the vault. `before`: the 1-based
+    number of a prompt in the present conversation. None, or one more than the number of prompts,
+    keeps everything. If the CLI could not resume the remaining history, no session is created and
+    `session_id` is None. The new session has no token counts, and statistics exclude its older
+    part, because the original session contains both.
 
-    Raises ForkFailed if there is no such prompt, or no project where the CLI would look for the new
-    session; NotASession, SessionTooLarge, OSError.
+    Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
+    new session; NotASession, SessionTooLarge, OSError.
     """
     with SessionLog(session.path) as log:
         log.refresh()
@@ -141,10 +141,10 @@ def _written(
 def _records(
     log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
 ) -> Iterator[Record]:
-    """Yield the records of a past, with each result once.
+    """Yield the records of a history, with each result only once.
 
-    Later calls that are attached to an earlier answer are left out, and so are records that repeat
-    results: the CLI would send these to the model twice (assets/gemini-cli.md#ghosts).
+    Later calls that are attached to an earlier answer are omitted, and so are records that repeat
+    results, because the CLI would send these to the model twice (assets/gemini-cli.md#ghosts).
     """
     given: set[str] = set()
     for entry, record in whole_records(log, past):
@@ -171,7 +171,7 @@ def _is_later(call: Record, until: datetime) -> bool:
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
     """Yield the file's pieces in the format of the original.
 
-    A CLI of its age can read that, and so can later ones.
+    The CLI version that wrote the original can read this format, and so can later versions.
     """
     if format == "json":
         head = encode(header).removesuffix(b"}") + b',"messages":'
@@ -188,8 +188,8 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
 def _chats(session: Summary, home: Path) -> Path:
     """Return the folder in which the CLI looks for sessions of the project.
 
-    Since 0.29 it is the one that the registry names; old sessions may be in another one
-    (assets/gemini-cli.md#places).
+    Since version 0.29, this is the folder that the registry names; old sessions may be in another
+    folder (assets/gemini-cli.md#places).
     """
     slug = (registered(home / "projects.json") or {}).get(session.project or "", "")
     if slug and slug == Path(slug).name:
@@ -212,9 +212,10 @@ def _project_hash(session: Summary) -> str:
 
 
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
-    """Return an id and a file name, with first letters that no other file has.
+    """Return a new id and a file name whose id prefix no other file has.
 
-    The CLI removes all files with the same first letters at once (assets/gemini-cli.md#clean-up).
+    The prefix must be unique, because the CLI removes all files with the same prefix at once
+    (assets/gemini-cli.md#clean-up).
     """
     taken = {path.stem[-8:] for path in chats.iterdir()}
     while (id := str(uuid4()))[:8] in taken:

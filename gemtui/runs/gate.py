@@ -1,8 +1,8 @@
-"""The gate of one run, where a person decides before a tool call is made.
+"""The gate of one run, where the user decides whether a tool call may run.
 
-It works in the run's supervisor. The CLI's hooks connect to it at a socket, each in a thread.
-Questions for a person are in the run's folder until somebody answers them there. Any failure here
-denies the call; `gemtui/runs/gate_policy.py` explains why that is reliable.
+The gate runs in the run's supervisor. The CLI's hooks connect to its socket, each handled in a
+thread. Questions for the user are in the run's folder until they are answered there. Any failure in
+this module denies the call; `gemtui/runs/gate_policy.py` explains why this is reliable.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
 FRESH = 10.0
-"""Seconds after the last sign of presence for which somebody counts as present."""
+"""Seconds since the last sign of activity during which the user counts as present."""
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
@@ -89,7 +89,7 @@ _GO_ON: Answer = {}
 
 
 class Gate:
-    """Decides on the calls of one run, from `open` to `close`.
+    """Decides which tool calls of one run are allowed, from `open` to `close`.
 
     `clock`: returns seconds since 1970. `may_prompt`: returns whether a queued prompt may be sent.
     """
@@ -108,7 +108,7 @@ class Gate:
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
         self._let: Counter[CallKey] = Counter()
-        """The allowed calls without a result yet, by tool and arguments."""
+        """The number of allowed calls that have no result yet, by tool and arguments."""
         self._wrong: str | None = None
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
@@ -121,7 +121,7 @@ class Gate:
         self._came, self._session = False, ""
         self._asked = 0
         self._early: set[int] = set()
-        """Questions that already had an answer when they were asked."""
+        """The numbers of questions for which an answer existed before they were asked."""
         self._waiting = 0
         self._commands = UserCommands.of(folder)
         self._telling: list[subprocess.Popen[bytes]] = []
@@ -129,7 +129,7 @@ class Gate:
         self._closed = threading.Event()
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare before the CLI starts; return the variables that direct its hooks here.
+        """Prepare before the CLI starts; return the variables that point its hooks here.
 
         `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
@@ -144,17 +144,17 @@ class Gate:
 
     @property
     def waiting(self) -> bool:
-        """Whether a person is being asked; that time does not count towards limits."""
+        """Whether the user is being asked; this time does not count towards time limits."""
         with self._lock:
             return self._waiting > 0
 
     @property
     def stopped(self) -> bool:
-        """Whether a person's answer was to end the run."""
+        """Whether an answer of the user requested that the run end."""
         return self._stopped
 
     def problem(self) -> str | None:
-        """Return why all processes of the run must be killed at once; None = no need."""
+        """Return why all processes of the run must be killed at once; None otherwise."""
         with self._lock:
             self._calls.look()
             if self._calls.began and not self._came:
@@ -168,7 +168,7 @@ class Gate:
         return None if hooks_start else MOVED
 
     def close(self) -> None:
-        """Deny all open questions, and compare the last written files.
+        """Deny all unanswered questions, and compare the files written last.
 
         Raises OSError if the results can't be recorded.
         """
@@ -184,7 +184,7 @@ class Gate:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
-        """Return the hook's response to the CLI; undecidable calls are denied."""
+        """Return the hook's response to the CLI; calls that can't be judged are denied."""
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
             self._opened(event)
@@ -196,13 +196,16 @@ class Gate:
                 if self._wrong is not None:
                     return {"continue": False, "stopReason": self._wrong}
             return self._steer(kind, event)
-        except Exception as error:  # an error of any kind must not allow the call
+        except Exception as error:  # an error of any kind must never allow the call
             with suppress(OSError):
                 traceback.print_exception(error)
             return _refusal(_trouble(error)) if kind == "BeforeTool" else _GO_ON
 
     def _opened(self, event: Mapping[str, Any]) -> None:
-        """Handle the sign of life: the CLI has read the rules, which contain the seal."""
+        """Handle the session start, which shows that the CLI has loaded the gate's rules.
+
+        The rules contain the seal, so their file can be removed now.
+        """
         self._came = True
         self._session = self._session or string(event.get("session_id"))
         self._remove_rules()
@@ -273,18 +276,18 @@ class Gate:
     def _effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
     ) -> Effect | None:
-        """Return the effect of a call; None = it writes a plan, which needs no question."""
+        """Return the effect of a call; None if it writes a plan, which needs no question."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
-        """Return whether a session is one that a command of this run has started."""
+        """Return whether a session was started by a command of this run."""
         return self._session not in ("", string(event.get("session_id")))
 
     def _judge(self, call: ApprovalRequest) -> Judgement:
-        """Return the judgement of a call.
+        """Return the policy's judgement of a call.
 
-        If several subagents may be making it, the strictest one counts.
+        If several subagents may have made the call, the strictest judgement applies.
         """
         with self._lock:
             agents = self._calls.agents if call.subagent else frozenset()
@@ -293,9 +296,9 @@ class Gate:
         return max(judged, key=lambda judgement: judgement.way)
 
     def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
-        """Return the rule of an earlier answer that allows similar calls; None = none.
+        """Return the rule of an “allow similar” answer that allows a call, or None.
 
-        A rule about a file applies to the real file.
+        A rule about a file is matched against the real path of the file.
         """
         arguments, does = call.arguments, call.effect
         if does is not None and does.kind is EffectKind.FILE:
@@ -307,7 +310,7 @@ class Gate:
             return self._granted.allows(Call(call.tool_name, arguments))
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
-        """Record that a rule of the user's let a call run unasked. Raises OSError."""
+        """Record that a rule of the user's allowed a call without asking. Raises OSError."""
         if not rule:
             return
         with self._lock:
@@ -324,7 +327,7 @@ class Gate:
         self._files.lets_pass(number, passed)
 
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
-        """Return the response that makes a call exactly as it is, despite other hooks."""
+        """Return the response that runs a call exactly as it is, despite other hooks."""
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
         self._lets(tool, arguments)
@@ -335,7 +338,7 @@ class Gate:
             self._let[_key(tool, arguments)] += 1
 
     def _was_made(self, event: Mapping[str, Any]) -> None:
-        """Check that a call with a result was made as the answer to it allowed."""
+        """Check that a call with a result ran exactly as it was allowed."""
         tool, made = string(event.get("tool_name")), event.get("tool_input")
         if not isinstance(made, dict):
             return
@@ -354,17 +357,20 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Record that another hook changed a call after it had passed the gate."""
+        """Record that another hook changed a call after the call had passed the gate."""
         self._hooked += 1
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
-        with suppress(OSError):  # does not affect whether the run continues
+        with suppress(OSError):  # the run can continue without this record
             self._files.was_hooked(self._hooked, call)
 
     # --- messages and prompts --------------------------------------------------------------------
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
-        """Pass on what the person sent; nothing for a session that a command started."""
+        """Pass on the user's messages and prompts.
+
+        Nothing is passed to a session that a command of the run started.
+        """
         if self._is_nested(event):
             return _GO_ON
         if kind == "AfterTool":
@@ -375,7 +381,7 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> Answer:
-        """Return the messages since the last call, for the main agent."""
+        """Return the messages sent since the last call, for the main agent."""
         with self._lock:
             self._calls.look()
             if self._calls.agents and tool != AGENT:
@@ -393,7 +399,7 @@ class Gate:
     # --- a question ----------------------------------------------------------------------------
 
     def _ask(self, call: ApprovalRequest, gone: IsGone) -> Answer | None:
-        """Ask until the call still does what the person saw when they allowed it."""
+        """Ask until the call still has the effect that the user saw when allowing it."""
         while True:
             folder, number = _folder_of(call), self._put(call)
             try:
@@ -429,9 +435,9 @@ class Gate:
         return number
 
     def _wait(self, number: int, call: ApprovalRequest, gone: IsGone) -> Approval | Rule | None:
-        """Wait for the answer, however long it takes; None = it is no longer needed.
+        """Wait for the answer, however long that takes; None if it is no longer needed.
 
-        If a similar call is answered with “allow similar” meanwhile, its rule is returned.
+        If a similar call is answered with “allow similar” in the meantime, return its rule.
         """
         if number in self._early:
             return Approval.deny(EARLY)
@@ -454,7 +460,7 @@ class Gate:
         return None
 
     def _tell_user(self, number: int) -> None:
-        """Start the user's notification command; the question waits even if that fails."""
+        """Start the user's notification command; if that fails, the question still waits."""
         try:
             self._telling.append(start(self._folder, ON_ASK, self._commands.on_ask, number))
         except OSError as error:
@@ -474,9 +480,9 @@ class Gate:
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
-        """Make a call that waited and that an “allow similar” answer now covers.
+        """Run a waiting call that an “allow similar” answer to another call now covers.
 
-        It does not matter whether its effect has changed.
+        The call runs even if its effect has changed since the question.
         """
         now = self._again(call, call.arguments)
         if (why := self._why_not(now)) is not None:
@@ -490,9 +496,9 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> Answer | ApprovalRequest:
-        """Make a call that a person allowed, or return the question to ask again.
+        """Run a call that the user allowed, or return the question to ask again.
 
-        `folder`: where the command's folder led at the time of the question.
+        `folder`: the real path of the command's folder at the time of the question.
         """
         arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
         changed = arguments != call.arguments
@@ -535,7 +541,7 @@ class Gate:
         return replace(call, arguments=arguments, effect=does)
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
-        """Return why a call can't be made even if approved; None = it can."""
+        """Return why a call can't run even if approved; None if it can."""
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
             return judgement.why
@@ -563,7 +569,7 @@ class Gate:
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments with a full path, for a session in another folder."""
+    """Return the arguments with an absolute path, for a session in another folder."""
     key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
     if key is None:
         return arguments
@@ -573,7 +579,7 @@ def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping
 
 
 def _origin(server: Mapping[str, Any]) -> str:
-    """Return the origin of an MCP server as the CLI reports it: address or command."""
+    """Return the origin of an MCP server as the CLI reports it: its URL or command."""
     if url := string(server.get("url")) or string(server.get("tcp")):
         return url
     args = server.get("args")
@@ -582,7 +588,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 
 def _impossible(does: Effect | None) -> str | None:
-    """Return why a call is denied without a question, for the model; None = it isn't."""
+    """Return why a call is denied without a question, or None; the model reads it."""
     if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:
@@ -594,7 +600,7 @@ def _impossible(does: Effect | None) -> str | None:
 
 
 def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
-    """Return why the person's text in the answer can't be written verbatim."""
+    """Return why the user's text in the answer can't be written verbatim, or None."""
     content = now.arguments.get("content")
     if now.tool_name != WRITE or now.effect is None or not isinstance(content, str):
         return None
@@ -610,7 +616,7 @@ def _otherwise(
     *,
     changed: bool,
 ) -> str | None:
-    """Return what has changed since the person saw the call, as a sentence, or None."""
+    """Return what has changed since the user saw the call, as a sentence, or None."""
     if _folder_of(asked) != folder:
         return MOVED_FOLDER
     was, does = asked.effect, now.effect
@@ -625,7 +631,7 @@ def _otherwise(
 
 
 def _folder_of(call: ApprovalRequest) -> str | None:
-    """Return the real path of a command's folder."""
+    """Return the real path of the folder in which a command would run, or None."""
     does = call.effect
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
 
@@ -636,7 +642,10 @@ def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
-    """Return the key of a call: with floating-point numbers, as in the CLI, unsealed."""
+    """Return a key that identifies a call, whatever the seal and the form of numbers.
+
+    Numbers are converted to floating point, because the CLI has no other numbers.
+    """
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)
 

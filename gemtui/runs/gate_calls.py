@@ -1,4 +1,4 @@
-"""Determine from the CLI's output which tool calls of a run passed its gate."""
+"""Determine from the CLI's output which tool calls of a run have passed its gate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
 AGENT = "invoke_agent"
-"""The tool that starts subagents, whose calls are missing in the stream."""
+"""The tool that starts subagents, whose calls do not appear in the stream."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 @dataclass(slots=True)
 class _Announced:
-    """A call that the stream announced."""
+    """A call that the stream has announced."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -36,28 +36,28 @@ class CallWatch:
         self.began = False
         """Whether the stream has begun."""
         self.ungated = False
-        """Whether a call was made that no hook reported."""
+        """Whether a call ran that no hook had reported."""
         self.model: str | None = None
-        """The model of the run, as the stream names it."""
+        """The name of the run's model in the stream."""
         self._ended: list[str] = []
         self._lines = NewLines(output)
         self._announced: dict[str, _Announced] = {}
         self._others: Counter[str] = Counter()
-        """Number of calls, by name, that hooks and stream report differently."""
+        """The number of calls, by tool name, that hooks reported differently from the stream."""
 
     def look(self) -> None:
-        """Read new output."""
+        """Process new output of the CLI."""
         for line in self._lines.look():
             if any(kind in line for kind in _KINDS):
                 self._handle(line)
 
     def ended(self) -> list[str]:
-        """Return the ids of passed calls that got a result since the last time."""
+        """Return the ids of passed calls that got a result since the last invocation."""
         ended, self._ended = self._ended, []
         return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Match a call reported by a hook to the stream; return its id there, or None."""
+        """Match a call that a hook reported to the stream; return its id there, or None."""
         self.look()
         for id, call in self._announced.items():
             if not call.passed and call.name == name and _same(call.arguments, arguments):
@@ -68,18 +68,23 @@ class CallWatch:
         return None
 
     def is_told_otherwise(self, name: str) -> bool:
-        """Return whether a call unlike all announced ones was changed by another hook."""
+        """Return whether another hook may have changed a call of this tool.
+
+        Use this for a call that matches no announced call. Return True if the stream has announced
+        a call of this tool that has not passed yet, and no subagent is running that could have made
+        the call instead.
+        """
         announced = any(each.name == name and not each.passed for each in self._announced.values())
         return announced and not self.agents
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of the running subagents."""
+        """The names of the subagents that are running."""
         at_work = (each for each in self._announced.values() if each.name == AGENT and each.passed)
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
-        """Return the id of the first call of a tool that passed and has no result yet."""
+        """Return the id of the first call of a tool that passed but has no result yet."""
         found = (id for id, each in self._announced.items() if each.name == name and each.passed)
         return next(found, None)
 

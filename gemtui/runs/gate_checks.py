@@ -1,6 +1,7 @@
-"""Check the preconditions of a run that asks a person: it never starts in doubt.
+"""Check the preconditions of a run that asks the user; in doubt, the run never starts.
 
-A run whose hooks did not run would only deny more, not less; but nobody would be asked.
+If the hooks of a run did not work, no additional calls would be allowed. However, more calls would
+be denied, and the user would never be asked.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 
 OLDEST = (0, 61)
-"""The first Gemini CLI whose hooks were verified to meet the needs of a gate."""
+"""The first version of Gemini CLI whose hooks were verified to suffice for a gate."""
 _OFF = ("", "0", "false")
 
 
@@ -40,7 +41,7 @@ def check_gate(
 ) -> None:
     """Raise GateError if a run with these options could not ask on this machine.
 
-    `version`: that of the CLI; None = unknown.
+    `version`: of the CLI; None if unknown.
     """
     environ = {**environ, **options.environment}
     for problem in _of_cli(version, capabilities):
@@ -101,7 +102,7 @@ def _is_on(found: tuple[Path, object]) -> bool:
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield problems with variables that run programs in the hook, or disable hooks."""
+    """Yield problems with variables that run programs in the hook or disable hooks."""
     try:
         found = env_variables(path)
     except OSError as error:

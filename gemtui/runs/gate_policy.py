@@ -1,8 +1,9 @@
-"""Decide what a gated run does with a tool call: pass, let through, ask or deny.
+"""Decide how a gated run handles a tool call: pass it, let it through, ask, or deny it.
 
-The CLI gets the rules of any headless run, which deny everything that would be asked about, and
-below them the rules of `rules_text`: calls with the run's seal are allowed, and writes and commands
-without it are denied. So a call that never passed the gate is denied, however the gate was lost.
+The CLI gets the rules of any headless run, which deny everything that it would ask about, and in
+addition the rules of `rules_text`: calls with the run's seal are allowed, and writes and commands
+without the seal are denied. Therefore a call that never passed the gate is denied, whatever made
+the gate fail.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
 """The tools whose calls need the seal, each with one of its arguments."""
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
-"""Tools that accept no further argument, so that only the hook holds their calls."""
+"""Tools that accept no additional argument, so that only the hook can stop their calls."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
-"""The modes in which writes and commands need the seal."""
+"""The approval modes in which writes and commands need the seal."""
 BUILD_FILE = (
     "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
     "shell command that changes the file can be approved."
@@ -59,22 +60,22 @@ _KNOWN = frozenset(tool.name for tool in TOOLS)
 
 
 class Way(IntEnum):
-    """The ways to handle a call, the strictest last."""
+    """The ways to handle a call, in increasing order of strictness."""
 
     PASS = auto()
-    """The CLI allows it headless as well, or denies it itself."""
+    """The CLI allows the call even when headless, or denies it itself."""
     THROUGH = auto()
-    """It needs the seal, but no question."""
+    """The call needs the seal, but no question."""
     ASK = auto()
     REFUSE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The way to handle a call, with the reason.
+    """How to handle a call, and why.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: the user's own rule that
-    lets it run unasked, as text; "" = it is none of theirs.
+    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
+    rule that allows the call without a question; "" if the user has no such rule.
     """
 
     way: Way
@@ -83,7 +84,7 @@ class Judgement:
 
 
 class GatePolicy:
-    """The rules of one run, interactive and headless."""
+    """The rules of one run, both for asking the user and for running headless."""
 
     def __init__(
         self,
@@ -101,13 +102,13 @@ class GatePolicy:
         self._settings = setup.settings
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
-        """Whether another model may change what is written."""
+        """Whether the CLI may let another model correct what is written."""
         self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
         self._unasked = Engine(policy, mode=mode, setup=setup)
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
-        """Return the policy of a run, as the CLI will read it.
+        """Return the policy of a run, as the CLI will load it.
 
         Raises OSError, OptionError.
         """
@@ -117,7 +118,8 @@ class GatePolicy:
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call with this effect.
 
-        If it leads to another file than its arguments name, the rules have to allow both.
+        If the call writes a file other than the one that its arguments name, the rules have to
+        allow both.
         """
         found = self._judge(call, effect)
         for spellings in self._others(call, effect):
@@ -130,7 +132,7 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """Yield the call with the spellings of the real file, unless it names that file."""
+        """Yield the call with all spellings of the real path, unless it names that path."""
         path = None if effect is None else effect.path
         if effect is None or path is None:
             return
@@ -176,10 +178,11 @@ class GatePolicy:
         return Judgement(way=Way.THROUGH, rule=own)
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
-        """Return why a person is asked about a call that the CLI allows; None = nobody is.
+        """Return why to ask the user about a call that the CLI allows, or None.
 
-        The reason is a sentence. The user's own rule decides on commands, and, if it has
-        conditions, on files that decide what runs later.
+        The reason is a sentence. A command is not asked about if one of the user's own rules allows
+        it. For a file outside of the run's folders, or a file that affects what is run later, the
+        user's rule must also have conditions.
         """
         own = _is_own(rule)
         if self.mode is ApprovalMode.YOLO:
@@ -206,7 +209,7 @@ class GatePolicy:
         return None if why is None else _sentence(why)
 
     def _why_ask_agent(self) -> str | None:
-        """Return why invoking a subagent may start a program, as a sentence."""
+        """Return why invoking a subagent may start a program, as a sentence, or None."""
         overrides = at(self._settings, "agents", "overrides")
         given = overrides.values() if isinstance(overrides, Mapping) else ()
         if any(at(each, "mcpServers") for each in given):
@@ -215,7 +218,10 @@ class GatePolicy:
         return None if file is None else f"{clean_line(str(file))} may start MCP servers."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
-        """Judge a call of an unknown tool: the CLI decides on its own, a person on others."""
+        """Judge a call of a tool without rules.
+
+        The CLI decides calls of its own tools; for any other tool, the user is asked.
+        """
         if hidden_by is not None:
             return _denied(hidden_by.deny_message)
         if call.tool in _KNOWN:
@@ -223,14 +229,14 @@ class GatePolicy:
         return Judgement(way=Way.ASK, why="gemtui knows no rule about this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
-        """Return whether calls of a tool may have an additional argument."""
+        """Return whether calls of a tool can have the seal as an additional argument."""
         return tool not in _UNSEALED and not tool.startswith("mcp_")
 
     def rules_text(self, seal: str) -> str:
-        """Return the policy file that allows calls with the seal.
+        """Return the contents of the policy file that allows calls with the seal.
 
-        Hidden tools stay hidden, and calls denied to subagents stay denied. Questions of rules
-        about tools that can't carry a seal become allows.
+        Hidden tools stay hidden, and calls that are denied to subagents stay denied. For tools that
+        can't carry a seal, rules that would ask become rules that allow.
         """
         rules = self._policy.rules
         denied = _for_agents(rules, seal)
@@ -248,7 +254,7 @@ class GatePolicy:
 
 
 def _is_own(rule: Rule | None) -> bool:
-    """Return whether a rule of the user or the administrator allows calls."""
+    """Return whether a rule allows calls and is the user's or administrator's."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
 
@@ -262,7 +268,10 @@ def _denied(message: str | None) -> Judgement:
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
-    """Yield the denies for subagents, above the seal: hooks don't know who is calling."""
+    """Yield the denies for subagents with a priority above that of the seal.
+
+    They must come first, because hooks don't know which agent is calling.
+    """
     for rule in rules:
         if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
             continue
@@ -275,7 +284,10 @@ def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the user's denies of tools without a seal, and allows for their questions."""
+    """Yield the user's denies of tools that can't carry a seal.
+
+    Rules that would ask about such tools are yielded as allows.
+    """
     for rule in rules:
         tools = _unsealed_among(rule)
         if tools and rule.tier is Tier.USER and rule.decision is not Decision.ALLOW:
@@ -293,9 +305,9 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
 
 
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
-    """Yield the rules that allow sealed calls; in plan mode, only some tools.
+    """Yield the rules that allow calls with the seal.
 
-    Those are the ones that a person can be asked about there.
+    In plan mode, they allow only the tools that the user can be asked about in that mode.
     """
     planning = mode is ApprovalMode.PLAN
     tools = ("ask_user", "web_fetch") if planning else ("*",)
@@ -325,10 +337,10 @@ def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
 
 
 def _unsealed_denies() -> Iterator[Rule]:
-    """Yield denies of writes and commands without the seal.
+    """Yield the rules that deny writes and commands without the seal.
 
-    They have a pattern, since otherwise the tools would be hidden. They come after the allows for
-    the seal, and before the user's rules, whose files are loaded later.
+    These rules have a pattern, because otherwise the CLI would hide the tools. They come after the
+    rules that allow calls with the seal, and before the user's rules, whose files are loaded later.
     """
     for tool, argument in SEALED.items():
         yield Rule(

@@ -1,8 +1,8 @@
-"""The socket that a gated run's hooks connect to: one question per connection.
+"""The socket that the hooks of a gated run connect to: one question per connection.
 
-A hook sends `{"event": …}` on one line and reads one line as the answer. Anything unreadable gets
-no answer, and the hook then denies the call. A connection that closes while its hook waits means
-that the hook is gone.
+A hook sends `{"event": …}` on one line and reads one line as the answer. An unreadable question
+gets no answer, and the hook then denies the call. If a connection closes while its hook is waiting,
+the hook is gone.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from pathlib import Path
 from typing import Any
 
 LARGEST = 64_000_000
-"""Bytes of the largest question; a longer one is not answered."""
+"""The size of the largest question in bytes; larger ones are not answered."""
 _PIECE = 1024 * 1024
 _QUEUE = 1024
 
 IsGone = Callable[[], bool]
-"""Returns whether the hook that waits for an answer is gone."""
+"""Returns whether the hook that is waiting for an answer is gone."""
 Answer = Callable[[Mapping[str, Any], IsGone], Mapping[str, Any] | None]
-"""Returns what the hook prints for an event; None = nothing, so that it denies."""
+"""Returns what the hook prints for an event; if None, the hook prints nothing and denies the call.
+"""
 
 
 class GateServer:
-    """Answers hooks, each in a thread, from `start` to `close`."""
+    """Answers hooks, each in its own thread, from `start` to `close`."""
 
     def __init__(self, path: Path, answer: Answer) -> None:
         self._answer = answer
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._closed = False
         try:
-            with chdir(path.parent):  # the whole path may exceed the length of an address
+            with chdir(path.parent):  # the whole path may be too long for an address
                 self._listening.bind(path.name)
             path.chmod(0o600)
             self._listening.listen(_QUEUE)
@@ -47,11 +48,11 @@ class GateServer:
             raise
 
     def start(self) -> None:
-        """Start answering, in the background."""
+        """Start answering hooks in the background."""
         threading.Thread(target=self._serve, name="gate", daemon=True).start()
 
     def close(self) -> None:
-        """Stop answering. Waiting hooks get no answer, and deny."""
+        """Stop answering hooks. Waiting hooks get no answer and deny their calls."""
         self._closed = True
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
@@ -62,7 +63,7 @@ class GateServer:
             try:
                 connection, _ = self._listening.accept()
             except OSError:
-                continue  # too many open files for now, or closed
+                continue  # too many open files at the moment, or the socket is closed
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
@@ -79,9 +80,9 @@ class GateServer:
 
 
 def _line(connection: socket.socket) -> bytes:
-    """Read up to a line feed.
+    """Read one line, up to a line feed.
 
-    Raises ValueError for a line that is too long or has no end.
+    Raises ValueError for a line that is too long or incomplete.
     """
     pieces, size = [], 0
     while piece := connection.recv(_PIECE):
@@ -95,16 +96,16 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the other end is closed; a waiting hook sends nothing more."""
+    """Return whether the hook has closed its end; a waiting hook sends nothing more."""
     looking = select.poll()
     looking.register(connection, select.POLLIN)
     return bool(looking.poll(0))
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """Return whether the other process belongs to our user.
+    """Return whether the connected process belongs to the current user.
 
-    Only Linux can tell; elsewhere, the private folder protects the socket.
+    This is known only on Linux. On other systems, the private folder protects the socket.
     """
     if sys.platform != "linux":
         return True

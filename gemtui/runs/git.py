@@ -1,4 +1,4 @@
-"""Ask git about a folder that may belong to anybody."""
+"""Run git commands in a folder that may belong to anybody."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threading import Timer
 from gemtui.processes import FOLDER, find_program
 
 _LIMIT = 5.0
-"""Seconds that git may take."""
+"""The time limit of a git command, in seconds."""
 _ANSWERED = (0, 1)
-"""Exit codes of an answer; 1 means no."""
+"""The exit codes with which git answers; 1 means no."""
 _NO_COMMANDS = (
     "--no-pager",
     "-c",
@@ -29,9 +29,10 @@ _NO_COMMANDS = (
 def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
     """Return the output of a git command in a folder; None if it fails.
 
-    `given`: its input. `most`: the largest output in bytes; None is returned for a longer one. A
-    repository's own settings can name commands for git to run: the one for the index and those that
-    fetch objects are disabled, and `words` must name a git command without filters and hooks.
+    `given`: the command's input. `most`: the largest output in bytes; None is returned if the
+    output is larger. A repository's own settings can name programs for git to run. Those that
+    update the index or fetch objects are disabled here, but `words` must name a git command that
+    runs no filters or hooks.
     """
     git = find_program("git")
     if git is None:

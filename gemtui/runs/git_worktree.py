@@ -1,9 +1,10 @@
-"""Git worktrees by git's own commands, of which none runs a program that a repository names.
+"""Git worktrees, created with git commands that never run a program named by the repository.
 
 A repository's configuration can name programs for git to run: hooks, filters, a file system
-monitor, helpers that fetch objects. Commands that need the configuration, since they write to the
-repository, run with those off and without a checkout. Files are written and compared with a private
-repository that has no configuration at all and only reads the other's objects.
+monitor, and helpers that fetch objects. Commands that need the configuration, because they write to
+the repository, run with these programs disabled and without a checkout. Files are written and
+compared through a private repository that has no configuration at all and only reads the objects of
+the original one.
 """
 
 from __future__ import annotations
@@ -21,26 +22,32 @@ from gemtui.processes import FOLDER, find_program
 from gemtui.text import counted
 
 _LIMIT = 600.0
-"""Seconds that one command of git may take."""
+"""The time limit of one git command, in seconds."""
 _NO_PROGRAMS = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
     "-c", "safe.bareRepository=explicit", "-c", "protocol.allow=never",
 )  # fmt: skip
 _SUBMODULE = b"160000"
 _SHA256 = 64
-"""Hexadecimal digits of an id of an object, where a repository uses SHA-256."""
+"""The number of hexadecimal digits in an object id of a repository that uses SHA-256."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """A repository with a working tree. `top`: that tree; `common`: git's own folder of it."""
+    """A repository with a working tree.
+
+    `top`: the root of the working tree. `common`: the repository's main git folder.
+    """
 
     top: Path
     common: Path
 
     @classmethod
     def of(cls, folder: Path) -> GitRepository:
-        """Return the repository that holds a folder. Raises WorktreeError where none does."""
+        """Return the repository that contains a folder.
+
+        Raises WorktreeError if there is none that can be used.
+        """
         try:
             top = _line(_git(folder, "rev-parse", "--show-toplevel"))
             words = ("rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -50,7 +57,7 @@ class GitRepository:
                 f"{folder} is in no git repository that can be used: {error}"
             ) from None
         place = Path(os.fsdecode(top))
-        if place != _nearest(folder):  # what a run changed is written there later
+        if place != _nearest(folder):  # because a run's changes are applied there later
             raise WorktreeError(
                 f"the configuration of {folder}'s repository moves its working tree"
             )
@@ -66,14 +73,15 @@ class GitRepository:
             ) from None
 
     def add(self, tree: Path, branch: str, commit: str) -> None:
-        """Make a worktree without files, on a new branch. Raises WorktreeError."""
+        """Create a worktree without files, on a new branch. Raises WorktreeError."""
         words = ("--no-checkout", "--no-track", "-b", branch, str(tree), commit)
         _git(self.top, "worktree", "add", *words)
 
     def check_out(self, tree: Path, commit: str, private: Path) -> tuple[str, ...]:
-        """Write the files of a commit into a worktree; return what a person should know of it.
+        """Write the files of a commit into a worktree; return notes for the user.
 
-        Line endings follow `.gitattributes`. `private`: where a repository of our own is made.
+        The notes concern submodules, which stay empty, and files with filters, which are not run.
+        Line endings follow `.gitattributes`. `private`: where to create the private repository.
         Raises WorktreeError, OSError.
         """
         index = _git_folder_of(tree) / "index"
@@ -97,7 +105,10 @@ class GitRepository:
             yield f"{files} with a filter ({which}) are as git stores them: filters are programs"
 
     def uncommitted(self, commit: str, private: Path) -> int | None:
-        """Return how many files of the working tree differ from a commit; None = not known."""
+        """Return how many files of the working tree differ from a commit, or None.
+
+        None means that the number is unknown.
+        """
         index = _git_folder_of(self.top) / "index"
         with suppress(WorktreeError, OSError):
             environ = self._private(private, self.top, index, commit)
@@ -107,9 +118,9 @@ class GitRepository:
         return None
 
     def commits(self, branch: str, commit: str) -> tuple[int, int] | None:
-        """Return the number of a branch's commits after `commit`, and of those only it has.
+        """Count a branch's commits after `commit`, and those that no other branch has.
 
-        None where the branch is gone.
+        Return None if the branch no longer exists.
         """
         ref = f"refs/heads/{branch}"
         try:
@@ -122,20 +133,29 @@ class GitRepository:
             return None
 
     def forget(self, tree: Path) -> None:
-        """Remove what the repository knows of a worktree whose files are gone."""
+        """Remove the repository's record of a worktree whose files are gone."""
         _git(self.top, "worktree", "remove", "--force", "--force", str(tree))
 
     def knows(self, tree: Path) -> bool:
-        """Return whether the repository has a worktree at this place. Raises WorktreeError."""
+        """Return whether the repository has a worktree at this path.
+
+        Raises WorktreeError.
+        """
         told = _git(self.top, "worktree", "list", "--porcelain").split(b"\n")
         return b"worktree " + os.fsencode(tree) in told
 
     def delete_branch(self, branch: str) -> None:
-        """Delete a branch, whatever is on it. Raises WorktreeError."""
+        """Delete a branch, whatever commits it has. Raises WorktreeError.
+
+        Commits that are on no other branch are lost.
+        """
         _git(self.top, "branch", "-D", "--quiet", "--", branch)
 
     def _private(self, place: Path, tree: Path, index: Path, commit: str) -> Mapping[str, str]:
-        """The environment for a repository without configuration, which has these objects."""
+        """Return the environment for a private repository that shares these objects.
+
+        The repository has no configuration and is created if necessary.
+        """
         for folder in (place / "objects", place / "refs"):
             make_folder(folder)
         sha256 = "repositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n"
@@ -160,13 +180,16 @@ class GitRepository:
 
 
 def _nearest(folder: Path) -> Path | None:
-    """The folder with the repository that holds a folder, whatever git's configuration says."""
+    """Return the nearest folder above that contains `.git`, or None.
+
+    In contrast to git, this ignores the repository's configuration.
+    """
     place = resolved(folder)
     return next((each for each in (place, *place.parents) if is_there(each / ".git")), None)
 
 
 def _git_folder_of(tree: Path) -> Path:
-    """Git's own folder of one working tree."""
+    """Return the git folder of one working tree."""
     words = ("rev-parse", "--path-format=absolute", "--git-dir")
     return Path(os.fsdecode(_line(_git(tree, *words))))
 
@@ -178,7 +201,10 @@ def _line(told: bytes) -> bytes:
 def _git(
     folder: Path, *words: str, environ: Mapping[str, str] | None = None, given: bytes = b""
 ) -> bytes:
-    """What a command of git prints. Raises WorktreeError with what it says where it fails."""
+    """Run a git command and return its output.
+
+    Raises WorktreeError, with git's error message, if the command fails.
+    """
     git = find_program("git")
     if git is None:
         raise WorktreeError("git is not installed")

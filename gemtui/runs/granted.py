@@ -1,7 +1,7 @@
-"""Approvals beyond a single call: for the rest of a run, or always.
+"""Approvals that cover more than a single call: for the rest of a run, or always.
 
-The rules here are consulted only for calls that the policy of a run would ask about. So everything
-that it denies stays denied.
+The rules in this module are consulted only for calls that the policy of a run would ask about.
+Therefore everything that the policy denies stays denied.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from gemtui.runs.like_this import SHELL, is_plain, real_path
 from gemtui.transcript.parts import string
 
 ALWAYS = "always"
-"""The name of the policy whose rules always apply; the policy pane shows it."""
+"""The name of the policy whose rules apply to all runs; the policy pane shows it."""
 
 
 class Granted:
-    """The approvals in force for one run in the folder `workspace`."""
+    """The approvals in effect for one run in the folder `workspace`."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
@@ -47,7 +47,7 @@ class Granted:
         self._engine: Engine | None = None
 
     def load_always(self) -> None:
-        """Load the rules that always apply; a file that can't be read allows nothing."""
+        """Load the rules that apply to all runs; an unreadable file allows nothing."""
         path = path_of(ALWAYS)
         if path.is_file():
             self._always, self._engine = _allows(Policy.load(path)), None
@@ -58,21 +58,21 @@ class Granted:
 
     @property
     def answers(self) -> tuple[int, ...]:
-        """The numbers of the answers whose rules are in force."""
+        """The numbers of the answers whose rules are in effect."""
         return tuple(self._answers)
 
     def answer_of(self, rule: Rule) -> int:
-        """Return the number of the answer that a rule is from; 0 = it always applies."""
+        """Return the number of the answer that a rule is from; 0 if it always applies."""
         found = (number for number, each in self._answers.items() if rule in each.rules)
         return next(found, 0)
 
     def take_back(self, answer: int) -> None:
-        """Revoke the rules of an answer."""
+        """Revoke the rules of the answer with this number."""
         del self._answers[answer]
         self._engine = None
 
     def allows(self, call: Call) -> Rule | None:
-        """Return the rule that allows a call; None = ask the person."""
+        """Return the rule that allows a call; None means that the user must be asked."""
         args = self._told(call)
         policy = sum(self._answers.values(), self._always)
         if not policy.rules or args is None:
@@ -88,11 +88,11 @@ class Granted:
         return outcome.rule
 
     def _covers(self, policy: Policy, call: Call) -> bool:
-        """Return whether each command of a call, read as by bash, has an approved prefix.
+        """Return whether each command of a call has an approved prefix.
 
-        The CLI compares texts, and recognises more blanks than bash does. Programs that are known
-        to only read must do so, and other git commands may not write a file or run a program
-        through an option.
+        Commands are parsed the way bash would, because the CLI only compares strings and recognises
+        more whitespace than bash does. In addition, programs that are known as read-only must only
+        read, and other git commands must not have options that write a file or run a program.
         """
         place = place_of(self._workspace, string(call.args.get("dir_path")))
         try:
@@ -115,7 +115,7 @@ class Granted:
         return not set(there) <= set(dangers(command))
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
-        """Return the arguments with the real path of a file; None = it is unknown."""
+        """Return the arguments with the real path of a file; None if it is unknown."""
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
         if call.tool in EDITS and isinstance(path, str):
             if not is_plain(path):
@@ -134,7 +134,7 @@ def _texts(words: Sequence[PlainWord]) -> list[str]:
 def _why_wider(
     words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
 ) -> str | None:
-    """Return why a command does more than `like_this` describes; None = it doesn't."""
+    """Return why a command does more than `like_this` describes, or None."""
     if program(words) == "git" and not same_repository(place.project, place.folder):
         return "its folder belongs to another git repository"
     if program(words) == "cd":
@@ -150,7 +150,7 @@ def _allows(policy: Policy) -> Policy:
 
 
 def keep_always(rule: Rule) -> Path:
-    """Add a rule to the ones that always apply, if it is missing; return the file.
+    """Add a rule to the policy for all runs, unless it is there; return the file.
 
     Raises PolicyError and OSError.
     """
@@ -162,7 +162,7 @@ def keep_always(rule: Rule) -> Path:
 
 
 def forget_always(rule: Rule) -> None:
-    """Remove a rule from the ones that always apply. Raises PolicyError and OSError."""
+    """Remove a rule from the policy for all runs. Raises PolicyError and OSError."""
     path = path_of(ALWAYS)
     if not path.exists():
         return

@@ -1,12 +1,12 @@
 """Take checkpoints in sessions of the plain CLI, on events from gemtui's hooks.
 
-`hook.sh` writes each event to a file of its own in `hooked_dir()`, named `PID.NUMBER.EVENT`, PID
-being the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then processes
-the events of that CLI in the order of their times, and removes the files. So the next process, or
-an undo, completes the work of one that was killed.
+`hook.sh` writes each event to a file of its own in `hooked_dir()`, named `PID.NUMBER.EVENT`, where
+PID is that of the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then
+processes the events of this CLI process in chronological order, and removes the files. If such a
+process is killed, the next one, or an undo, completes its work.
 
-A checkpoint after a call waits while another call is running that may write anything: no event
-reports whether the person denied that one until the turn ends.
+A checkpoint after a call is postponed while another call that may write anything is running,
+because no event reports until the end of the turn whether the user denied the other call.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
 HOOKED = "hook "
-"""The prefix of the ids of calls that hooks reported."""
+"""The prefix of the ids of calls that were reported by hooks."""
 LONGEST = 5.0
 """Seconds that Gemini CLI waits for a checkpoint before it sends a prompt."""
 _LARGEST = 64_000_000
-"""Bytes of the largest event that is read."""
+"""The size of the largest event, in bytes, that is read."""
 _BEFORE, _AFTER = "BeforeTool", "AfterTool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """One event of a hook. `when`: seconds since 1970."""
+    """One event that a hook reported. `when`: seconds since 1970."""
 
     file: Path
     kind: str
@@ -58,21 +58,21 @@ class _Event:
 
     @property
     def use(self) -> str:
-        """The call's id in the store, since hooks don't report the one from Gemini CLI."""
+        """The call's id in the store; hooks don't report Gemini CLI's own id."""
         return f"{hooked_use(self.tool, self.arguments)} {self.when}"
 
 
 def hooked_use(tool: str, arguments: Any) -> str:
-    """Return the beginning of a call's id in a store if a hook reported it."""
+    """Return the prefix of a call's id in a store, for calls that hooks report."""
     told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 
 
 def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
-    """Take the checkpoints for the events in `spool`, with the project's lock held.
+    """Take the checkpoints for the events in `spool`; requires the project lock.
 
-    Only events of the project count. `files`: only these; None = all. Raises OSError,
-    CheckpointsUnreadable.
+    Events of other projects are ignored. `files`: process only these events; None means all. Raises
+    OSError, CheckpointsUnreadable.
     """
     mine = _events(project.root, _files(spool) if files is None else files)
     for session in dict.fromkeys(each.session for each in mine):
@@ -80,7 +80,7 @@ def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = No
 
 
 def is_pending(root: Path, spool: Path) -> bool:
-    """Return whether events of the project `root` are waiting for a checkpoint."""
+    """Return whether events of the project `root` are still to be processed."""
     return bool(_events(root, _files(spool)))
 
 
@@ -94,7 +94,7 @@ def _events(root: Path, files: Iterable[Path]) -> list[_Event]:
 
 
 def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
-    """Take one checkpoint for everything that a session has done since the last one."""
+    """Take one checkpoint for everything a session has done since the last one."""
     ordered = sorted(events, key=lambda each: each.when)
     turn_ends = [each for each in ordered if each.kind not in (_BEFORE, _AFTER)]
     over = turn_ends[-1].when if turn_ends else 0.0
@@ -116,7 +116,7 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
 def _calls(
     root: Path, session: str, events: Sequence[_Event]
 ) -> tuple[list[WritingCall], list[_Event]]:
-    """Return the calls that have ended, and the start events of those that have not."""
+    """Return the calls that have ended, and the start events of the others."""
     began, calls = list[_Event](), list[WritingCall]()
     for each in events:
         if each.kind == _BEFORE and _counts(root, each):
@@ -124,7 +124,7 @@ def _calls(
         elif each.kind == _AFTER:
             named = [one for one in began if one.tool == each.tool]
             same = (one for one in named if one.arguments == each.arguments)
-            start = next(same, next(iter(named), None))  # another hook may change arguments
+            start = next(same, next(iter(named), None))  # a hook may have changed the arguments
             if start is not None:
                 began.remove(start)
                 command = string(start.arguments.get("command")) or None
@@ -143,14 +143,14 @@ def _counts(root: Path, event: _Event) -> bool:
 
 
 def _path(root: Path, event: _Event) -> bytes | None:
-    """Return the only file that a call writes; None = any."""
+    """Return the only file that a call writes; None if it may write any file."""
     if kind_of(event.tool) not in WRITING:
         return None
     return name_in(root, asked_path(event.arguments))
 
 
 def _read(file: Path) -> _Event | None:
-    """Return an event; None if it is unreadable, or another process has handled it."""
+    """Read an event; return None if it is unreadable or already processed."""
     kind = file.name.rpartition(".")[2]
     try:
         told = mapping(orjson.loads(read_small(file, _LARGEST)))
@@ -166,7 +166,7 @@ def _read(file: Path) -> _Event | None:
 
 
 def _work(data: Path, file: Path) -> None:
-    """Process the events of one CLI."""
+    """Process the events of one CLI process."""
     event = _read(file)
     if event is None:
         with suppress(OSError):
@@ -186,7 +186,7 @@ def _work(data: Path, file: Path) -> None:
 
 
 def main(data: str, config: str, file: str) -> None:
-    """Process one event; a prompt waits for it, but not for long."""
+    """Process one event. Before a prompt, the CLI waits for this, but not for long."""
     with suppress(OSError):
         os.setsid()
     place = Path(file)

@@ -1,4 +1,4 @@
-"""Outcomes of ended runs, cached in their folders so that lists read no output."""
+"""Cached outcomes of ended runs, so that listing runs does not have to read their output."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gemtui.runs.outcome import RunProgress
 
 _FILE = "outcome.json"
 _RULES = 1
-"""Version of the rules; incremented when the same output yields another outcome."""
+"""The version of the rules; incremented whenever the same output yields another outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
     """The status of an ended run, with the numbers of denied and failed tool calls.
 
-    `sizes`: bytes of stdout and stderr that it is based on.
+    `sizes`: the sizes in bytes of the stdout and stderr that the outcome is based on.
     """
 
     status: Status
@@ -45,9 +45,9 @@ def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
 
 
 def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
-    """Read all output of an ended run, and cache the outcome.
+    """Determine the outcome of an ended run from all of its output, and cache it.
 
-    The time it takes grows with the output. None if the end of the run is unknown.
+    Return None if it is unknown how the run ended. The time needed is proportional to the output.
     """
     sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
 
@@ -62,7 +62,7 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
 
 def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptOutcome | None:
-    """Cache the outcome found by following a run; None if it has not ended."""
+    """Cache the outcome of a run that was followed; None if it has not ended."""
     return _keep(folder, progress, stderr, _sizes(folder))
 
 
@@ -78,7 +78,7 @@ def _keep(
         failed=progress.failed.total(),
         sizes=sizes,
     )
-    with suppress(OSError):  # it is read again next time
+    with suppress(OSError):  # the output is then read again next time
         folder.write(_FILE, orjson.dumps(found).decode())
     return found
 

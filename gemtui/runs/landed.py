@@ -1,4 +1,4 @@
-"""Determine from the disk whether a write without a result was made."""
+"""Determine from the file on disk whether a write without a result happened."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _SLACK = 1.0
-"""Seconds by which a file's time may precede that of the call that wrote it."""
+"""Seconds by which a file's time may precede the time of the call that wrote it."""
 
 
 def landed(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
-    """Return whether a file holds the result of a write or an edit; None = unknown.
+    """Return whether a file holds the result of a write or an edit; None if unknown.
 
-    It does if it has the whole content, or an edit's new text and not the old one. It does not if
-    it is missing, has an edit's old text and not the new one, or has not changed since the call.
-    `ended`: when the run ended; None = just now. Later changes leave the answer open. Reads the
-    disk.
+    True if the file has exactly the written contents, or an edit's new text but not the old text.
+    False if the file is missing, has an edit's old text but not the new text, or has not changed
+    since the call. If the file has changed after the end of the run, the result may be None.
+    `ended`: when the run ended; None means just now. Reads the disk.
     """
     changed = changed_at(path)
     late = ended is not None and changed > ended.timestamp() + _SLACK
@@ -37,7 +37,7 @@ def landed(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool
 
 
 def _holds(call: ToolCall, text: str) -> bool | None:
-    """Return whether a text is the call's result; None if it may or may not be."""
+    """Return whether `text` is the call's result; None if that is undecidable."""
     content = call.args.get("content")
     if kind_of(call.name) is ToolKind.WRITE:
         return True if isinstance(content, str) and text == _plain(content) else None
@@ -50,5 +50,5 @@ def _holds(call: ToolCall, text: str) -> bool | None:
 
 
 def _plain(text: str) -> str:
-    """Return a text with plain line ends, since an edit keeps those of the file."""
+    """Convert CRLF to LF, because an edit keeps the file's own line endings."""
     return text.replace("\r\n", "\n")

@@ -1,6 +1,6 @@
-"""Derive the narrow rule that allows calls similar to one in question.
+"""Derive the narrow rule that allows calls similar to a given one.
 
-The rule is described to the person before, and is never wider than the description.
+The rule is described to the user before approval, and is never wider than the description.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PRIORITY = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeThis:
-    """The calls that are similar to one.
+    """The calls that are similar to a given one.
 
-    `rule`: allows them; None = there is no narrow one. `words`: a description of the calls, or the
-    reason for having no rule, without a full stop.
+    `rule`: allows these calls; None if there is no narrow rule. `words`: a description of the
+    calls, or the reason why there is no rule, without a full stop.
     """
 
     words: str
@@ -39,12 +39,12 @@ class LikeThis:
 
     @property
     def toml(self) -> str:
-        """The rule as a policy file; "" if there is none."""
+        """The rule in the format of a policy file; "" if there is none."""
         return "" if self.rule is None else text_of([self.rule])
 
 
 def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
-    """Return the calls similar to this one, in a run in the folder `cwd`."""
+    """Return the calls similar to the requested one, in a run in the folder `cwd`."""
     if request.tool_name == SHELL:
         folder = None if request.effect is None else request.effect.folder
         return _command(str(request.arguments.get("command", "")), cwd, folder)
@@ -54,7 +54,7 @@ def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
 
 
 def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
-    """Return the commands with the prefixes of all parts of this one."""
+    """Return the similar commands: those with the prefixes of this one's parts."""
     if found := dangers(command, cwd, folder):
         return LikeThis(words=found[0].why)
     reading = parse_command(command)
@@ -75,7 +75,7 @@ def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
 
 
 def _opens(text: str, prefix: Prefix) -> str:
-    """Return what a prefix allows under `Granted`, which is less than in a policy."""
+    """Describe what a prefix allows in `Granted`, which is less than in a policy."""
     try:
         words = plain_commands(text)[0]
     except Unclear:
@@ -92,7 +92,7 @@ def _or(texts: tuple[str, ...]) -> str:
 
 
 def _file(path: str, cwd: Path) -> LikeThis:
-    """Return the writes to this very file, wherever a link leads."""
+    """Return the similar writes: those to this very file, even through links."""
     if not is_plain(path):
         return LikeThis(words="Gemini CLI reads its path as that of another file")
     place = place_of(path, cwd)
@@ -109,15 +109,15 @@ def _file(path: str, cwd: Path) -> LikeThis:
 
 
 def is_plain(path: str) -> bool:
-    """Return whether the CLI reads a path as written.
+    """Return whether the CLI takes a path literally.
 
-    It decodes `%2e`, and drops NULs and `@`.
+    The CLI decodes `%2e`, and removes NULs and `@`.
     """
     return not ("%" in path or "\0" in path or path.startswith("@"))
 
 
 def real_path(path: str, cwd: Path) -> Path:
-    """Return the real path that a call names, relative to the run's folder."""
+    """Resolve the path named in a call, relative to the run's folder."""
     return resolved(cwd / path)
 
 
@@ -128,7 +128,7 @@ _OPENS = {
 
 
 def _tool(request: ApprovalRequest) -> LikeThis:
-    """Return all calls of this tool."""
+    """Return the similar calls: all calls of this tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not is_known(name):

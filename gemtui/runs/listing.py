@@ -1,7 +1,8 @@
 """List past and present runs from their folders, and limit their disk usage.
 
-A run's folder stays after the run, as the record of its prompt and output. The oldest are removed
-if there are too many or they are too large, but never a run that is still working.
+The folder of a run is kept after the run as the record of its prompt and output. If there are too
+many folders, or they use too much space, the oldest are removed, but never that of a run that is
+still working.
 """
 
 from __future__ import annotations
@@ -41,31 +42,31 @@ from gemtui.transcript.model import excerpt
 MOST_RUNS = 200
 MOST_BYTES = 500_000_000
 CLEAR = "gemtui runs clear"
-"""The command that removes all runs that have ended."""
+"""The command that removes the records of all runs that have ended."""
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
-"""The command that removes the prompts of the run pane as well."""
+"""The command that also removes the history of prompts in the run pane."""
 BROKEN = f"holds no run that can be read: look into it; {CLEAR} takes what a start has left"
-"""The message about a broken folder among those of the runs."""
+"""The message about a folder among those of the runs that holds no readable run."""
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""The name of a folder that was made for a run."""
+"""Matches the name of a folder that was created for a run."""
 _EDGE = 64 * 1024
-"""Bytes at either end of a run's output that are searched for objects."""
+"""The bytes at either end of a run's output that are searched for JSON objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run, according to its folder.
+    """A run, as recorded in its folder.
 
-    * `status`, `complete`, `exit`: None = unknown how it ended.
+    * `status`, `complete`, `exit`: None if it is unknown how the run ended.
     * `complete`: the CLI reported a result.
-    * `outcome`: None = not read yet (`with_outcome`).
-    * `prompt`: its first line.
-    * `session`: the id to resume; None = unknown.
-    * `size`: bytes that removing the folder would free.
-    * `pids`: its processes without a supervisor.
-    * `asks`: number of its open questions.
-    * `undelivered`: number of messages and prompts that have not reached the agent.
-    * `worktree`: the branch of the git worktree in which it works; None = in none.
+    * `outcome`: None if not determined yet (see `with_outcome`).
+    * `prompt`: the first line of the prompt.
+    * `session`: the id of the session to resume; None if unknown.
+    * `size`: the bytes that removing the folder would free.
+    * `pids`: the run's processes, if they have no supervisor.
+    * `asks`: the number of its unanswered questions.
+    * `undelivered`: the number of messages and prompts that have not reached the agent.
+    * `worktree`: the branch of the git worktree in which the run works; None if in none.
     """
 
     folder: RunFolder
@@ -93,12 +94,12 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the run is alive, so that its folder must stay."""
+        """Whether any process of the run is alive, in which case its folder must be kept."""
         return self.state is RunState.RUNNING or bool(self.pids)
 
     @property
     def end(self) -> Status | None:
-        """The status of an ended run, judging by its exit until its outcome is read."""
+        """The status of an ended run, judged by its exit until its outcome is known."""
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
         limit = None if self.exit is None else self.exit.limit
@@ -106,7 +107,7 @@ class Run:
 
     @property
     def word(self) -> str:
-        """Its state or ending in a few words, such as `done, 2 refused`."""
+        """The run's state or ending in a few words, such as `done, 2 refused`."""
         if self.state is RunState.ORPHANED:
             return self.state.value
         refused, failed = (self.outcome.refused, self.outcome.failed) if self.outcome else (0, 0)
@@ -119,7 +120,7 @@ class Run:
         return self.state.value if self.end is None else self.end.words
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the run as an entry of `gemtui runs --json`; null = unknown."""
+        """Return the run as an entry of `gemtui runs --json`; null means unknown."""
         outcome = self.outcome
         return {
             "id": self.id,
@@ -150,9 +151,9 @@ class Run:
 class DiskUsage:
     """The disk usage of all run folders.
 
-    `private`: only the user may read them. `orphaned`: ids of runs whose processes are alive
-    without a supervisor. `broken`: the result of `broken_runs`. `only_copies`: runs that hold the
-    only copy of a session.
+    `private`: only the user can read the folders. `orphaned`: the ids of runs whose processes are
+    alive without a supervisor. `broken`: the result of `broken_runs`. `only_copies`: the runs that
+    hold the only copy of a session.
     """
 
     place: Path
@@ -183,12 +184,12 @@ class DiskUsage:
 
 
 def runs_dir() -> Path:
-    """Return the folder that holds the runs' folders."""
+    """Return the folder that contains the folders of all runs."""
     return state_dir() / "runs"
 
 
 def list_runs(place: Path) -> tuple[Run, ...]:
-    """Return the runs in the folder `place`, newest first, without broken folders."""
+    """Return the runs in the folder `place`, newest first, skipping broken folders."""
     found = [run for folder in _folders(place) if (run := _run(folder)) is not None]
     unwatched = any(run.state is not RunState.RUNNING for run in found)
     living = process_tree.by_run() if unwatched else {}
@@ -197,7 +198,10 @@ def list_runs(place: Path) -> tuple[Run, ...]:
 
 
 def with_outcome(run: Run) -> Run:
-    """Return the run with its outcome; reads all of its output if that is not cached."""
+    """Return the run with its outcome.
+
+    If the outcome is not cached, all output of the run is read.
+    """
     if run.exit is None or run.outcome is not None:
         return run
     request = run.folder.request()
@@ -208,7 +212,7 @@ def with_outcome(run: Run) -> Run:
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
-    """Return the run with its unsupervised processes."""
+    """Add the processes that are alive without a supervisor to the run."""
     if run.state is RunState.RUNNING:
         return run
     living = tagged | process_tree.living(run.exit.left if run.exit is not None else ())
@@ -219,7 +223,7 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
 
 
 def orphaned_words(id: str) -> str:
-    """Return the message about a run with unsupervised processes, with a way out."""
+    """Return the message about processes without a supervisor, with the fix."""
     return f"the processes of run {id[:8]} go on with nobody in charge: gemtui runs stop {id[:8]}"
 
 
@@ -230,7 +234,7 @@ def waiting_words(count: int, id: str) -> str:
 
 
 LATEST = "latest"
-"""The name of the newest run in place of an id."""
+"""The word that selects the newest run wherever an id is expected."""
 _SHORTEST = 2
 _CANDIDATES = 20
 
@@ -238,7 +242,7 @@ _CANDIDATES = 20
 def find_run(place: Path, wanted: str) -> Run:
     """Return the run in the folder `place` that `wanted` names.
 
-    `wanted`: the run's id, the id of the session that it stored, a unique prefix of either, or
+    `wanted`: the run's id, the id of the session that the run stored, a unique prefix of either, or
     `latest`. Raises RunNotFound, and RunAmbiguous with a note for each candidate.
     """
     runs = list_runs(place)
@@ -257,7 +261,7 @@ def find_run(place: Path, wanted: str) -> Run:
 
 
 def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
-    """Return the runs with this id or prefix, or else those of such a session."""
+    """Return the runs with this id or prefix, or else those whose session has it."""
     known = tuple(runs)
     if len(wanted) < _SHORTEST:
         return ()
@@ -281,7 +285,7 @@ def _is_broken(folder: RunFolder) -> bool:
 
 
 def usage(place: Path) -> DiskUsage:
-    """Return the number of folders and their disk usage."""
+    """Return the number of run folders and their disk usage."""
     folders = list(_folders(place))
     return DiskUsage(
         place=place,
@@ -297,9 +301,9 @@ def usage(place: Path) -> DiskUsage:
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
     """Remove the oldest ended runs beyond these limits; return how many.
 
-    `runs`: number of runs. `size`: bytes. The newest run, runs that hold the only copy of a
-    session, and runs with queued prompts are never removed. From those that stay, files that only a
-    living run needs are removed.
+    `runs`: the limit on the number of runs. `size`: the limit on their total bytes. The newest run,
+    runs that hold the only copy of a session, and runs with queued prompts are never removed. From
+    the runs that are kept, files that only a living run needs are removed.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
@@ -315,9 +319,9 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
 
 
 def clear(place: Path) -> int:
-    """Remove every ended run, and the folders of failed starts; return how many.
+    """Remove the folders of all ended runs and failed starts; return how many.
 
-    Runs that hold the only copy of a session stay.
+    Runs that hold the only copy of a session are kept.
     """
     ended = [run.folder for run in list_runs(place) if not run.alive]
     return _remove(place, [*ended, *_abandoned(place)])
@@ -332,7 +336,7 @@ def _tidy(run: Run) -> None:
 
 
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
-    """Return the broken folders that were made for runs without living processes."""
+    """Return the broken folders that were created for runs and have no processes."""
     broken = [RunFolder(path) for path in broken_runs(place) if _ID.fullmatch(path.name)]
     living = process_tree.by_run() if broken else {}
     return tuple(folder for folder in broken if folder.id not in living)
@@ -341,8 +345,8 @@ def _abandoned(place: Path) -> tuple[RunFolder, ...]:
 def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
     """Remove the folders of runs; return how many.
 
-    All removals of runs are made here: a folder stays if it has, or may have, the only copy of a
-    session.
+    All removals of runs go through this function, so that a folder is kept if it holds, or may
+    hold, the only copy of a session.
     """
     last = {each.folder for each in last_copies(place)} if folders else set()
     removed = 0
@@ -356,7 +360,10 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
 
 
 def _is_readable(folder: RunFolder) -> bool:
-    """Return whether every file of a folder is readable; others may be unseen copies."""
+    """Return whether every file in a folder is readable.
+
+    An unreadable file may be a session copy that was not recognised.
+    """
     try:
         with os.scandir(folder.path) as entries:
             for entry in entries:
@@ -376,7 +383,7 @@ def _folders(place: Path) -> Iterator[RunFolder]:
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes that removing a folder would free, without shared files."""
+    """Return the bytes that removing a folder would free, not counting shared files."""
     size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -436,7 +443,7 @@ def _state(folder: RunFolder) -> RunState:
 
 
 def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
-    """Return how the run ended, by the stream's rules for its first and last object."""
+    """Return how the run ended, judged by the first and last objects of its output."""
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
             pass
@@ -475,9 +482,9 @@ def _both_ends(path: Path) -> bytes:
 
 
 def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
-    """Return the files that the newest run in `folder` got by `--policy`; () = none.
+    """Return the files that the newest run in `folder` got through `--policy`.
 
-    `place`: the folder that holds the runs' folders.
+    Return () if there are none. `place`: the folder that contains the folders of all runs.
     """
     wanted = resolved(folder)
     for run in list_runs(place):

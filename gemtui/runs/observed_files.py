@@ -1,7 +1,7 @@
 """Watch for files that change in a run's folder, whoever changes them.
 
-The stream names only the files that file tools wrote, while shell commands write files as well. A
-file seen here need not be the run's work.
+The stream names only the files that file tools wrote, but shell commands write files as well. A
+file observed here was not necessarily changed by the run.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from gemtui.files import changed_at, is_folder, resolved
 from gemtui.runs.git import ask_git
 
 MOST = 200
-"""Largest number of files that are reported for one run."""
+"""The most files that are reported for one run."""
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
     """Yield, at every change, the files seen so far with the times of their changes.
 
-    They are in the order of their first changes; times are those of `changed_at`. Folders, hidden
-    files, files ignored by git's rules and those of tools and package managers are left out. Ends
-    if the system can't watch the folder, beyond `most` files, and immediately if it is `too_large`.
+    The files are in the order of their first changes, and the times are those of `changed_at`.
+    Folders, hidden files, files that git ignores, and files of tools and package managers are
+    omitted. The iteration ends if the system can't watch the folder or after `most` files, and
+    immediately if the folder is `too_large`.
     """
     if not is_folder(folder) or too_large(folder):
         return
@@ -47,9 +48,9 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mappin
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder is, or links to, one that is not watched.
+    """Return whether a folder is, or links to, one that is too large to watch.
 
-    These are the home folder and those above it, including the root.
+    These are the home folder and all folders above it.
     """
     return resolved(Path.home()).is_relative_to(resolved(folder))
 
@@ -60,7 +61,7 @@ def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:
 
 
 class OwnFiles(DefaultFilter):
-    """Accepts people's own files: watchfiles' own choice without hidden ones."""
+    """A filter that accepts people's own files: watchfiles' default, but without hidden files."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -76,7 +77,10 @@ class OwnFiles(DefaultFilter):
 
 
 def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Return the files, even deleted ones, that git does not ignore; all without git."""
+    """Return the files that git does not ignore, even if they have been deleted.
+
+    Without git, all files are returned.
+    """
     files = list(paths)
     given = b"\0".join(bytes(path) for path in files)
     words = ("check-ignore", "--no-index", "--stdin", "-z")

@@ -1,8 +1,9 @@
-"""Describe how a run ended, in terms that a person can act on.
+"""Describe how a run ended, in terms that a user can act on.
 
-The CLI's idea of success (assets/gemini-cli.md#endings) is refined: denied tools, loops, blocked
-prompts and missing answers are not plain success. Anything that is invisible in the stream can't be
-reported: an answer that the model cut at its token limit looks like any other.
+gemtui distinguishes more than the CLI's notion of success (assets/gemini-cli.md#endings): denied
+tools, loops, blocked prompts and missing answers do not count as plain success. What the stream
+does not show can't be reported; for example, an answer that the model truncated at its token limit
+looks like any other.
 """
 
 from __future__ import annotations
@@ -48,18 +49,18 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."
-"""The prompt after a run that was interrupted."""
+"""The prompt that continues an interrupted run."""
 _KEPT = 20
 _DETAIL = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """The outcome of a run, for a person.
+    """The outcome of a run, for the user.
 
-    `headline`: a line written by gemtui. `detail`: the original message, raw and foreign, possibly
-    empty. `ways_out`: what a person can do, the best first. `until`: when the quota that stopped
-    the run is renewed; None = it was not a quota, or the time is unknown.
+    `headline`: a line written by gemtui. `detail`: the original message, which is raw untrusted
+    text and may be empty. `ways_out`: suggestions for the user, best first. `until`: when the quota
+    that stopped the run is renewed; None if it was not a quota, or the time is unknown.
     """
 
     status: Status
@@ -72,49 +73,50 @@ class RunOutcome:
 class RunProgress:
     """Collects the facts about a run from its events.
 
-    `add` all of them, then read `outcome`. `request`: the run's request, which contains what its
-    rules hide; None = unknown.
+    `add` all events, then get the `outcome`. `request`: the run's request, which includes what the
+    run's rules hide; None if unknown.
     """
 
     def __init__(self, request: Request | None = None) -> None:
         self.request = request
         self.done: Done | None = None
         self.ended: datetime | None = None
-        """The time of its end."""
+        """When the run ended."""
         self.exit_code: int | None = None
         self.complete = False
         self.calls = 0
         self.written: dict[str, None] = {}
-        """Files written, as the calls named them, in order of their first success."""
+        """The files written, as the calls named them, in the order of their first success."""
         self.failed: Counter[str] = Counter()
-        """Number of failed calls by tool."""
+        """The number of failed calls by tool."""
         self.stopped_by: str | None = None
-        """The message of a hook that stopped the run."""
+        """The message of the hook that stopped the run, if one did."""
         self.refused: dict[tuple[str, str], int] = {}
-        """Number of denied calls by (tool, reason)."""
+        """The number of denied calls by (tool, reason)."""
         self.denied: list[Mapping[str, str]] = []
         """The denied calls in order: `toolUseId`, `toolName` and `reason`."""
         self.by_rule: dict[str, str] = {}
-        """Maps reasons of denials to the rule of a person's policy that denies the call."""
+        """Maps the reason of a denial to the rule of the user's policy that denies the call."""
         self.missing: dict[str, None] = {}
-        """Tools that were called but don't exist."""
+        """The tools that were called but don't exist."""
         self.errors: list[ErrorSaid] = []
-        """The last few errors."""
+        """The most recent errors."""
         self.answered = False
         self._open: dict[str, ToolCall] = {}
-        """The calls that have not ended."""
+        """The calls that have no result yet, by id."""
         self._landed: dict[str, bool] = {}
-        """Whether an open call wrote its file, if the disk shows it."""
+        """Maps the ids of such calls to whether their files were written, if the disk shows that.
+        """
         self._denied: list[tuple[ToolCall, str]] = []
-        """The calls that a policy denied, each with the reason from the CLI."""
+        """The calls that a policy denied, each with the reason that the CLI gave."""
 
     @property
     def unsettled(self) -> int:
-        """Number of open calls whose result neither events nor the disk show."""
+        """The number of unresolved calls whose outcome neither events nor the disk show."""
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:
-        """Add an event."""
+        """Update the facts with an event."""
         payload = event.payload
         if isinstance(payload, TextSaid):
             self.answered = self.answered or bool(payload.content.strip())
@@ -139,9 +141,10 @@ class RunProgress:
             self.complete = metadata.get("complete") is True
 
     def settle(self, folder: Path, ended: datetime | None = None) -> None:
-        """Read from the disk which open writes were made, and which rules denied calls.
+        """Determine which unresolved writes happened, and which rules denied calls.
 
-        `folder`: the run's folder. `ended`: when the run ended; None = just now.
+        Both are determined from the files on disk. `folder`: the run's folder. `ended`: when the
+        run ended; None means just now.
         """
         self._name_rules(ended)
         for call in self._open.values():
@@ -150,7 +153,7 @@ class RunProgress:
                 self._landed[call.id] = found
 
     def _name_rules(self, ended: datetime | None) -> None:
-        """Name the rules that denied calls, unless their files have changed since."""
+        """Find the rules that denied calls, unless their files have changed since."""
         if self.request is None or not self._denied:
             return
         with suppress(GemtuiError, OSError):
@@ -161,7 +164,7 @@ class RunProgress:
         self._denied = []
 
     def _by_rule(self, call: ToolCall, why: str, rule: str) -> None:
-        """Record which rule of a person's caused a denial; "" = none of theirs did."""
+        """Record which of the user's rules caused a denial; "" if none of them did."""
         if not rule:
             return
         said = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
@@ -174,7 +177,7 @@ class RunProgress:
 
     @property
     def settled(self) -> Mapping[str, bool]:
-        """Whether each file of an open call was written, if known."""
+        """Maps the file of each unresolved call to whether it was written, if known."""
         return {_to_write(self._open[id]): found for id, found in self._landed.items()}
 
     def _result(self, result: ToolResult, call: ToolCall | None) -> None:
@@ -191,9 +194,9 @@ class RunProgress:
                 self.missing[result.tool_name] = None
 
     def _is_told(self, tool: str) -> bool:
-        """Return whether a tool is known not to be hidden.
+        """Return whether a missing tool is known not to be merely hidden.
 
-        For a tool of an MCP server, only the policy knows.
+        For tools of MCP servers, this is known only if the run's policy was read.
         """
         if not tool.startswith("mcp_"):
             return True
@@ -214,7 +217,7 @@ class RunProgress:
     def outcome(self, stderr: str = "") -> RunOutcome | None:
         """Return how the run ended; None while it is running.
 
-        `stderr`: its output there, or the end of it.
+        `stderr`: the run's output to stderr, or the end of it.
         """
         if self.done is None:
             return None
@@ -230,8 +233,8 @@ class RunProgress:
     def resumable(self) -> bool:
         """Whether there is a session to resume.
 
-        The CLI removes a failed prompt from the session again, and an empty session can't be
-        resumed (assets/gemini-cli.md#session-files).
+        The CLI removes a failed prompt from the session, and an empty session can't be resumed
+        (assets/gemini-cli.md#session-files).
         """
         if self.done is None or self.done.resume_token is None:
             return False
@@ -240,12 +243,12 @@ class RunProgress:
 
 
 def _to_write(call: ToolCall) -> str:
-    """Return the file that a call is to write, as the call names it; "" = none."""
+    """Return the file that a call is to write, as the call names it; "" if none."""
     return asked_path(call.args) if kind_of(call.name) in WRITING else ""
 
 
 def _open_lines(progress: RunProgress) -> Iterator[str]:
-    """Yield the results of calls that had not ended."""
+    """Yield what is known about calls that had no result when the run ended."""
     for path, written in progress.settled.items():
         yield f"{path} was {'written, though no result came' if written else 'not written'}"
     if unknown := progress.unsettled:
@@ -253,7 +256,7 @@ def _open_lines(progress: RunProgress) -> Iterator[str]:
 
 
 def _without_session(way: str) -> str:
-    """Return a way out that suits a run without a session to continue."""
+    """Reword a suggestion for a run that has no session to continue."""
     for either in (
         "continue the session, or run it again",
         "run it again, or continue the session",
@@ -287,7 +290,7 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
 def refusal_words(output: str) -> str:
-    """Return why a tool call was denied, for a person, as far as the CLI says.
+    """Return why a tool call was denied, for the user, as far as the CLI tells.
 
     "Not found" means that an existing tool is not permitted (assets/gemini-cli.md#refusals).
     """
@@ -320,7 +323,10 @@ _ALLOW = (
 
 
 def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
-    """Yield ways out of denials: none for the person's own, changes for rules."""
+    """Yield suggestions for denials.
+
+    The user's own denials need none. For a denial by a rule, the suggestion is to change the rule.
+    """
     reasons = {why for _, why in progress.refused}
     for rule in dict.fromkeys(progress.by_rule.values()):
         yield f"change {rule} if the call should have been made"
@@ -418,7 +424,7 @@ _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", 
 
 
 def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
-    """Treat a dropped policy file as a failure: all of its denies were gone."""
+    """Treat an ignored policy file as a failure, because its denies did not apply."""
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
         return outcome
@@ -462,7 +468,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
 
 
 def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
-    """Yield (message, way out or "") for everything that went wrong, the worst first."""
+    """Yield (message, suggestion or "") for everything that went wrong, worst first."""
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
@@ -508,9 +514,9 @@ _WAIT = re.compile(r"Retrying after (\d+)\s*ms")
 
 
 def retry_words(stderr: str) -> str | None:
-    """Return the last retry that a piece of stderr reports; None if there is none.
+    """Describe the last retry that stderr reports; None if there is none.
 
-    For the status line of a run that waits: `attempt 2 failed (503), trying again in 10 s`.
+    This is for the status line of a waiting run: `attempt 2 failed (503), trying again in 10 s`.
     """
     found = list(_ATTEMPT.finditer(stderr))
     if not found:
@@ -536,7 +542,10 @@ _API_ERROR = re.compile(r"^\[API Error: (.*)\](\n.*)?$", re.DOTALL)
 
 
 def plain_message(said: str) -> str:
-    """Return an error for a person, without `[API Error: {"error": {"message": …}}]`."""
+    """Extract the message for the user from `[API Error: {"error": {"message": …}}]`.
+
+    Other messages are returned unchanged except for whitespace and length.
+    """
     found = _API_ERROR.match(said.strip())
     text = f"{found[1]}{found[2] or ''}" if found else said.strip()
     try:
@@ -555,9 +564,9 @@ _NAMES = ("Gemini", "Google")
 
 
 def one_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
-    """Return `headline (detail): way out; way out`.
+    """Return the outcome as one line: `headline (detail): way out; way out`.
 
-    `resume`: the id of the session that can be continued.
+    `resume`: the id of the session that can be continued. A way out is a suggestion for the user.
     """
     what = outcome.headline
     if not what.startswith(_NAMES):

@@ -1,4 +1,4 @@
-"""Preview a call that waits for a person, and let that person change it."""
+"""Preview a call that waits for the user, and let the user change it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gemtui.transcript.displays import content_diff, rebuilt_diff
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_EDITED = 1_000_000
-"""Characters of the largest file that a person gets to edit as a whole."""
+"""The largest file, in characters, that the user can edit as a whole."""
 _NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
-"""The argument with the text that a call writes."""
+"""The name of the argument that contains the text to write, by type of tool."""
 _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """The forms in which a person views and changes a call."""
+    """The forms in which the user views and changes a call."""
 
     COMMAND = "command"
     FILE = "file"
@@ -36,14 +36,13 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A call as a person judges it.
+    """A call in the form in which the user judges it.
 
     * `effect`: the effect of the call.
-    * `text`: what the person may change: the command, the file's new text, or the arguments as
-      JSON.
+    * `text`: what the user may change: the command, the file's new text, or the arguments as JSON.
     * `name`: a file name for `text`.
-    * `diff`: for a file, against the disk.
-    * `remarks`: comments about it. `dangers`: those of a command.
+    * `diff`: for a file, the difference from the present file on disk.
+    * `remarks`: notes about the call. `dangers`: the dangers of a command.
     """
 
     effect: Effect
@@ -54,16 +53,16 @@ class Proposal:
     name: str
     diff: DiffDisplay | None = None
     line_ends: tuple[str, ...] = ()
-    """The changes of line ends and of the final newline, which the diff does not show."""
+    """Changes of line endings and of the final newline, which the diff does not show."""
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
-    """The whole file, if `text` is the whole file after the call."""
+    """The whole file before the call, if `text` is the whole file after it."""
 
     def others(self) -> Iterator[tuple[str, str]]:
         """Yield the arguments that neither text nor diff shows, each with a title.
 
-        The model's description of its own call is marked as such.
+        The title of the model's own description of its call says that it is Gemini's.
         """
         for name, value in self.arguments.items():
             if name not in self._shown:
@@ -72,7 +71,7 @@ class Proposal:
     def place(self, project: Path) -> str:
         """Return the path of the real file: relative to the project, or absolute outside.
 
-        "" for a call that writes no file.
+        Return "" for a call that writes no file.
         """
         if self.effect.path is None:
             return ""
@@ -80,16 +79,19 @@ class Proposal:
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
     def folder(self, project: Path) -> str:
-        """Return the folder that a command runs in; "" = the project, or not a command."""
+        """Return the folder that a command runs in.
+
+        Return "" for the project's folder, or if the call is not a command.
+        """
         if self.effect.folder is None:
             return ""
         folder = resolved(Path(self.effect.folder))
         return "" if folder == resolved(project) else str(folder)
 
     def refusal(self, text: str | None = None) -> str | None:
-        """Return why this call can't be approved, as a clause; None = it can.
+        """Return why this call can't be approved, as a clause; None if it can.
 
-        `text`: the person's text instead of the model's.
+        `text`: the user's text to use instead of the model's.
         """
         if self.effect.fails is not None:
             return f"the tool would fail: {self.effect.fails}"
@@ -106,9 +108,9 @@ class Proposal:
         return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
-        """Return the arguments that make the call do what a person wrote.
+        """Return the arguments with which the call does what the user wrote.
 
-        Raises ValueError with a message for the person.
+        Raises ValueError with a message for the user.
         """
         given = dict(self.arguments)
         if self.form is Form.COMMAND:
@@ -119,7 +121,7 @@ class Proposal:
             return self._of_file(given, text)
         try:
             value = json.loads(text)
-            json.dumps(value, allow_nan=False)  # NaN, or 1e999
+            json.dumps(value, allow_nan=False)  # rejects NaN and 1e999
         except (ValueError, RecursionError) as error:
             raise ValueError(f"this is no JSON: {error}") from None
         if not isinstance(value, dict):
@@ -137,9 +139,9 @@ class Proposal:
 def proposal_of(
     request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any] | None = None
 ) -> Proposal:
-    """Return what a call would do now, in a run in the folder `cwd`; reads the disk.
+    """Return what a call would do now, in a run in the folder `cwd`.
 
-    `arguments`: instead of the requested ones.
+    `arguments`: the arguments to use instead of the requested ones. Reads the disk.
     """
     tool, args = request.tool_name, request.arguments if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
@@ -172,7 +174,7 @@ def _fails(does: Effect) -> tuple[str, ...]:
 
 
 def _as_json(args: Mapping[str, Any]) -> str:
-    """Return the arguments as JSON, escaped if they hold invisible characters."""
+    """Return the arguments as JSON, escaped if they contain invisible characters."""
     try:
         text = json.dumps(args, indent=2, ensure_ascii=False)
     except RecursionError:
@@ -219,7 +221,7 @@ def _lines(text: str | None) -> str | None:
 
 
 def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
-    """Yield comments on the location of the file."""
+    """Yield notes about the location of the file."""
     assert does.path is not None
     named, real = str(args.get("file_path")), Path(does.path)
     plain = None if "\0" in named else Path(os.path.normpath(cwd / named))
@@ -237,9 +239,9 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 
 
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
-    r"""Return both texts with `\n` at all line ends.
+    r"""Return both texts with all line endings converted to `\n`.
 
-    If one of them mixes line ends, `\r\n` leaves the mark `␍` in both.
+    If one of the texts has mixed line endings, each `\r\n` in both texts leaves the mark `␍`.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"
@@ -248,7 +250,7 @@ def comparable(before: str | None, after: str) -> tuple[str | None, str]:
 
 
 def line_end_changes(before: str | None, after: str) -> Iterator[str]:
-    """Yield the changes of line ends and of the final newline, each as a clause."""
+    """Describe changes of line endings and of the final newline, each as a clause."""
     was, becomes = _ends(before or ""), _ends(after)
     if becomes == _MIXED:
         yield r"mixed line ends: ␍ marks \r\n"

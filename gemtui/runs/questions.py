@@ -1,4 +1,4 @@
-"""Follow the questions of one run: the open ones, and the outcomes of the others."""
+"""Follow the questions of one run: the unanswered ones, and the outcomes of the others."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gemtui.transcript.model import Beyond, Consent
 from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
-"""Seconds between two signs of presence."""
+"""Seconds between two signs of the user's presence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question of a run.
 
-    `settled`: None = it has no outcome yet. `answered`: by anybody, so that it waits for the run
-    and no longer for a person. `beyond`: how long an approval of similar calls holds; None = it was
-    for this call only.
+    `settled`: None if the question has no outcome yet. `answered`: somebody has answered, so the
+    question waits for the run and no longer for the user. `beyond`: how long an approval of similar
+    calls applies; None if the answer was for this call only.
     """
 
     request: ApprovalRequest
@@ -34,17 +34,17 @@ class Question:
 
     @property
     def number(self) -> int:
-        """Its number within the run, from 1."""
+        """The question's 1-based number within the run."""
         return self.request.number
 
     @property
     def consent(self) -> Consent:
-        """Its outcome; it waits until that is known."""
+        """The outcome of the question, which is WAITS until it is known."""
         return Consent.WAITS if self.settled is None else self.settled.consent
 
     @property
     def about(self) -> str:
-        """The command, the file, or the first argument of the call, shortened."""
+        """The command, the file, or the first argument of the call, truncated."""
         args = self.request.arguments
         first = next(iter(args.values()), "")
         return str(args.get("command") or asked_path(dict(args)) or first)[:200]
@@ -61,7 +61,7 @@ class Question:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for a person."""
+        """Whether the question is waiting for the user."""
         return self.settled is None and not self.answered
 
     @property
@@ -72,9 +72,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class UnaskedCalls:
-    """The gate's records of calls, apart from its questions.
+    """The gate's records of calls without a question.
 
-    `passed`: allowed by a rule of the person's own. `hooked`: changed by another hook afterwards.
+    `passed`: allowed by one of the user's own rules. `hooked`: changed by another hook after
+    passing the gate.
     """
 
     passed: tuple[PassedCall, ...] = ()
@@ -82,7 +83,7 @@ class UnaskedCalls:
 
 
 class Questions:
-    """Reads the questions of a run; each file once."""
+    """Loads the questions of a run, reading each file only once."""
 
     def __init__(self, gate: GateFolder) -> None:
         self._gate = gate
@@ -101,7 +102,7 @@ class Questions:
             gone.wait(_SIGN)
 
     def look(self) -> tuple[Question, ...]:
-        """Read new files, and return all questions so far, in order."""
+        """Load new files, and return all questions so far, in order."""
         if not self._gate.exists():
             return self.all
         for number, waits in self._gate.asked().items():
@@ -141,7 +142,8 @@ class Questions:
     def take_back(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns its question; None if there is none. Raises PolicyError and OSError.
+        Return the question that it answered; None if there is no such answer. Raises PolicyError
+        and OSError.
         """
         newest = next((each for each in reversed(self.look()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)

@@ -43,18 +43,19 @@ from gemtui.text import counted
 from gemtui.transcript.model import ToolCall, excerpt
 
 _MOST_LINES = 2_000
-"""Lines of a hunk that are printed."""
+"""The most lines of a hunk that are printed."""
 _SUBJECT = 72
-"""Characters of the first line of a commit message."""
+"""The longest first line of a commit message, in characters."""
 _GONE = "no longer in the files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSubject:
-    """The session whose changes are reviewed, or one of its runs.
+    """The session, or one of its runs, whose changes are reviewed.
 
-    `folder`: where it worked; None = unknown. `run`: the run's id; "" = the whole session. `calls`:
-    returns the calls in its record. `prompts`: returns its prompts. Both may read files.
+    `folder`: where the session worked; None if unknown. `run`: the run's id; "" for the whole
+    session. `calls`: returns the recorded calls. `prompts`: returns the prompts. Both functions may
+    read files.
     """
 
     folder: Path | None
@@ -68,7 +69,7 @@ class ReviewSubject:
 class Review:
     """The changes found by a review.
 
-    `notes`: what is unknown about them, for a person.
+    `notes`: what is unknown about the changes, for the user.
     """
 
     session: str
@@ -78,7 +79,7 @@ class Review:
 
     @property
     def nothing(self) -> str:
-        """The message if no file is known to differ."""
+        """The message to show if no file is known to differ."""
         if self.complete:
             return "No file differs from what it was before."
         return " ".join(("No change is known.", *self.notes[:1]))
@@ -98,10 +99,10 @@ class Review:
 class Reverted:
     """The result of reverting hunks.
 
-    `hunks`: the ids of the reverted ones. `steps`: the change of each file. `left`: the ids or
-    paths that were left alone, with the reason. `built_on`: the ids of hunks that stay although
-    they changed lines of the reverted ones, with their owners. `checkpoint`: the one taken before;
-    None = nothing was done.
+    `hunks`: the ids of the reverted hunks. `steps`: the change of each file. `left`: the ids or
+    paths that were left alone, each with the reason. `built_on`: the ids of hunks that were kept
+    although they changed lines of the reverted ones, each with its owner. `checkpoint`: the id of
+    the checkpoint taken before; None if nothing was done.
     """
 
     hunks: tuple[str, ...]
@@ -112,7 +113,7 @@ class Reverted:
 
     @property
     def paths(self) -> list[str]:
-        """The files that were changed."""
+        """The files that have been changed."""
         return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +127,7 @@ class Reverted:
 
 
 def subject_of(session: Summary) -> ReviewSubject:
-    """Return the subject of a review of a whole stored session."""
+    """Return the subject for a review of a whole stored session."""
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
@@ -138,7 +139,10 @@ def subject_of(session: Summary) -> ReviewSubject:
 def subject_of_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewSubject:
-    """Return the subject of a review of one run; `calls`: those that it made so far."""
+    """Return the subject for a review of one run.
+
+    `calls`: the calls that the run has made so far.
+    """
     placed = [PlacedCall(each, 1, each.id) for each in calls]
     return ReviewSubject(
         folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
@@ -148,8 +152,8 @@ def subject_of_run(
 def review(subject: ReviewSubject) -> Review:
     """Return the changes of a session or run, up to the present files.
 
-    They are found by checkpoints if there are some, or else by its record. Writes nothing; may take
-    seconds. Raises OSError, CheckpointsUnreadable.
+    The changes are taken from checkpoints if there are any, or else from the session's record.
+    Nothing is written. Blocking, possibly for seconds. Raises OSError, CheckpointsUnreadable.
     """
     folder = subject.folder
     if folder is None or not folder.is_dir():
@@ -173,11 +177,11 @@ def review(subject: ReviewSubject) -> Review:
 
 
 def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
-    """Revert hunks by their ids, or those of files or calls; ignore missing ones.
+    """Revert the selected hunks; missing ones are ignored.
 
-    A checkpoint is taken before, so that a redo can undo the revert. `dry_run`: only return what
-    would be done. Raises UndoError while a run is working in the folder, OSError,
-    CheckpointsUnreadable.
+    `ids`: the ids of hunks, of files, or of calls. A checkpoint is taken before, so that a redo can
+    undo the revert. `dry_run`: only return what would be done. Raises UndoError while a run is
+    working in the folder, OSError, CheckpointsUnreadable.
     """
     folder = subject.folder
     if folder is None or not folder.is_dir():
@@ -244,7 +248,7 @@ def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[Pl
 def _record(
     calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
 ) -> RecordedCalls:
-    """Return the recorded changes of calls without checkpoints."""
+    """Return the recorded changes of those calls that have no checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
     for each in calls:
@@ -305,7 +309,7 @@ def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
 
 
 def owner_words(owner: HunkOwner) -> str:
-    """Return the author of a change, in a few words."""
+    """Describe the author of a change in a few words."""
     if owner.kind is OwnerKind.PERSON:
         return f"you ({owner.tool})" if owner.tool else "you"
     if owner.kind is OwnerKind.UNKNOWN:
@@ -314,20 +318,20 @@ def owner_words(owner: HunkOwner) -> str:
 
 
 def changed_words(hunk: ReviewHunk) -> str:
-    """Return a clause about whose lines a hunk changed; "" = nobody's."""
+    """Describe in a clause whose lines a hunk changed; "" if nobody's."""
     return f"changed what {', '.join(map(owner_words, hunk.changed))} wrote" if hunk.changed else ""
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
-    """Return the line about a hunk that stays, as for `built_on`."""
+    """Return the line to print about a hunk that stays, as in `built_on`."""
     place = f"{os.fsdecode(file.path)}:{hunk.now}"
     return f"stays: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 
 
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:
-    """Return a hunk as in a unified diff, with bytes other than UTF-8 as surrogates.
+    """Format a hunk as in a unified diff; bytes that are not UTF-8 become surrogates.
 
-    `most`: lines that are shown; the last line counts the rest.
+    `most`: the most lines to show; if there are more, a last line gives their number.
     """
     lines = list(diff_lines(hunk))
     told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:most]]
@@ -348,7 +352,7 @@ def _span(first: int, lines: int) -> str:
 
 
 def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of a hunk with its context, each with its sign."""
+    """Yield the lines of a hunk with context, each with its symbol: ` `, `-` or `+`."""
     yield from ((" ", line) for line in hunk.above)
     yield from (("-", line) for line in hunk.removed)
     yield from (("+", line) for line in hunk.added)
@@ -356,9 +360,9 @@ def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
 
 
 class Comment(NamedTuple):
-    """A person's comment on a line.
+    """A user's comment on a line.
 
-    `place`: such as `src/a.py:12`. `context`: the lines around it.
+    `place`: the file and line, such as `src/a.py:12`. `context`: the lines around it.
     """
 
     place: str
@@ -376,7 +380,7 @@ def comments_prompt(comments: Sequence[Comment]) -> str:
 
 
 def commit_message(prompts: Sequence[str]) -> str:
-    """Return a commit message made of the prompts."""
+    """Return a commit message composed of the prompts."""
     if not prompts:
         return ""
     subject = excerpt(prompts[0])

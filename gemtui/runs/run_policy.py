@@ -1,4 +1,4 @@
-"""The rules of one run: the tools they hide, and the rules that deny calls."""
+"""The policy of one run: the tools that are hidden, and the rules that deny calls."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from gemtui.text import short_path
 
 _OPTIONS = (DENIES, ALLOWS)
-"""The policy files that a run's own options are written to."""
+"""The policy files to which a run's own options are written."""
 
 
 def policy_of_run(
     request: Request, environ: Mapping[str, str] = os.environ
 ) -> tuple[EffectivePolicy, ApprovalMode]:
-    """Return the policy of a run and its mode, as the CLI will read them.
+    """Return the policy of a run and its approval mode, as the CLI will load them.
 
     Raises OSError, OptionError.
     """
@@ -45,13 +45,13 @@ def policy_of_run(
 
 
 def _paths(request: Request, flag: str) -> list[Path]:
-    """Return the paths that a run's command passes by this flag, as absolute paths."""
+    """Return the paths that a run's command line passes by this flag, made absolute."""
     words = (word.removeprefix(flag) for word in request.argv if word.startswith(flag))
     return [Path(request.cwd) / word for word in words]
 
 
 def for_everybody(policy: Policy) -> Policy:
-    """Return a policy in which a run's own rules also apply if a person is asked."""
+    """Return a policy in which a run's own rules also apply if it asks the user."""
     rules = tuple(
         replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule
         for rule in policy.rules
@@ -60,9 +60,9 @@ def for_everybody(policy: Policy) -> Policy:
 
 
 class RunPolicy:
-    """Answers questions about one run's policy that the CLI's output leaves open.
+    """Answers questions about a run's policy that the CLI's output leaves unanswered.
 
-    `asks`: the run asks a person.
+    `asks`: the run asks the user for approval.
     """
 
     def __init__(self, found: EffectivePolicy, mode: ApprovalMode, *, asks: bool = False) -> None:
@@ -72,12 +72,12 @@ class RunPolicy:
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> Self:
-        """Read the policy of a run. Raises OSError, OptionError."""
+        """Load the policy of a run. Raises OSError, OptionError."""
         asks = bool((request.about or {}).get("ask"))
         return cls(*policy_of_run(request, environ), asks=asks)
 
     def is_older_than(self, time: datetime) -> bool:
-        """Return whether no file of the policy was changed after `time`. Raises OSError."""
+        """Return whether no file of the policy has changed after `time`. Raises OSError."""
         settings = [each.path for each in self._found.settings.files]
         places = (*self._found.files, *self._found.admin, *settings)
         files = [each for place in places for each in _files(place)]
@@ -86,8 +86,8 @@ class RunPolicy:
     def hidden(self) -> dict[str, str]:
         """Map each existing tool that this run hides to the rule that hides it.
 
-        "" = the mode does. Tools of MCP servers are given as patterns. A call of any other tool
-        that is not found names one that does not exist.
+        The rule is "" if the approval mode hides the tool. Tools of MCP servers are given as
+        patterns. If any other tool is reported as not found, it does not exist.
         """
         rules = self._found.policy.rules
         found = {tool: _words(rule) for rule in rules for tool in self._servers_tools(rule)}
@@ -111,9 +111,9 @@ class RunPolicy:
                 yield tool
 
     def denying(self, call: Call) -> str:
-        """Return the person's or administrator's rule that denies a call, with its file.
+        """Return the rule that denies a call, with its file, if it is a user's.
 
-        "" = none of theirs does.
+        Rules of an administrator are returned, too. Return "" if no such rule denies the call.
         """
         outcome = self._engine.outcome(call)
         denies = outcome.rule is not None and outcome.rule.decision is Decision.DENY
@@ -121,7 +121,7 @@ class RunPolicy:
 
 
 def _words(rule: Rule) -> str:
-    """Return the place of a person's rule, with its file; "" = nobody wrote it."""
+    """Return the place of a rule with its file; "" for a built-in rule."""
     if rule.tier < Tier.USER:
         return ""
     if Path(rule.source).name in _OPTIONS:

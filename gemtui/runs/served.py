@@ -1,7 +1,8 @@
-"""Serve the questions of runs elsewhere: another terminal, a phone, a script.
+"""Let users answer the questions of runs elsewhere: in another terminal, by phone, by script.
 
-A question is named by its number and a token of its effect, such as `3.9f2c41d05b7a6e18`. So an
-answer to something that has changed since is rejected, instead of applying to its new form.
+The name of a question consists of its number and a token of its effect, such as
+`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed since, an answer is rejected instead of
+being applied to the new effect.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16
-"""Characters of an effect's mark in a question's name; fewer could be forged."""
+"""The characters of an effect's mark in a question's name; shorter marks could be forged."""
 _NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
 _SETTLES = 5.0
-"""Seconds in which a run settles an answer; it checks four times a second."""
+"""Seconds within which a run settles an answer; runs check four times a second."""
 _STEP = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingQuestion:
-    """A question that waits for a person, with its call's present effect."""
+    """A question that is waiting for the user, with the present effect of its call."""
 
     run: Run
     asked: Asked
 
     @property
     def name(self) -> str:
-        """The name for `answer`: the number, and the token of the effect."""
+        """The name by which `answer` finds the question: number and token of the effect."""
         return f"{self.asked.question.number}.{token_of(self.asked.effect)}"
 
     @property
@@ -49,7 +50,10 @@ class WaitingQuestion:
         return token_of(self.asked.effect) != first_token(self.asked)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the question for `gemtui runs questions --json`, complete for answering."""
+        """Return the question as an entry of `gemtui runs questions --json`.
+
+        The entry contains everything needed to answer.
+        """
         request, runs = self.asked.question.request, self.asked.runs
         return {
             "run": self.run.id,
@@ -83,9 +87,10 @@ def _moment(milliseconds: int) -> datetime | None:
 
 
 def _effect(asked: Asked) -> Mapping[str, Any]:
-    """Return the effect of an approval.
+    """Return the effect of an approval as JSON values.
 
-    `before`, `after`: whole texts; null = no such file, or unknown.
+    `before`, `after`: the whole contents; null if the file does not exist or its contents are
+    unknown.
     """
     does, runs = asked.effect, asked.runs
     return {
@@ -104,22 +109,22 @@ def _effect(asked: Asked) -> Mapping[str, Any]:
 
 
 def token_of(effect: Effect) -> str:
-    """Return a token that identifies an effect, short enough to type."""
+    """Return a token that identifies an effect and is short enough to type."""
     return effect.mark[:_TOKEN]
 
 
 def first_token(asked: Asked) -> str:
-    """Return the token of the call's effect at the time of the question."""
+    """Return the token of the call's effect when the question was asked."""
     return token_of(asked.question.request.effect or asked.effect)
 
 
 def conversation_of(run: Run) -> Conversation:
-    """Return the conversation of a run with whoever answers."""
+    """Return the conversation through which to answer a run's questions."""
     return Conversation(GateFolder.of(run.folder), Path(run.cwd))
 
 
 def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
-    """Yield the open questions of these runs, the oldest of each run first."""
+    """Yield the unanswered questions of these runs, oldest first within each run."""
     for run in runs:
         if run.state is RunState.RUNNING:
             talking = conversation_of(run)
@@ -129,13 +134,16 @@ def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
 
 
 def parse_name(name: str) -> tuple[int, str | None] | None:
-    """Return the number and the token in a question's name; None for other text."""
+    """Return the number and the token in a question's name; None if it is invalid."""
     found = _NAME.fullmatch(name)
     return None if found is None else (int(found[1]), found[2])
 
 
 def outcome_of(run: Run, number: int, *, patience: float = _SETTLES) -> Settled | None:
-    """Return the outcome of an answer; None = not settled within `patience` seconds."""
+    """Return the outcome of a question; None if there is none in time.
+
+    `patience`: seconds to wait for the outcome.
+    """
     gate, until = GateFolder.of(run.folder), time.monotonic() + patience
     while (settled := gate.settled(number)) is None and time.monotonic() < until:
         if run.folder.exit() is not None:

@@ -1,4 +1,4 @@
-"""The file changes in a session's record, without any checkpoint."""
+"""The file changes in a session's record, for calls without checkpoints."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 from gemtui.transcript.writes import text_after, text_before
 
 _MOST_NAMED = 20
-"""Largest number of commands that notes name."""
+"""The most commands that notes name."""
 
 
 class PlacedCall(NamedTuple):
     """A call that may have changed files, its prompt's number, and its checkpoint id.
 
-    `sessions`: its session and the one that it was forked from; only hooks of these can have
-    reported the call.
+    `sessions`: the call's session and the one that it was forked from. If hooks reported the call,
+    they did so for one of these sessions.
     """
 
     call: ToolCall
@@ -40,10 +40,8 @@ class PlacedCall(NamedTuple):
 def placed_calls(session: Summary) -> list[PlacedCall]:
     """Return a session's calls that may have changed files, in order.
 
-    Rewound ones are included.
-
-    Order and prompts are by position, not by time: continuing a session gives all its records new
-    times (assets/gemini-cli.md#ghosts).
+    Rewound calls are included. Order and prompts are determined by position, not by time, because
+    continuing a session gives new times to all its records (assets/gemini-cli.md#ghosts).
     """
     found, prompt = list[PlacedCall](), 0
     with SessionLog(session.path) as log:
@@ -63,10 +61,9 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 
 
 def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[PlacedCall]:
-    """Return the calls with the ids that checkpoints use for those reported by hooks.
+    """Return the calls with the ids that checkpoints use for calls reported by hooks.
 
-    Among calls with the same arguments, the first in the record is the first in the store. Stored
-    calls of other sessions are ignored.
+    Calls with the same arguments are matched in order. Stored calls of other sessions are ignored.
     """
     sessions = frozenset[str]().union(*(each.sessions for each in placed))
     own = frozenset[str]().union(*map(store.lineage, sessions))
@@ -87,16 +84,16 @@ def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[Plac
 
 
 class RecordedCalls:
-    """The changes of calls without checkpoints, according to the session."""
+    """The changes of calls without checkpoints, taken from the session's record."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.changes: list[RecordedChange] = []
         self.left: list[str] = []
-        """Descriptions of changes that can't be undone."""
+        """Descriptions of calls whose changes can't be undone."""
 
     def add(self, call: ToolCall) -> None:
-        """Add a call."""
+        """Add a call: either its change, or a description if the change can't be undone."""
         if call.status in _NOT_MADE or not may_write(call.name):
             return
         if kind_of(call.name) not in WRITING:
@@ -121,7 +118,7 @@ class RecordedCalls:
             self.changes.append(RecordedChange(name, when, was, became, call.name, call.id))
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on changes that stay, for a person."""
+        """Yield notes for the user about changes that can't be undone."""
         for each in self.left[:_MOST_NAMED]:
             yield f"There is no checkpoint of this, so what it did stays: {each}"
         if len(self.left) > _MOST_NAMED:
@@ -129,7 +126,7 @@ class RecordedCalls:
 
 
 def _has_crlf(path: Path) -> bool:
-    """Return whether a file has CRLF line ends, since records only have line feeds."""
+    """Return whether a file has CRLF line endings; records contain only line feeds."""
     try:
         with path.open("rb") as file:
             return b"\r\n" in file.read(64 * 1024)

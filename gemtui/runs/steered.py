@@ -1,4 +1,4 @@
-"""The messages and queued prompts of a working run."""
+"""The messages and queued prompts of a run that is working."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gemtui.transcript.rows import of_rows, put_in, rows_of
 class Steered:
     """A snapshot of a run's messages and queue.
 
-    `words`: the messages, each with its delivery; None = not delivered. `prompts`: the queued ones.
+    `words`: the messages, each with its delivery; None if not delivered yet. `prompts`: the queued
+    prompts.
     """
 
     words: tuple[tuple[Word, Delivered | None], ...] = ()
@@ -22,13 +23,13 @@ class Steered:
 
     @property
     def undelivered(self) -> tuple[str, ...]:
-        """Everything that has not reached the agent, in order of delivery."""
+        """All messages and prompts that have not reached the agent, in order of delivery."""
         words = (word.text for word, delivered in self.words if delivered is None)
         return (*words, *(prompt.text for prompt in self.prompts))
 
 
 def look(steering: Steering) -> Steered:
-    """Read the messages and the queue, which are small files."""
+    """Load the messages and the queue from their small files."""
     words = tuple((word, steering.delivered(word)) for word in steering.words())
     return Steered(words=words, prompts=tuple(steering.prompts()))
 
@@ -36,9 +37,10 @@ def look(steering: Steering) -> Steered:
 def with_words(
     transcript: Transcript, steered: Steered, made: dict[int, tuple[Outline, Message]]
 ) -> Transcript:
-    """Return a transcript with the messages at the points of their delivery.
+    """Return a transcript with the messages inserted where they were delivered.
 
-    `made`: keeps their transcript messages between two calls, so that they are drawn once.
+    `made`: caches the inserted transcript messages between calls, so that they are rendered only
+    once.
     """
     here = [(word, at) for word, at in steered.words if at is not None]
     if not here:

@@ -1,7 +1,7 @@
 """The program that supervises one run: its session, checkpoints and questions.
 
-Started as `python -m gemtui.runs.supervisor FOLDER`. Modules that a run does not need, since it
-resumes no session or asks nobody, are not imported.
+Started as `python -m gemtui.runs.supervisor FOLDER`. Modules that a run does not need, because it
+resumes no session or asks no questions, are not imported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
-    """Return the keeper of a run's session, if it resumes one, and of its checkpoints."""
+    """Return the Keeper for a run's resumed session, if any, and its checkpoints."""
     from gemtui.runs.checkpointing import checkpoints_of
 
     keepers = (_session_keeper(folder, request), checkpoints_of(folder, request))
@@ -40,13 +40,13 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 class Keepers:
-    """Several keepers as one; an error of one is raised after all have checked."""
+    """Combines several Keepers; an error of one is raised after all have been called."""
 
     def __init__(self, keepers: Sequence[RunKeeper]) -> None:
         self._keepers = keepers
 
     def look(self) -> float:
-        """Let each check; return the seconds until the earliest next check."""
+        """Let each Keeper check; return the seconds until the earliest next check."""
         waits = list[float]()
 
         def let_look(keeper: RunKeeper) -> None:
@@ -58,14 +58,14 @@ class Keepers:
         return min(waits)
 
     def close(self) -> None:
-        """Let each check a last time."""
+        """Close each Keeper, so that it checks a last time."""
         with ExitStack() as stack:
             for keeper in reversed(self._keepers):
                 stack.callback(keeper.close)
 
 
 def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
-    """Return the gate of a run; None if it asks nobody."""
+    """Return the gate of a run; None if the run does not ask."""
     if not (request.about or {}).get("ask"):
         return None
     from gemtui.runs.gate import Gate
@@ -98,7 +98,7 @@ def _budget(folder: Path) -> RunBudget:
 def after_of(folder: RunFolder) -> AfterRun:
     """Return a callback that runs the user's command for ended runs.
 
-    The command is read now, before the run can change the file.
+    The command is loaded now, before the run can change the file.
     """
     from gemtui.runs.user_commands import ON_END, UserCommands, start
 

@@ -1,7 +1,7 @@
-"""Undo and redo a session, files and chat, back to before a prompt.
+"""Undo and redo a session's changes to files and chat, back to before a prompt.
 
-Files are restored from checkpoints if a run took some, or else from what the session recorded of
-its file tools. Effects of shell commands without checkpoints stay, and are reported.
+Files are restored from checkpoints if a run took any, or else from the session's record of its file
+tools. Effects of shell commands without checkpoints can't be undone, but are reported.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NO_FILES = "This session belongs to no folder that is known: its files can't be 
 
 
 class Prompt(NamedTuple):
-    """A prompt of a session. `number`: from 1. `text`: its first line, clipped."""
+    """A prompt of a session. `number`: 1-based. `text`: its first line, truncated."""
 
     number: int
     text: str
@@ -59,10 +59,11 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """The result of an undo or redo, done or planned.
+    """The result of an undo or redo, carried out or planned.
 
-    `files`: None = they were left alone. `fork`: the session that continues; None = none. `chat`:
-    the new chat that an undo created. `complete`: no change of the session is known to be left.
+    `files`: None if they were left alone. `fork`: the session that continues; None if there is
+    none. `chat`: the new chat that an undo created. `complete`: as far as is known, no change of
+    the session is left.
     """
 
     to: int
@@ -79,7 +80,7 @@ class Undone:
 
     @property
     def kept(self) -> list[Step]:
-        """The files that were left alone."""
+        """The steps of the files that were left alone."""
         steps = () if self.files is None else self.files.steps
         return [step for step in steps if step.action is Action.KEEP]
 
@@ -100,7 +101,7 @@ class Undone:
 
 
 def prompts_of(session: Summary) -> list[Prompt]:
-    """Return the prompts of a session that are part of its conversation.
+    """Return the prompts that are part of a session's present conversation.
 
     Raises OSError.
     """
@@ -121,15 +122,16 @@ def undo_session(
     dry_run: bool = False,
     home: Path | None = None,
 ) -> Undone:
-    """Restore files and chat of a session to just before a prompt.
+    """Restore the files and the chat of a session to just before a prompt.
 
-    * `number`: the number of the prompt, from 1; None = the last one.
-    * `chat`: fork the session there; the original stays.
-    * `paths`: only these files, and everything below them.
+    * `number`: the 1-based number of the prompt; None means the last one.
+    * `files`: restore the files.
+    * `chat`: fork the session at this point; the original session is kept.
+    * `paths`: restore only these files, and files under these folders.
     * `dry_run`: only return what would be done.
-    * `home`: the CLI's folder with the session; None = the user's.
+    * `home`: the CLI's folder that contains the session; None means the user's.
 
-    May take seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
+    Blocking, possibly for seconds. Raises UndoError, ForkFailed, OSError, CheckpointsUnreadable.
     """
     prompts = prompts_of(session)
     if not prompts:
@@ -204,9 +206,9 @@ def _undo_files(
 
 
 def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) -> float:
-    """Return when a prompt was given, judging by the calls known to checkpoints.
+    """Return when a prompt was sent, judging by the calls in checkpoints.
 
-    In seconds since 1970; later than every call that is known to be older.
+    The time is in seconds since 1970, and later than every call that is known to be older.
     """
     numbers = {each.use: each.prompt for each in placed}
     known = [
@@ -220,9 +222,10 @@ def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) ->
 
 
 def require_idle(folder: Path) -> None:
-    """Raise UndoError while an agent works in a folder, since it may need the files.
+    """Raise UndoError while an agent is working in a folder.
 
-    An agent is a run, or a session of the plain CLI if the extension's hooks report it.
+    Changing files could interfere with the agent's work. An agent is a run, or a session of the
+    plain CLI if the extension's hooks report it.
     """
     place = resolved(folder)
     for run in list_runs(runs_dir()):
@@ -236,7 +239,7 @@ def require_idle(folder: Path) -> None:
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
-    """Return the paths as names below the root, relative to the current folder."""
+    """Convert paths relative to the current folder to names relative to the root."""
     if paths is None:
         return None
     found = []
@@ -250,7 +253,7 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
 
 
 def _fork(session: Summary, number: int, undo: int | None, notes: list[str], home: Path) -> Fork:
-    """Fork the chat. Raises ForkFailed."""
+    """Fork the chat, adding notes for the user to `notes`. Raises ForkFailed."""
     made = fork_session(session, home, before=number)
     fork = made.session_id
     if fork is None:
@@ -278,7 +281,11 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
 
 
 class Checkpointed(NamedTuple):
-    """The checkpoints of a session: number, time of the newest, and their prompts."""
+    """A summary of a session's checkpoints.
+
+    `total`: their number. `newest`: the time of the newest one. `prompts`: the numbers of the
+    prompts that have a checkpoint.
+    """
 
     total: int
     newest: datetime | None
@@ -302,9 +309,9 @@ def checkpointed(session: Summary) -> Checkpointed:
 
 
 def sessions_with_checkpoints() -> frozenset[str]:
-    """Return the ids of all sessions with checkpoints, including forks of them.
+    """Return the ids of all sessions that have checkpoints, including their forks.
 
-    Projects whose checkpoints can't be read are left out. Raises OSError.
+    Projects whose checkpoints can't be read are skipped. Raises OSError.
     """
     place, found = checkpoints_dir(), set[str]()
     for folder in [each for each in place.iterdir() if each.is_dir()] if place.is_dir() else ():
@@ -327,7 +334,10 @@ def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
 def _numbered_of(
     session: Summary, store: CheckpointStore, *, by_calls: bool = False
 ) -> list[_Numbered]:
-    """Return the checkpoints of a session; `by_calls`: only files that a call changed."""
+    """Return the checkpoints of a session, oldest first.
+
+    `by_calls`: include only the changes of files that some call changed.
+    """
     placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
@@ -338,9 +348,9 @@ def _numbered_of(
 
 
 class StateText(NamedTuple):
-    """The text of a file at one moment.
+    """The contents of a file at one moment.
 
-    `text`: None = there is none; `why` is the reason, or a remark.
+    `text`: None if there is no text. `why`: the reason for that, or a note.
     """
 
     text: str | None
@@ -348,7 +358,7 @@ class StateText(NamedTuple):
 
 
 class StepTexts(NamedTuple):
-    """The states of a `Step` as texts."""
+    """The states of a `Step` as strings."""
 
     target: StateText
     left: StateText
@@ -357,7 +367,7 @@ class StepTexts(NamedTuple):
 
 
 def step_texts(folder: Path, step: Step) -> StepTexts:
-    """Return the states of one file of the project `folder`.
+    """Return the states of one file in the project `folder` as strings.
 
     Raises CheckpointsUnreadable.
     """
@@ -383,7 +393,7 @@ def _state_text(store: CheckpointStore, state: FileState) -> StateText:
 
 
 class _Numbered(NamedTuple):
-    """A checkpoint with its changes, the author of the last one, and its prompt."""
+    """A checkpoint with its changes, the call that made its last change, and its prompt."""
 
     checkpoint: Checkpoint
     files: Sequence[FileChange]
@@ -398,7 +408,7 @@ def _numbered(
     numbers: Mapping[str, int],
     prompts: int,
 ) -> list[_Numbered]:
-    """Return the checkpoints of sessions, the oldest first."""
+    """Return the checkpoints of these sessions, oldest first."""
     changes: dict[int, list[FileChange]] = {}
     for id, change in changed:
         changes.setdefault(id, []).append(change)

@@ -1,12 +1,12 @@
-"""Run the user's own commands for open questions and ended runs.
+"""Run the user's own commands for unanswered questions and ended runs.
 
-A run's supervisor starts them, each in a separate process. So a question is reported once, however
-many gemtui watch it, and nothing waits for the command. It gets JSON on stdin, and the environment
-that gemtui was started in, without additions by the run. The settings are read when a run starts,
-so that the run can't choose what is started for it.
+A run's supervisor starts these commands, each in a separate process. Therefore each question is
+reported once, however many gemtui processes watch it, and nothing waits for the command. A command
+gets JSON on stdin, and the environment in which gemtui was started, without additions by the run.
+The settings are loaded when a run starts, so that the run can't change which command is started.
 
-Started as `python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`, where NUMBER is
-that of a question, or 0 if the run has ended.
+Started as `python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`, where NUMBER is the
+number of a question, or 0 if the run has ended.
 """
 
 from __future__ import annotations
@@ -33,21 +33,24 @@ from gemtui.text import clean_line
 
 ON_ASK, ON_END = "on_ask", "on_end"
 SETTINGS = "settings"
-"""The subject of a failure to read the settings."""
+"""The name under which a failure to read the settings is stored."""
 LIMIT = 30.0
-"""Seconds that such a command may take."""
+"""The time limit of such a command, in seconds."""
 NOT_FOUND = "was not found: name a program on PATH, or its whole path"
 FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
-"""Seconds the supervisor may live on after its exit record, and between checks."""
+"""Seconds that the supervisor may survive its exit record, and between checks."""
 _MOST_STDERR = 10_000
-"""Bytes of a command's stderr that are read; the last line explains a failure."""
+"""The most bytes of a command's stderr that are read; its last line explains a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCommands:
-    """The commands to start for one run, as words; () = none. `on_ask_after`: seconds."""
+    """The commands to start for one run, as lists of words; () if there is none.
+
+    `on_ask_after`: seconds that a question must have waited before `on_ask` is started.
+    """
 
     on_ask: tuple[str, ...] = ()
     on_ask_after: float = 0
@@ -68,8 +71,8 @@ class UserCommands:
 class CommandFailure:
     """The failure of a command.
 
-    `setting`: `on_ask`, `on_end`, or `settings`. `words`: the command's words. `why`: a clause.
-    `told`: the user has been notified.
+    `setting`: `on_ask`, `on_end`, or `settings`. `words`: the command and its arguments. `why`: the
+    reason, as a clause. `told`: the user has been notified.
     """
 
     setting: str
@@ -79,7 +82,7 @@ class CommandFailure:
 
     @property
     def text(self) -> str:
-        """The notification, as one line."""
+        """The notification for the user, as one line."""
         if self.setting == SETTINGS:
             return f"on_ask and on_end are not started: {self.why}"
         return f"{self.setting}: {self.words[0]} {self.why}"
@@ -88,9 +91,9 @@ class CommandFailure:
 def start(
     run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
 ) -> subprocess.Popen[bytes]:
-    """Start the process that runs a command of the user's. Raises OSError.
+    """Start the process that runs one of the user's commands. Raises OSError.
 
-    `number`: the number of the question; 0 = the run has ended.
+    `number`: the number of the question; 0 if the run has ended.
     """
     arguments = (str(run.path), setting, str(number), *program)
     words = python("-m", "gemtui.runs.user_commands", *arguments)
@@ -105,7 +108,7 @@ def _failure_file(setting: str) -> Path:
 
 
 def keep_failure(failure: CommandFailure) -> None:
-    """Store a failure for notification, unless it is already known. Raises OSError."""
+    """Store a failure to report, unless it is already stored. Raises OSError."""
     place = _failure_file(failure.setting)
     known = read_as(place, CommandFailure, _LARGEST)
     if known is None or (known.words, known.why) != (failure.words, failure.why):
@@ -114,13 +117,13 @@ def keep_failure(failure: CommandFailure) -> None:
 
 
 def forget_failure(setting: str) -> None:
-    """Forget a failure, since the command works by now."""
+    """Remove a stored failure, because the command works again."""
     with suppress(OSError):
         _failure_file(setting).unlink(missing_ok=True)
 
 
 def failures() -> Iterator[CommandFailure]:
-    """Yield the latest failures of commands that have not worked since."""
+    """Yield the last failure of each command that has not worked since."""
     for setting in (ON_ASK, ON_END, SETTINGS):
         if (found := read_as(_failure_file(setting), CommandFailure, _LARGEST)) is not None:
             yield found
@@ -140,7 +143,7 @@ def take_untold() -> tuple[str, ...]:
 
 
 def _program(words: tuple[str, ...]) -> str | None:
-    """Return the path of a program; None = it is missing, or its path is relative."""
+    """Return the path of a program; None if it is missing or its path is relative."""
     if os.sep not in words[0]:
         return find_program(words[0])
     path = Path(words[0]).expanduser()
@@ -148,7 +151,7 @@ def _program(words: tuple[str, ...]) -> str | None:
 
 
 def look_for_programs(commands: UserCommands) -> None:
-    """Store a failure for each program that is missing. Raises OSError."""
+    """Store a failure for each program that can't be found. Raises OSError."""
     for setting, words in ((ON_ASK, commands.on_ask), (ON_END, commands.on_end)):
         if words and _program(words) is None:
             keep_failure(CommandFailure(setting=setting, words=words, why=NOT_FOUND))
@@ -157,9 +160,9 @@ def look_for_programs(commands: UserCommands) -> None:
 
 
 def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -> str | None:
-    """Run a program with `given` on stdin; return why it failed, as a clause, or None.
+    """Run a program with `given` on stdin; return why it failed, or None.
 
-    Its process group is killed after `limit` seconds.
+    The reason is a clause. The program's process group is killed after `limit` seconds.
     """
     program = _program(words)
     if program is None:
@@ -197,7 +200,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
 
 
 def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
-    """Return the input of a command for a question; None = it is no longer open."""
+    """Return the command's input for a question; None if it has been answered."""
     from gemtui.runs.listing import find_run
     from gemtui.runs.served import waiting_questions
 
@@ -209,7 +212,7 @@ def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
 
 
 def _end(run: RunFolder) -> dict[str, Any]:
-    """Return the input of a command for a run that has ended."""
+    """Return the command's input for a run that has ended."""
     from gemtui.agent.gemini import owner_lives
     from gemtui.runs.listing import find_run, with_outcome
 
@@ -221,7 +224,7 @@ def _end(run: RunFolder) -> dict[str, Any]:
 
 
 def main(words: list[str]) -> int:
-    """Run the command for one event; return the exit code."""
+    """Run the command for one event; return the process's exit code."""
     from gemtui.jsonout import encode
 
     folder, setting, number, *program = words

@@ -1,6 +1,6 @@
-"""The settings of a project in a worktree: as they are in the working tree, committed or not.
+"""Copy a project's settings to a worktree, whether they are committed or not.
 
-What a person is told before a run, and what the settings forbid, must hold in the worktree too.
+What the user is told before a run, and what the settings forbid, must also hold in the worktree.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from gemtui.errors import WorktreeError
 
 _FOLDER, _VARIABLES = b".gemini", b".env"
 _OTHER = (b"tmp", b"worktrees")
-"""Folders in `.gemini` that hold no settings."""
+"""The subfolders of `.gemini` that contain no settings."""
 _MOST = 2_000
-"""Files."""
+"""The most files to copy."""
 _SPARE = b".gemtui-settings"
 
 
 def copy_settings(source: Path, tree: Path, inside: Path) -> None:
-    """Give a worktree the `.gemini` folders and `.env` files of a working tree.
+    """Copy the `.gemini` folders and `.env` files of a working tree to a worktree.
 
-    `source`, `tree`: the tops of the two; `inside`: the folder in both in which a run works.
-    Raises WorktreeError where that can't be done whole, OSError.
+    `source`, `tree`: the roots of the working tree and the worktree. `inside`: the folder, relative
+    to both roots, in which a run works. Raises OSError, and WorktreeError if not everything can be
+    copied.
     """
     folders = [os.fsencode(each) for each in (inside, *inside.parents)]
     with ProjectFiles(source) as here, ProjectFiles(tree) as there:
@@ -53,7 +54,7 @@ def _copy(here: ProjectFiles, there: ProjectFiles, name: bytes) -> None:
 
 
 class _Contents:
-    """Keeps the content of one file."""
+    """A Keeper that holds the contents of one file in memory."""
 
     data = b""
 
@@ -63,7 +64,7 @@ class _Contents:
 
 
 def _below(top: Path, above: bytes) -> Iterator[bytes]:
-    """The names of the files in the `.gemini` folder of a folder. Raises WorktreeError."""
+    """Yield the names of the files in a folder's `.gemini`. Raises WorktreeError."""
     root = os.fsencode(top)
     start, count = os.path.join(root, above + _FOLDER), 0  # noqa: PTH118
     if not os.path.isdir(start) or os.path.islink(start):  # noqa: PTH112, PTH114

@@ -1,8 +1,9 @@
-"""Runs in git worktrees: make one, see what changed in it, apply that to the repository, remove it.
+"""Create git worktrees for runs, list the changes in them, apply these, and remove worktrees.
 
-A worktree's first state is a checkpoint, so what changed since is known byte by byte, whatever its
-git repository holds by now. It is applied as an undo is done backwards: exactly where the file in
-the repository is as it was, merged where the person has edited other lines, and else not at all.
+A worktree's first state is stored as a checkpoint, so that all later changes are known exactly,
+whatever is in its git repository now. Applying the changes to the repository works like an undo in
+reverse: if the file in the repository is unchanged, the new state is copied exactly; if the user
+has edited other lines, the changes are merged; otherwise the file is left alone.
 """
 
 from __future__ import annotations
@@ -43,16 +44,19 @@ from gemtui.transcript.patch import NoPatch, file_patch
 from gemtui.worktree_records import Worktree, worktree_of
 
 BRANCHES = "gemtui/"
-"""What the names of the branches of our worktrees begin with."""
+"""The prefix of the names of gemtui's worktree branches."""
 _WORDS = re.compile("[a-z0-9]+")
 _LONGEST_NAME = 20
 
 
-# --- make -----------------------------------------------------------------------------------------
+# --- create ---------------------------------------------------------------------------------------
 
 
 class EnteredWorktree(NamedTuple):
-    """The options of a run in a worktree. `made`: it is new. `notes`: what a person should know."""
+    """The options of a run in a worktree.
+
+    `made`: the worktree was created for this run. `notes`: what the user should know.
+    """
 
     worktree: Worktree
     options: AgentOptions
@@ -61,10 +65,10 @@ class EnteredWorktree(NamedTuple):
 
 
 def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None:
-    """Return the worktree in which a run is to work, a new one where its options want that.
+    """Return the worktree in which a run is to work, creating one if requested.
 
-    None: the run works in no worktree of ours. May take seconds. Raises OptionError for a session
-    that belongs to another folder, WorktreeError, OSError.
+    Return None if the run works in no worktree of gemtui's. Blocking, possibly for seconds. Raises
+    OptionError for a session that belongs to another folder, WorktreeError, OSError.
     """
     folder = options.cwd or current_folder()
     found = worktree_of(folder)
@@ -77,8 +81,8 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     made, notes = make_worktree(folder, prompt)
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
-    with suppress(OSError):  # it is then said again
-        if not told_before(options).is_news:  # the settings are the same
+    with suppress(OSError):  # the report is then shown again
+        if not told_before(options).is_news:  # the user has already agreed to the same settings
             told_before(entered).remember()
     return EnteredWorktree(
         made,
@@ -89,7 +93,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
 
 
 def require_new(options: AgentOptions) -> None:
-    """Raise OptionError where a session is to continue in a worktree that does not exist yet."""
+    """Raise OptionError if a session is to continue in a worktree yet to be created."""
     folder = options.cwd or current_folder()
     if options.worktree and options.resume and worktree_of(folder) is None:
         words = "worktree: a session continues in its own folder: choose one of the two"
@@ -97,13 +101,16 @@ def require_new(options: AgentOptions) -> None:
 
 
 def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
-    """Trust a worktree whose repository is trusted: what is in it was in the repository."""
+    """Trust a worktree if its repository is trusted; its files come from there.
+
+    Return notes for the user.
+    """
     environ = os.environ
     if not trust.must_ask(worktree.folder, environ):
         return ()
     if trust.must_ask(folder, environ) and not trust.remembered(folder, environ):
         return ()
-    with suppress(OSError, OptionError):  # the CLI then refuses to work there, and says so
+    with suppress(OSError, OptionError):  # the CLI then reports that it refuses to work there
         trust.remember(worktree.folder)
     if not trust.remembered(worktree.folder, environ):
         return ()
@@ -111,10 +118,10 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 
 
 def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
-    """Make a worktree of the repository that holds a folder, at its current commit.
+    """Create a worktree of a folder's repository, at the current commit.
 
-    Returns it with what a person should know of it. No program that the repository names is run.
-    Raises WorktreeError, OSError; nothing is left then.
+    Return the worktree, with notes for the user. No program that the repository names is run.
+    Raises WorktreeError and OSError; in that case nothing is left behind.
     """
     repository = GitRepository.of(folder)
     commit, name = repository.head(), _name(prompt)
@@ -160,7 +167,7 @@ def _name(prompt: str) -> str:
 
 
 def leave_worktree(entered: EnteredWorktree) -> None:
-    """Remove a worktree that was made for a run which then did not start. Raises nothing."""
+    """Remove a worktree created for a run that then did not start. Raises nothing."""
     if entered.made:
         _discard(entered.worktree)
 
@@ -171,15 +178,16 @@ def _discard(worktree: Worktree) -> None:
     shutil.rmtree(worktrees_dir() / worktree.name, ignore_errors=True)
 
 
-# --- what changed in it ---------------------------------------------------------------------------
+# --- changes in a worktree ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeChange:
-    """What became of one file since the worktree was made.
+    """The change of one file since the worktree was created.
 
-    `when`: of its last change, in seconds since 1970. `old`, `new`: its texts, None = there is no
-    file, or `why` says why there is no text.
+    `when`: the time of its last change, in seconds since 1970. `old`, `new`: the contents; None if
+    there is no file, or if `why` says why there is no text. `is_taken`: the change has been applied
+    to the repository.
     """
 
     path: bytes
@@ -193,32 +201,32 @@ class WorktreeChange:
 
     @property
     def name(self) -> str:
-        """The path as text."""
+        """The path as a string."""
         return os.fsdecode(self.path)
 
     @property
     def change(self) -> str:
-        """How it changed: added, deleted or modified."""
+        """The type of change: added, deleted or modified."""
         if self.before.kind == ABSENT:
             return "added"
         return "deleted" if self.after.kind == ABSENT else "modified"
 
     @property
     def lines(self) -> tuple[int | None, int | None]:
-        """The number of lines that were added, and removed; None = not known."""
+        """The number of added and of removed lines; None if unknown."""
         if self.why:
             return None, None
         diff = content_diff("", self.old or "", self.new or "")
         return diff.added, diff.removed
 
     def patch(self) -> str:
-        """Return the change as git writes it. Raises NoPatch."""
+        """Return the change in git's patch format. Raises NoPatch."""
         if self.why:
             raise NoPatch(self.why)
         return file_patch(self.name, self.old, self.new)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value that `gemtui worktrees diff --json` prints of a file."""
+        """Return the file's entry in the output of `gemtui worktrees diff --json`."""
         added, removed = self.lines
         return {
             "path": self.name,
@@ -231,10 +239,10 @@ class WorktreeChange:
 
 
 def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
-    """Return the files that differ from the worktree's first state, by path.
+    """Return the files that differ from the worktree's first state, sorted by path.
 
-    While a run works in it, as of its last call. Raises WorktreeError, OSError,
-    CheckpointsUnreadable.
+    While a run is working in the worktree, the state after its last checkpoint is compared. Raises
+    WorktreeError, OSError, CheckpointsUnreadable.
     """
     _require_whole(worktree)
     place, root, own = project_of(worktree.tree)
@@ -274,7 +282,7 @@ def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeCha
 
 
 def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
-    """A file's text, and why there is none."""
+    """Return a file's contents, or None with the reason why there is no text."""
     if state.kind == ABSENT:
         return None, ""
     if not state.kept:
@@ -291,12 +299,12 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
 
 
 def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return those of the runs that worked in a worktree, in their order."""
+    """Return those of the runs that worked in a worktree, in the same order."""
     return tuple(run for run in runs if _is_in(worktree, run))
 
 
 def is_worked_in(worktree: Worktree) -> Run | None:
-    """Return the run that works in a worktree now, None = none does."""
+    """Return the run that is working in a worktree; None if none is."""
     running = (run for run in list_runs(runs_dir()) if run.state is RunState.RUNNING or run.alive)
     return next((run for run in running if _is_in(worktree, run)), None)
 
@@ -306,7 +314,10 @@ def _is_in(worktree: Worktree, run: Run) -> bool:
 
 
 class ComparedFile(NamedTuple):
-    """A file that changed in one of two worktrees, or in both. `same`: both have it alike."""
+    """A file that changed in at least one of two worktrees.
+
+    `left`, `right`: the change in each worktree; None if the file did not change there.
+    """
 
     path: bytes
     left: WorktreeChange | None
@@ -314,12 +325,15 @@ class ComparedFile(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether it was changed to the same in both."""
+        """Whether the file has changed in both and now has the same state."""
         left, right = self.left, self.right
         return left is not None and right is not None and left.after == right.after
 
     def patch(self) -> str:
-        """Return what leads from the left one's file to the right one's. Raises NoPatch."""
+        """Return the patch from the left worktree's file to the right one's.
+
+        Raises NoPatch.
+        """
         known = [each for each in (self.left, self.right) if each is not None]
         for each in known:
             if each.why:
@@ -333,7 +347,7 @@ class ComparedFile(NamedTuple):
 def compare(
     left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]
 ) -> tuple[ComparedFile, ...]:
-    """Return what changed in two worktrees, file beside file, by path."""
+    """Return the files that changed in either worktree, sorted by path."""
     one, other = ({each.path: each for each in side} for side in (left, right))
     return tuple(
         ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other})
@@ -345,9 +359,9 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What was done, or would be, to files of the repository.
+    """What was done, or would be done, to the files of the repository.
 
-    `checkpoint`: the one that was taken before, None = nothing was done.
+    `checkpoint`: the id of the checkpoint taken before; None if nothing was done.
     """
 
     worktree: Worktree
@@ -355,12 +369,12 @@ class Applied:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[str]:
-        """Return the files to which this was done."""
+        """Return the files to which this action was applied."""
         return [os.fsdecode(step.path) for step in self.steps if step.action is action]
 
     @property
     def kept(self) -> list[tuple[str, str]]:
-        """The files that were left alone, each with why."""
+        """The files that were left alone, each with the reason."""
         kept = (step for step in self.steps if step.action is Action.KEEP)
         return [(os.fsdecode(step.path), _WHY.get(step.why, step.why)) for step in kept]
 
@@ -384,18 +398,20 @@ _WHY = {
     "edited since it was created": "edited in the repository",
     "edited since, in the same lines": "edited in the repository, in the same lines",
 }
-"""What an undo says, as it is said of a worktree."""
+"""Maps the reasons that an undo gives to wording that suits a worktree."""
 
 
 def apply_worktree(
     worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False
 ) -> Applied:
-    """Make the changes of a worktree in its repository's working tree; nothing is committed.
+    """Apply the changes of a worktree to its repository's working tree.
 
-    Files that are edited there are merged, or left alone where the same lines changed. A checkpoint
-    is taken before, so that a redo takes it back. `paths`: only these files, by name below the top;
-    None = all. `dry_run`: only return what would be done. Raises UndoError while a run works in one
-    of the two, WorktreeError, OSError, CheckpointsUnreadable.
+    Nothing is committed. Files that have been edited in the repository are merged, or left alone if
+    the same lines have changed. A checkpoint is taken before, so that a redo can reverse the
+    changes. `paths`: apply only the changes of these files, given relative to the root of the
+    repository; None means all. `dry_run`: only return what would be done. Raises UndoError while a
+    run is working in the repository's folder or in the worktree, WorktreeError, OSError,
+    CheckpointsUnreadable.
     """
     _require_whole(worktree)
     if not dry_run:
@@ -434,7 +450,7 @@ def apply_worktree(
 def _copy(
     source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
 ) -> None:
-    """Keep both contents of each change in the repository's checkpoints, too."""
+    """Store both states of each change in the repository's checkpoints as well."""
     for each in changes:
         for state in (each.before, each.after):
             if state.kind in (FILE, LINK):
@@ -443,10 +459,11 @@ def _copy(
 
 
 def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
-    """A change that reverting makes: from the worktree's state to its first one.
+    """Return the change backwards: from the worktree's state to its first state.
 
-    Modes are those of the repository's file, which another umask may have given, except for the
-    permission to execute where the worktree changed that.
+    Reverting this delta applies the change. Modes are those of the repository's file, because it
+    may have been created with another umask. Only the permission to execute is changed, if it
+    changed in the worktree.
     """
     first, last = change.before, change.after
     if now is None or now.kind != FILE or first.kind != FILE:
@@ -464,7 +481,10 @@ def _is_program(state: FileState) -> bool:
 
 
 def _with_program(mode: int, like: FileState) -> int:
-    """A mode that permits to execute what it permits to read, or nothing, as another state does."""
+    """Return a mode whose execute permission is as in `like`.
+
+    If `like` is executable, whoever may read the file may execute it; otherwise nobody may.
+    """
     return mode | (mode & 0o444) >> 2 if _is_program(like) else mode & ~0o111
 
 
@@ -474,15 +494,16 @@ def _with_program(mode: int, like: FileState) -> int:
 class Losses(NamedTuple):
     """What would be lost with a worktree, or is only on its branch.
 
-    `files`: changed and not applied, None = not known. `commits`: that no other branch has, which
-    stay with the branch; None = the branch is gone.
+    `files`: the files with changes that have not been applied; None if unknown. `commits`: the
+    number of commits that no other branch has, which are kept with the branch; None if the branch
+    no longer exists.
     """
 
     files: tuple[str, ...] | None
     commits: int | None
 
     def lines(self) -> Iterator[str]:
-        """Yield a sentence each; nothing where nothing is lost."""
+        """Yield a sentence for each kind of loss; nothing if nothing would be lost."""
         if self.files is None:
             yield "It is not known which of its changes were applied."
         elif self.files:
@@ -496,7 +517,7 @@ _MOST_NAMES = 10
 
 
 def losses_of(worktree: Worktree) -> Losses:
-    """Return what would be lost with a worktree. Raises nothing."""
+    """Return what would be lost if a worktree were removed. Raises nothing."""
     files = None
     with suppress(GemtuiError, OSError):
         files = tuple(each.name for each in worktree_changes(worktree) if not each.is_taken)
@@ -509,17 +530,21 @@ def losses_of(worktree: Worktree) -> Losses:
 
 
 class Removed(NamedTuple):
-    """What became of a worktree. `branch_left`: its branch stays. `notes`: what is left to do."""
+    """The result of removing a worktree.
+
+    `branch_left`: the branch was kept. `notes`: what is left for the user to do.
+    """
 
     branch_left: bool
     notes: tuple[str, ...]
 
 
 def remove_worktree(worktree: Worktree) -> Removed:
-    """Remove a worktree with all that is in it; its branch as well, unless only it has commits.
+    """Remove a worktree with all its files, and its branch if that loses no commits.
 
-    The checkpoints of its files stay as long as others. Raises WorktreeError while a run works in
-    it, OSError.
+    The branch is kept if it has commits that no other branch has. The checkpoints of the worktree's
+    files are kept as long as other checkpoints. Raises WorktreeError while a run is working in the
+    worktree, OSError.
     """
     if (run := is_worked_in(worktree)) is not None:
         words = f"a run works in worktree {worktree.name}: gemtui runs stop {run.id[:8]}"

@@ -11,7 +11,7 @@ from gemtui.sessions.projects import folder_names
 from gemtui.worktree_records import origin_of
 
 _MOST = 4096
-"""Most bytes of a worktree's `.git` file."""
+"""The largest `.git` file of a worktree, in bytes."""
 
 
 class ProjectFolders:
@@ -27,10 +27,10 @@ class ProjectFolders:
 
 @lru_cache(maxsize=4096)
 def repository_of(folder: str) -> str:
-    """Return the repository of a worktree's folder, else `folder` itself.
+    """Return the repository of a worktree's folder, or `folder` itself.
 
-    A deleted worktree is recognised if gemtui made it, or Gemini CLI, in `.gemini/worktrees` of the
-    repository (assets/gemini-cli.md#places).
+    A deleted worktree is recognised if gemtui created it, or if Gemini CLI created it in the
+    repository's `.gemini/worktrees` (assets/gemini-cli.md#places).
     """
     place = Path(folder)
     if is_file(place / ".git"):
@@ -43,7 +43,7 @@ def repository_of(folder: str) -> str:
 
 
 def _named(worktree: Path, text: str) -> str | None:
-    """Return the repository in a worktree's `.git`, or None.
+    """Return the repository named in a worktree's `.git` file, or None.
 
     The file contains `gitdir: /repository/.git/worktrees/name`.
     """

@@ -1,1 +1,1 @@
-"""Statistics over sessions: tokens, prompts, tool calls, files, costs."""
+"""Statistics about sessions: tokens, prompts, tool calls, files and costs."""

@@ -1,4 +1,4 @@
-"""The activity in one session file, as counts by time."""
+"""The activity in one session file, counted by time."""
 
 from __future__ import annotations
 
@@ -21,20 +21,25 @@ from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""The limits outside of which a recorded time is ignored."""
+"""Recorded times outside of these limits are ignored."""
 SLOT = 900
-"""Seconds. Times are counted in quarters of an hour since 1970, as days begin with one anywhere."""
+"""The length of a time slot in seconds.
+
+Times are counted in quarters of an hour since 1970, because in every time zone days begin with a
+full quarter.
+"""
 LONG_PROMPT = 200_000
-"""Input tokens above which some models cost more."""
+"""The number of input tokens above which some models cost more."""
 EXIT_CODE = "exit_code"
-"""The result of a command with a nonzero exit code, in addition to ToolStatus."""
+"""The result of a command with a nonzero exit code; other results are those of ToolStatus."""
 
 
 class Answers(Struct, frozen=True, array_like=True):
-    """Answers of one model within a slot; `unknown`: those without recorded tokens.
+    """The answers of one model within a time slot.
 
-    `long`: they are those with more than LONG_PROMPT input tokens. `dropped`: they are no longer
-    part of the conversation: rewound, buried, or of a prompt that failed.
+    `long`: these answers have more than LONG_PROMPT input tokens. `dropped`: they are no longer
+    part of the conversation, because they were rewound, replaced, or part of a failed prompt.
+    `unknown`: the number of answers without recorded tokens.
     """
 
     slot: int
@@ -47,7 +52,7 @@ class Answers(Struct, frozen=True, array_like=True):
 
 
 class ToolCallCount(Struct, frozen=True, array_like=True):
-    """Tool calls within a slot with the same result (ToolStatus or EXIT_CODE)."""
+    """The tool calls within a time slot that have the same result (ToolStatus or EXIT_CODE)."""
 
     slot: int
     tool: str
@@ -56,7 +61,10 @@ class ToolCallCount(Struct, frozen=True, array_like=True):
 
 
 class FileActivity(Struct, frozen=True, array_like=True):
-    """The activity in one file. `prompts`: (slot, number). `writes`: (slot, path)."""
+    """The activity in one session file.
+
+    `prompts`: tuples of slot and number. `writes`: tuples of slot and path.
+    """
 
     prompts: tuple[tuple[int, int], ...] = ()
     answers: tuple[Answers, ...] = ()
@@ -80,7 +88,7 @@ def activities(
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Summary, FileActivity | Problem]]:
-    """Yield the activity in each session, reading only changed files.
+    """Yield the activity in each session; only changed files are read.
 
     `home`, `cache`, `progress`, `cancelled`: as in `read_cached`.
     """
@@ -96,9 +104,10 @@ def activities(
 
 
 def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
-    """Return the activity in a session. `otherwise`: the time of entries without one.
+    """Return the activity in a session.
 
-    The inherited part of a fork is left out, as it belongs to the original session.
+    `otherwise`: the time to use for entries without one. The inherited part of a fork is excluded,
+    because it belongs to the original session.
     """
     outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
     prompts: Counter[int] = Counter()
@@ -126,7 +135,10 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
 
 
 def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
-    """Yield the answers of a conversation. `otherwise`: the time of those without one."""
+    """Yield the answers in a conversation, counted by slot and model.
+
+    `otherwise`: the time to use for answers without one.
+    """
     found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
     for line in outlines:
         if line.author is Author.MODEL:

@@ -1,4 +1,4 @@
-"""Estimated costs of tokens, for the models in a table of prices."""
+"""Estimated costs of tokens, for models in a price table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """US dollars for a million tokens."""
+    """Prices in US dollars per million tokens."""
 
     input: _Dollars
     output: _Dollars
@@ -34,10 +34,10 @@ class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The price of one model; `long`: for more than LONG_PROMPT input tokens, or None.
+    """The price of one model.
 
-    `long` is None if the price is the same. `context`: the most tokens of a prompt; None if
-    unknown.
+    `long`: the price for more than LONG_PROMPT input tokens; None if it is the same. `context`: the
+    most tokens that a prompt can have; None if unknown.
     """
 
     context: Annotated[int, Meta(gt=0)] | None = None
@@ -62,7 +62,7 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
 
     def context(self, model: str) -> int | None:
-        """Return the most tokens that a prompt of the model can have; None if unknown."""
+        """Return the most tokens that a prompt to the model can have; None if unknown."""
         price = self._of(model)
         return None if price is None else price.context
 
@@ -82,10 +82,10 @@ class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """Return gemtui's prices, overridden by the user's own.
+    """Load gemtui's prices, overridden by the user's own.
 
-    `own`: the user's file; None for `prices.toml` beside the settings. It need not exist. Raises
-    ConfigError if it can't be read.
+    `own`: the user's file, which need not exist; None means `prices.toml` beside the settings file.
+    Raises ConfigError if the file can't be read.
     """
     shipped, path = _shipped(), own or config_file().with_name(FILE)
     try:
@@ -95,7 +95,7 @@ def load_prices(own: Path | None = None) -> Prices:
         return shipped
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}", path=path) from error
-    except (ValueError, RecursionError) as error:  # also for endless digits and brackets
+    except (ValueError, RecursionError) as error:  # also for extreme lengths or nesting
         raise ConfigError(f"{path}: {error}: correct it, or remove it", path=path) from error
     return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})
 

@@ -1,4 +1,4 @@
-"""Sums of activity: in all, and by project, model, day, tool and hour."""
+"""Sums of activity: in total, and by project, model, day, tool and hour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
-"""The name for answers without a model."""
+"""The name for answers whose model is unknown."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 
@@ -27,10 +27,11 @@ _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if statu
 class Sums:
     """The activity in one group.
 
-    `sessions`: ids; a subagent's work counts for the session that called it. `usage`: of answers in
-    the conversation; `dropped`: of rewound, buried or failed ones, which were used as well.
-    `unknown`: answers without recorded tokens. `calls`: by result. `files`: paths. `cost`: US
-    dollars, for all answers whose model has a price; `unpriced`: the other models.
+    `sessions`: ids; a subagent's work counts for the session that called the subagent. `usage`: the
+    tokens of answers in the conversation. `dropped`: the tokens of rewound, replaced or failed
+    answers, which were consumed as well. `unknown`: the number of answers without recorded tokens.
+    `calls`: the number of tool calls by result. `files`: paths. `cost`: US dollars, for all answers
+    whose model has a price. `unpriced`: the models without a price.
     """
 
     sessions: set[str] = field(default_factory=set)
@@ -46,7 +47,7 @@ class Sums:
     unpriced: set[str] = field(default_factory=set)
 
     def add_answers(self, answers: Answers, model: str, cost: float | None) -> None:
-        """Count answers of a model at this cost; None if it has no price."""
+        """Add answers of a model with this cost; None if the model has no price."""
         if answers.dropped:
             self.dropped = usage_sum([self.dropped, answers.usage])
         else:
@@ -60,9 +61,9 @@ class Sums:
 
     @property
     def dollars(self) -> str:
-        """The cost: `$0.12`, or `$0.12+` if partly unknown, `?` if wholly.
+        """The cost: `$0.12`, or `$0.12+` if partly unknown, or `?` if wholly unknown.
 
-        "" if nothing cost anything.
+        "" if nothing has a cost.
         """
         if not self.priced:
             return "?" if self.unpriced or self.unknown else ""
@@ -70,11 +71,11 @@ class Sums:
 
     @property
     def failures(self) -> dict[str, int]:
-        """The failed calls, by result."""
+        """The number of failed calls by result."""
         return {ended: count for ended, count in sorted(self.calls.items()) if ended in _FAILED}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values; null if unknown."""
+        """Return the sums as JSON values; null means unknown."""
         return {
             "sessions": len(self.sessions),
             "prompts": self.prompts,
@@ -91,9 +92,9 @@ class Sums:
 
 
 class Stats:
-    """Sums over sessions; call `add` for each, then read the groups.
+    """Sums over sessions: call `add` for each session, then read the groups.
 
-    `since`: ignore earlier activity. `zone`: of days and hours.
+    `since`: ignore earlier activity. `zone`: the time zone of days and hours.
     """
 
     def __init__(self, prices: Prices, *, since: datetime | None, zone: tzinfo | None) -> None:
@@ -105,13 +106,13 @@ class Stats:
         self.tools: dict[str, Sums] = {}
         self.hours: dict[int, Sums] = {}
         self.week: Counter[tuple[int, int]] = Counter()
-        """Answers by day of the week, 0 is Monday, and hour."""
+        """The number of answers by weekday (0 is Monday) and hour."""
         self._zone = zone
         self._first = 0 if since is None else int(-(-since.timestamp() // SLOT))
         self._times: dict[int, tuple[date, int]] = {}
 
     def add(self, session: Summary, activity: FileActivity) -> None:
-        """Count the activity in a session."""
+        """Add the activity in a session to all groups."""
         project = project_of(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent
         id = session.parent if subagent and session.parent else session.id
@@ -137,7 +138,7 @@ class Stats:
     def _groups(
         self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
     ) -> list[Sums]:
-        """Return every group that an entry belongs to; none if it is too early."""
+        """Return every group that an entry belongs to; none if the entry is too early."""
         if slot < self._first:
             return []
         day, hour = self._time(slot)
@@ -160,7 +161,7 @@ class Stats:
         return self._times[slot]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values, each list sorted by name or time."""
+        """Return the statistics as JSON values, each list sorted by name or time."""
         return {
             "totals": self.total.to_dict(),
             "projects": _rows("project", self.projects),
@@ -173,9 +174,10 @@ class Stats:
 
 
 def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[Summary]:
-    """Return each session once, with its subagents; no ghosts, copies and checkpoints.
+    """Return each session once, including subagents.
 
-    `project`: only those of this folder and of its git worktrees; None for all.
+    Ghosts, copies and checkpoints are excluded. `project`: only the sessions of this folder and of
+    its git worktrees; None means all.
     """
     folders = None if project is None else ProjectFolders(project)
     counted = filter(_counts, sessions)
@@ -189,7 +191,7 @@ def _counts(session: Summary) -> bool:
 
 
 def project_of(session: Summary) -> str:
-    """Return the group of a session: its repository, folder, or its project's name."""
+    """Return a session's group: its repository, its folder, or its project's name."""
     return session.project_key if session.project is None else repository_of(session.project)
 
 

@@ -1,4 +1,4 @@
-"""The usage of one conversation: its context, and estimated costs."""
+"""The tokens that one conversation has used: its context, and estimated costs."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from gemtui.transcript.model import Author, Outline
 
 @dataclass(frozen=True, slots=True)
 class ContextUse:
-    """The used part of a context, in tokens; `limit`: the model's, None if unknown."""
+    """The part of a context that is in use, in tokens.
+
+    `limit`: the model's limit; None if unknown.
+    """
 
     used: int
     limit: int | None
 
     @property
     def percent(self) -> int | None:
-        """The used share in percent; None if unknown."""
+        """The used part in percent; None if unknown."""
         return None if self.limit is None else round(100 * self.used / self.limit)
 
 
 def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
-    """Return the context of the next prompt: the last answer and its input.
+    """Return the context that the next prompt adds to: the last answer and its input.
 
-    None if the tokens of the last answer are unknown.
+    Return None if the tokens of the last answer are unknown.
     """
     last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
     if last is None or last.usage is None or last.usage.input is None:
@@ -47,9 +50,9 @@ def sums_since(
     home: Path,
     cache: Path | None,
 ) -> Sums:
-    """Return usage and cost of all sessions since `start`; reads files.
+    """Return tokens and cost of all sessions since `start`; reads files.
 
-    `home`, `cache`: as in `activities`. Unreadable sessions count as unknown.
+    `home`, `cache`: as in `activities`. Unreadable sessions count as unknown answers.
     """
     stats = Stats(prices, since=start, zone=None)
     recent = [each for each in counted_sessions(sessions, None) if each.when >= start]
@@ -62,7 +65,10 @@ def sums_since(
 
 
 def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
-    """Return usage and cost of these answers; subagents have sessions of their own."""
+    """Return tokens and cost of these answers.
+
+    Subagents are not included, because they have sessions of their own.
+    """
     sums = Sums()
     for each in answers_of(tuple(outlines), now):
         cost = prices.cost(each.model, each.usage, long=each.long)
