@@ -1,4 +1,4 @@
-"""The interface of an agent adapter, the only part that screens and commands know."""
+"""The interface of an agent adapter, the only part that screens and commands use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from gemtui.agent.run_folder import Request, RunFolder
 
 
 class AgentAdapter(Protocol):
-    """An agent that can be run: its availability, and the events of a run."""
+    """An agent that can be run.
+
+    An adapter says whether the agent is available, and yields the events of a run.
+    """
 
     agent: str
 
@@ -25,15 +28,16 @@ class AgentAdapter(Protocol):
         """Run the prompt and yield the run's events: `init` first, `done` last.
 
         `options`: None means the agent's defaults. Closing the iterator, or cancelling the task
-        that reads it, ends the run.
+        that iterates over it, ends the run.
         """
 
 
 class Guard(Protocol):
     """Protects files that a run may damage, such as the agent's session store.
 
-    Both methods may block. `supervisor`: the name of the module to start as a run's supervisor. It
-    does the guard's work for as long as the run lasts, whoever follows the run.
+    Both methods may block. `supervisor` is the name of the module to start as the run's supervisor.
+    The supervisor does the guard's work for as long as the run lasts, no matter which process
+    follows the run.
     """
 
     supervisor: str
@@ -41,11 +45,11 @@ class Guard(Protocol):
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
         """Prepare for a run in `folder`, before it starts.
 
-        Raising OSError keeps the run from starting.
+        If this method raises OSError, the run is not started.
         """
 
     def after(self, folder: RunFolder) -> None:
-        """Clean up after a run; called by whoever follows it, possibly more than once.
+        """Clean up after a run; its follower may call this repeatedly.
 
-        There is something left to do only if the run's supervisor was killed.
+        There is something left to clean up only if the run's supervisor was killed.
         """

@@ -13,13 +13,13 @@ from gemtui.calls.effect import CallContext, Effect
 from gemtui.transcript.model import Consent
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
-"""Milliseconds since 1970; values outside the calendar are rejected on reading."""
+"""Milliseconds since 1970; values beyond the range of `datetime` are rejected."""
 SAID_NO = "The user said no"
-"""The start of what the model reads when a person denies a call."""
+"""The beginning of the message that the model reads when the user denies a call."""
 UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
-"""The reason for ending a run none of whose calls could have been asked about."""
+"""The reason for ending a run whose gate never opened to ask about calls."""
 PASSED = "a tool ran that never passed its gate"
-"""The reason for ending a run whose gate did not hold."""
+"""The reason for ending a run in which a tool bypassed the gate."""
 ALTERED = "a tool ran with other arguments than were allowed: another hook changed them"
 """The reason for ending a run after a call with arguments that nobody approved."""
 DIFFERS = "a file differs from what was approved: `gemtui runs show` has both texts"
@@ -32,7 +32,7 @@ MOVED = "the folder of the run was moved, removed or shut, and no hook can run w
 
 
 class Away(StrEnum):
-    """The ways to treat a question while nobody is there to answer it."""
+    """What happens to a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"
@@ -40,20 +40,20 @@ class Away(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """A tool call that waits for a person.
+    """A tool call that is waiting for the user's decision.
 
     * `tool_use_id`: as in the `tool_use` event; None = unknown.
     * `subagent`: the call is made by a subagent, so the stream does not show it.
     * `because`: why the policy asks, in one sentence.
-    * `number`: the number of the question within the run, from 1.
-    * `asked`: milliseconds since 1970.
+    * `number`: the 1-based number of the question within the run.
+    * `asked`: when the question was asked, in milliseconds since 1970.
     * `effect`: what the call would have done at the time of the question.
     * `context`: where the call is made, so that its effect can be predicted again.
     * `again`: the number of the question that this one replaces, because something changed before
       the answer; 0 = it replaces none.
-    * `server`, `origin`: the MCP server and its command or address, as the CLI names them; "" = not
-      a server's tool.
-    * `hooked`: another hook had changed the arguments before.
+    * `server`, `origin`: the MCP server and its command or address, as the CLI names them; "" = the
+      tool does not belong to a server.
+    * `hooked`: another hook changed the arguments before the question was asked.
     """
 
     tool_name: str
@@ -74,16 +74,16 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """The answer to a request; made by `allow`, `deny` and `stop`.
+    """The answer to a request; created by `allow`, `deny` and `stop`.
 
     * `consent`: allowed, denied or stopped; the call is made only if it is allowed.
-    * `arguments`: the arguments to run with instead; None = those of the request.
+    * `arguments`: arguments that replace those of the request; None = use those of the request.
     * `reason`: what the model reads about a denial.
-    * `rules`: policy rules, as TOML, that hold for the rest of this run, so that similar calls are
-      not asked about again.
-    * `always`: the rules are saved for later runs, too.
-    * `shown`: the token of the effect that the person saw; "" = that of the question. If the call
-      would do anything else by now, the person is asked again.
+    * `rules`: policy rules, as TOML, that apply to the rest of this run, so that the user is not
+      asked about similar calls again.
+    * `always`: the rules are also saved for later runs.
+    * `shown`: the token of the effect that the user saw; "" = the effect in the question. If the
+      call's effect has changed since then, the user is asked again.
     """
 
     consent: Consent
@@ -102,14 +102,14 @@ class Approval:
         always: bool = False,
         shown: str = "",
     ) -> Approval:
-        """Return an approval; `arguments` replace those of the call."""
+        """Return an approval; `arguments`, if given, replace those of the call."""
         return cls(
             consent=Consent.ALLOWED, arguments=arguments, rules=rules, always=always, shown=shown
         )
 
     @classmethod
     def deny(cls, reason: str = "") -> Approval:
-        """Return a denial; the model reads the reason and continues."""
+        """Return a denial; the model reads `reason` and continues."""
         return cls(consent=Consent.DENIED, reason=reason)
 
     @classmethod
@@ -120,9 +120,9 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The outcome of a question, with the arguments or the reason that were given.
+    """The outcome of a question, with the arguments or the reason in the answer.
 
-    `again`: the number of the question that replaced this one, because something changed before the
+    `again`: the number of the question that replaced this one because something changed before the
     answer; 0 = none.
     """
 
@@ -135,12 +135,13 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A file whose content differs from what was approved.
+    """A file whose contents differ from what was approved.
 
-    `number`: the number of the question. `approved`, `found`, `former`: the whole text as it was
-    approved, as it was found, and as it was before the call; None = the file does not exist or is
-    too large. `was`, `is_now`: SHA-256 of the bytes before the call and as found; "" = the file
-    does not exist.
+    * `number`: the number of the question.
+    * `approved`, `found`, `former`: the file's whole contents as approved, as found afterwards, and
+      as they were before the call; None = the file does not exist or is too large.
+    * `was`, `is_now`: the SHA-256 of the bytes before the call, and of the bytes found afterwards;
+      "" = the file does not exist.
     """
 
     number: int
@@ -155,10 +156,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedCall:
-    """A call that ran without a question because a rule of the user's allowed it.
+    """A call made without a question because one of the user's rules allowed it.
 
     `rule`: the rule as a sentence. `answer`: the number of the question whose answer allowed
-    similar calls; 0 = the rule is from a policy file. `tool_use_id`: None = a call by a subagent.
+    similar calls; 0 = the rule comes from a policy file. `tool_use_id`: None = the call was made by
+    a subagent.
     """
 
     tool_name: str
@@ -173,7 +175,8 @@ class PassedCall:
 class HookedCall:
     """A call that another hook changed after the gate had allowed it.
 
-    `arguments`: those that the call was made with. `tool_use_id`: None = a call by a subagent.
+    `arguments`: the arguments that the call was actually made with. `tool_use_id`: None = the call
+    was made by a subagent.
     """
 
     tool_name: str

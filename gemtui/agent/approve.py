@@ -11,9 +11,9 @@ from gemtui.agent.options import Approve
 from gemtui.agent.tail import STEP
 
 _HERE = 50
-"""Number of polls for a question between two updates of the presence file."""
+"""The number of polls for a question between two updates of the presence file."""
 _AGAIN = 0.5
-"""Seconds before another attempt to write an answer."""
+"""Seconds to wait before trying again to write an answer."""
 
 
 async def answer_questions(gate: GateFolder, approve: Approve) -> None:
@@ -45,7 +45,7 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
 
 
 def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
-    """Return whether the answer could be written; until then, the run waits."""
+    """Write the answer; return False if that failed and the run is still waiting."""
     with suppress(OSError):
         try:
             gate.answer(number, answer)

@@ -29,7 +29,7 @@ MODELS = (
     "gemma-4-31b-it",
     "gemma-4-26b-a4b-it",
 )
-"""The names for `--model` that 0.61.0 knows.
+"""The names for `--model` that Gemini CLI 0.61.0 knows.
 
 Any other name is sent to the API unchanged.
 """
@@ -37,34 +37,34 @@ ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
 """The names in `MODELS` that are aliases for another model."""
 
 STREAM_JSON = "stream-json"
-"""A run's output format, new in CLI 0.11 (assets/gemini-cli.md#events)."""
+"""The output format of a run, since CLI 0.11 (assets/gemini-cli.md#events)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The features of the CLI's command line; `flags` are without their dashes."""
+    """The features of the CLI's command line; `flags` are given without their dashes."""
 
     flags: frozenset[str]
     output_formats: tuple[str, ...] = ()
     approval_modes: tuple[str, ...] = ()
 
     def knows(self, flag: str) -> bool:
-        """Return whether a flag may be used.
+        """Return whether the CLI accepts a flag.
 
-        The CLI exits with 1 at a flag that it does not know.
+        The CLI exits with code 1 if it does not know a flag.
         """
         return flag in self.flags
 
     @property
     def streams(self) -> bool:
-        """Whether the CLI can report a run as it happens."""
+        """Whether the CLI can report a run while it is running."""
         return STREAM_JSON in self.output_formats
 
     def to_dict(self) -> dict[str, object]:
         """Return the capabilities as `gemtui doctor --json` prints them.
 
-        `web_search` and `thinking` are always true, because they don't depend on flags: the search
-        is a tool, and thoughts are in the stored session, never in the stream.
+        `web_search` and `thinking` are always true, because they don't depend on flags: web search
+        is a tool, and thoughts are in the stored session, though never in the stream.
         """
         return {
             "stream": self.streams,
@@ -100,11 +100,11 @@ NEWEST = Capabilities(
     output_formats=("text", "json", STREAM_JSON),
     approval_modes=("default", "auto_edit", "yolo", "plan"),
 )
-"""Flags of a run that `CHECKED_AGAINST` accepts, for machines without a CLI."""
+"""The run flags that `CHECKED_AGAINST` accepts, for machines without a CLI."""
 
 
 def parse_help(text: str) -> Capabilities:
-    """Parse the output of `--help`; return no capabilities if it is another text."""
+    """Parse the output of `--help`; any other text yields no capabilities."""
     lines = dict(_FLAG.findall(text))
     return Capabilities(
         flags=frozenset(lines),

@@ -1,7 +1,7 @@
-"""The CLI settings of a run, merged as the CLI does, with each value's file.
+"""The CLI settings of a run, merged as the CLI does, with the file of each value.
 
-Everything that needs a setting reads it here, so that runs, simulator, editor and commands agree.
-See assets/gemini-cli.md#settings.
+All code that needs a setting reads it here, so that runs, the simulator, the editor and the
+commands agree. See assets/gemini-cli.md#settings.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gemtui.policy.model.rules import ApprovalMode
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
 """Lists that are joined across all files; otherwise the highest file wins."""
 _HOOKS = "hooks"
-"""The table whose lists are joined, because the hooks of all files run."""
+"""The table whose lists are joined, because the hooks of all files are executed."""
 _WHOLE = "mcpServers"
-"""The table whose entries replace each other whole, without being merged."""
+"""The table whose entries are replaced as a whole, not merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class SettingsFile:
 
 @dataclass(frozen=True)
 class CliSettings:
-    """The settings files of a run, from the lowest to the highest."""
+    """The settings files of a run, in ascending order of priority."""
 
     files: tuple[SettingsFile, ...]
     home: Path
-    """The CLI's folder, which relative paths in settings start from."""
+    """The CLI's folder; relative paths in settings are resolved against it."""
 
     @classmethod
     def read(
@@ -48,7 +48,7 @@ class CliSettings:
         """Read the settings of a run in a trusted folder.
 
         `project`: the project's folder; None = no project settings. `expand`: replace variables in
-        strings by their values, as the CLI does.
+        strings with their values, as the CLI does.
         """
         places = [path for path in settings_places(environ, project) if is_file(path)]
         variables = environ if expand else None
@@ -73,7 +73,7 @@ class CliSettings:
         return at(self.merged, *names)
 
     def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
-        """Yield each file that sets the setting, with its value."""
+        """Yield each file that contains the setting, with its value."""
         for file in self.files:
             if (value := at(file.values, *names)) is not None:
                 yield file.path, value
@@ -85,7 +85,8 @@ class CliSettings:
     def user_policies(self, cwd: Path) -> tuple[Path, ...]:
         """Return the user's policy files for a run in `cwd`.
 
-        Those that the settings name, or else the policy folder. They may not exist.
+        These are the files that the settings name or, if there are none, the policy folder. The
+        paths may not exist.
         """
         return self.policy_paths(cwd) or (self.home / "policies",)
 
@@ -95,7 +96,7 @@ class CliSettings:
 
     @property
     def usual_mode(self) -> ApprovalMode:
-        """The approval mode of a run that names none; never yolo."""
+        """The approval mode of a run without a mode of its own; never yolo."""
         usual = self.get("general", "defaultApprovalMode")
         plans = self.get("general", "plan", "enabled")
         known = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)
@@ -103,7 +104,7 @@ class CliSettings:
 
 
 def at(value: Any, *names: str) -> Any:
-    """Return the value below these names in nested tables; None if there is none."""
+    """Return the value at the path `names` in nested tables; None if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -126,7 +127,7 @@ def _over(base: Mapping[str, Any], above: Mapping[str, Any], table: str = "") ->
 
 
 def _items(value: object) -> list[Any]:
-    """Return the value as a list; a string becomes a list of one."""
+    """Return the value as a list; a string becomes a list with one item."""
     if isinstance(value, str):
         return [value]
     return value if isinstance(value, list) else []

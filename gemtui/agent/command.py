@@ -1,9 +1,9 @@
 """Build the exact command of a run: arguments, environment and private files.
 
 Nothing is started or written here, so that the command can be shown first. Only flags that the
-installed CLI knows are used. Permissions are passed in policy files and the turn limit in settings,
-both written for this run alone. Only a CLI without policy files gets flags instead, which newer
-ones call deprecated (`legacy_flags`).
+installed CLI knows are used. Permissions are passed in policy files and the turn limit in a
+settings file, all written for this run alone. Only a CLI without policy files gets flags instead,
+because newer versions have deprecated these flags (`legacy_flags`).
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from gemtui.text import Clean, clean_line, visible
 PROMPT = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 GATE = "policy-gate.toml"
-"""The rules of a run that asks; its supervisor writes them."""
+"""The policy file of a run that asks; the run's supervisor writes it."""
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 _LISTS = frozenset(
     {"allowed-mcp-server-names", "allowed-tools", "extensions", "include-directories", "policy"}
 )
-"""Flags whose value the CLI splits at commas and strips of blanks."""
+"""Flags whose value the CLI splits at commas and strips of whitespace."""
 
 ARGUMENT_LIMIT = 100_000
-"""Largest prompt, in bytes, that is passed as an argument; Linux allows 131,071."""
+"""The largest prompt, in bytes, passed as an argument; Linux allows 131,071."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Everything except its options that a command depends on.
+    """Everything that a command depends on, apart from the options.
 
     * `environ`: the environment of this process.
     * `user_policies`: the user's policy folder, or the `policyPaths` of the settings. `--policy`
-      would replace them, so a run names them again.
+      replaces them, so that a run has to name them again.
     * `system_settings`: the machine's settings. The run's settings file hides them, and therefore
       repeats them.
-    * `settings_unread`: why the CLI would ignore the run's settings file; None = it reads it.
+    * `settings_unread`: why the CLI would ignore the run's settings file; None = the CLI reads it.
     * `problems`: what the user should know about this machine, whatever is run.
     """
 
@@ -70,13 +70,14 @@ class Machine:
 class Command:
     """A command that can be run.
 
-    * `files`: maps names in the run's folder to texts.
-    * `secrets`: the files that are removed at the end.
-    * `stdin`: the prompt is passed in a file on stdin.
-    * `turn_limit`: number of turns after which gemtui ends the run. Set where the CLI ignores the
-      run's settings, and always for 0, which older versions read as no limit.
-    * `tools_in_settings`: the denied tools are named in the settings only.
-    * `ask`: a person is asked. Copied command lines can't ask, so the same calls are denied there.
+    * `files`: maps file names in the run's folder to contents.
+    * `secrets`: the names of the files that are removed at the end.
+    * `stdin`: whether the prompt is passed in a file on stdin.
+    * `turn_limit`: the number of turns after which gemtui ends the run. Set if the CLI ignores the
+      run's settings, and always for 0, because older versions treat 0 as no limit.
+    * `tools_in_settings`: the denied tools are named only in the settings.
+    * `ask`: the user is asked. A copied command line can't ask, so it denies the calls that gemtui
+      would ask about.
     * `notes`: what the user should know.
     """
 
@@ -94,8 +95,8 @@ class Command:
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
         """Yield lines for bash or zsh that do what the run would do, unsupervised.
 
-        `folder`: the run's folder, which the lines create. Without a prompt, they read one from
-        `prompt.txt` in the folder where they are executed.
+        `folder`: the run's folder, which the lines create. Without a prompt, the lines read one
+        from `prompt.txt` in the folder where they are executed.
         """
         for words in (*self.notes, *([UNASKED] if self.ask else [])):
             yield Clean(f"# {clean_line(words)}")
@@ -113,12 +114,13 @@ class Command:
 
 
 def line_again(request: Request, folder: RunFolder) -> Clean:
-    """Return the line for bash or zsh that repeats a run, in a new session.
+    """Return the line for bash or zsh that repeats a run in a new session.
 
     The line reads the prompt and the policies from the run's folder. It leaves out the settings,
-    which are removed when a run ends: turn limits are missing, and the default mode is named
-    instead. It also leaves out the session that the run resumed, because nothing would protect that
-    session. Raises OptionError if tools were denied in the settings only.
+    because they are removed when a run ends. Therefore the turn limit is missing, and the default
+    mode is named by a flag. The line also leaves out the session that the run resumed, because
+    nothing would protect that session. Raises OptionError if tools were denied only in the
+    settings.
     """
     if request.about and request.about.get("tools_in_settings"):
         raise OptionError(
@@ -139,7 +141,7 @@ UNASKED = "this command can't ask: calls that gemtui would ask about are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """Return the arguments without the gate's policy, for where nobody is asked."""
+    """Return the arguments without the gate's policy, for commands that can't ask."""
     return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 
 
@@ -160,7 +162,7 @@ def quoted(word: str) -> Clean:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """Return the character as escaped bytes, which read alike in every locale."""
+    """Return the character as escaped bytes, which mean the same in every locale."""
     raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file name that is not UTF-8
     data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)
@@ -171,9 +173,9 @@ def command_of(
 ) -> Command:
     """Return the command that runs `prompt` with `options`.
 
-    `folder`: where its files will be written. `session_id`: the id of the new session, if the CLI
-    accepts one; None = the CLI chooses. Raises OptionError for options that contradict each other
-    and for those that this CLI has no flag for.
+    `folder`: where the command's files will be written. `session_id`: the id of the new session, if
+    the CLI accepts one; None = the CLI chooses. Raises OptionError for options that contradict each
+    other and for options that this CLI has no flag for.
     """
     options.check()
     known = machine.capabilities
@@ -217,7 +219,7 @@ def command_of(
 
 
 def _check_words(argv: Sequence[str], known: Capabilities) -> None:
-    """Raise OptionError for an argument that the CLI rejects or would misread."""
+    """Raise OptionError for an argument that the CLI would reject or misread."""
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
         if not known.knows(flag):
@@ -230,10 +232,10 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
 
 
 def require_text(prompt: str, command: Command, cwd: Path) -> None:
-    """Raise OptionError for text that records or the system can't hold.
+    """Raise OptionError for strings that can't be recorded or passed to a process.
 
-    Records can't hold anything but UTF-8, which names of files need not be. The system can't pass
-    on a NUL.
+    Run records hold only UTF-8, but file names need not be UTF-8. The operating system can't pass a
+    NUL character to a process.
     """
     try:
         prompt.encode()
@@ -251,10 +253,11 @@ _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
-    """Return the flag for the mode, never together with --yolo, which the CLI refuses.
+    """Return the flag for the approval mode.
 
-    The list is empty for the default mode if the run's settings name it: they override the user's
-    own.
+    `--yolo` is never used, because the CLI refuses it together with this flag. The list is empty
+    for the default mode if the run's settings name the mode, because these settings override the
+    user's own.
     """
     mode = options.approval_mode
     settled = options.permissions is None and machine.settings_unread is None
@@ -277,7 +280,7 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 
 
 def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
-    """Return the policy files, restrictions first, since ties go to the first rule."""
+    """Return the policy files, restrictions first, because ties go to the first rule."""
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     pairs = ((DENIES, others), (ALLOWS, allows))
@@ -287,9 +290,9 @@ def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
 def _policies(
     options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
 ) -> Iterable[str]:
-    """Return the `--policy` flags, with the user's own policies between ours.
+    """Return the `--policy` flags, with the user's own policies between gemtui's.
 
-    They have to be named because `--policy` replaces the user's folder. See
+    The user's policies have to be named because `--policy` replaces the user's policy folder. See
     assets/gemini-cli.md#policy-files.
     """
     ours = {name: folder / name for name in files if name != SETTINGS}
@@ -306,7 +309,7 @@ def _policies(
 
 
 def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> LegacyFlags:
-    """Return the same rules as flags for a CLI without policy files.
+    """Return the rules as flags, for a CLI without policy files.
 
     Raises OptionError.
     """
@@ -332,7 +335,7 @@ def _servers(options: AgentOptions, older: LegacyFlags | None) -> Sequence[str]:
 
 
 def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags | None) -> str:
-    """Return the machine's settings with those of this run on top.
+    """Return the machine's settings, overridden by those of this run.
 
     See assets/gemini-cli.md#settings.
     """
@@ -353,9 +356,9 @@ def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags |
 
 
 def _core(ours: Sequence[str], system: Mapping[str, Any]) -> list[str]:
-    """Return the tools that the machine's own list, if any, contains as well.
+    """Return the tools that are also in the machine's own list, if it has one.
 
-    `[""]` if there are none, since the CLI ignores an empty list.
+    Returns `[""]` if no tool remains, because the CLI ignores an empty list.
     """
     tools = system.get("tools")
     theirs = tools.get("core") if isinstance(tools, Mapping) else None
@@ -375,10 +378,10 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
-    """Return the variables to add to the environment; a set trust variable stays.
+    """Return the variables to add to the environment.
 
-    The settings file is named only if the CLI reads it; otherwise it would hide the machine's
-    settings.
+    An existing trust variable is not overridden. The run's settings file is named only if the CLI
+    reads it; otherwise it would hide the machine's settings.
     """
     added = dict(options.environment)
     if machine.settings_unread is None:
@@ -410,7 +413,10 @@ def _at_home(machine: Machine) -> Iterable[str]:
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
-    """Yield what replaces the settings that this run can't have."""
+    """Yield a note for each setting that can't be applied to this run.
+
+    The note says what gemtui does instead.
+    """
     if options.max_turns is not None:
         yield f"gemtui counts the turns and ends the run after {options.max_turns}: {why}"
     if options.resume:

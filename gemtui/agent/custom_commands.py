@@ -16,7 +16,7 @@ from gemtui.files import read_small
 from gemtui.paths import gemini_home
 
 MOST = 500
-"""Largest number of files that are read per folder."""
+"""The largest number of files that are read in each folder."""
 _LARGEST = 200_000
 _OTHER = re.compile(r"[^a-zA-Z0-9_\-.]")
 _LONGEST_WORD = 50
@@ -26,9 +26,10 @@ _LONGEST_WORD = 50
 class CustomCommand:
     """A custom command.
 
-    `name`: without the slash. `description`: from the file, so foreign text; may be "". `project`:
-    the command belongs to the project. `runs_shell`: its prompt contains `!{...}`, shell commands
-    that the CLI runs while it expands the prompt, if its policy allows them.
+    `name`: without the slash. `description`: taken from the file, so it is untrusted; may be "".
+    `project`: the command belongs to the project. `runs_shell`: the prompt contains `!{...}`, a
+    shell command that the CLI executes while it expands the prompt, if its policy allows that
+    command.
     """
 
     name: str
@@ -71,6 +72,6 @@ def _files(place: Path) -> Iterator[Path]:
 
 
 def _name(path: Path) -> str:
-    """Return the command's name: `git/commit.toml` is the command `git:commit`."""
+    """Return the command's name; for example, `git/commit.toml` is `git:commit`."""
     words = (_OTHER.sub("_", word) for word in path.with_suffix("").parts)
     return ":".join(w if len(w) <= _LONGEST_WORD else f"{w[:47]}..." for w in words)

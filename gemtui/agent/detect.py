@@ -1,7 +1,8 @@
 """Find the installed Gemini CLI, its version and the flags that it accepts.
 
-`GEMINI_CLI_PATH` overrides everything else. Without it, the CLI is searched for in `PATH`, then
-where npm, mise, nvm, Volta, Bun and Homebrew install it. Reading sessions needs no CLI.
+`GEMINI_CLI_PATH` overrides everything else. Without this variable, the CLI is searched for in
+`PATH`, then where npm, mise, nvm, Volta, Bun and Homebrew install programs. Reading sessions
+requires no CLI.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ from gemtui.processes import find_program
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 NOT_FOUND = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
 ANSWER_LIMIT = 5.0
-"""Seconds that `gemini --version` or `--help` may stay idle; 0.5 to 2 are usual."""
+"""Seconds that `gemini --version` or `--help` may be idle; 0.5 to 2 are usual."""
 LONGEST = 30.0
-"""Seconds that either may take while using the CPU: busy machines are slow."""
+"""Seconds that either command may take on a slow machine, while using the CPU."""
 
 _NAME = "gemini"
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 _CHECK_AGAIN = 1.0
 _IDLE = 0.03
-"""CPU seconds between two checks; a process that used less counts as waiting."""
+"""CPU seconds between two checks; a process that has used less counts as idle."""
 
 
 class FoundBy(StrEnum):
-    """The ways in which the CLI can be found."""
+    """How the CLI was found."""
 
     CALLER = "caller"
-    """Named by the caller."""
+    """The caller passed the path."""
     VARIABLE = "GEMINI_CLI_PATH"
     PATH = "PATH"
     USUAL_PLACE = "usual place"
@@ -56,9 +57,9 @@ class FoundBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cli:
-    """A CLI; `path` is absolute, with symbolic links kept, and may not exist.
+    """A CLI; `path` is absolute, with symbolic links kept.
 
-    Only a path that somebody named may be missing.
+    The file may be missing only if the path was given by the user or the caller.
     """
 
     path: Path
@@ -67,9 +68,9 @@ class Cli:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliAnswer:
-    """The CLI's answer to one flag: either `text` or, as a sentence, `problem`.
+    """The CLI's answer to one flag: `text`, or `problem` as a sentence.
 
-    The other one is None. `late`: gave up waiting for an answer.
+    The other field is None. `late`: the CLI did not answer in time.
     """
 
     text: str | None = None
@@ -82,8 +83,8 @@ def find_cli(
 ) -> Cli | None:
     """Return the CLI that a run would start, or None if there is none.
 
-    `places`: folders to search instead of the usual ones. The path in the environment variable is
-    not checked.
+    `places`: paths to try instead of the usual ones. The path in `GEMINI_CLI_PATH` is returned
+    unchecked.
     """
     named = environ.get("GEMINI_CLI_PATH")
     if named:
@@ -124,8 +125,8 @@ def version_of(
 ) -> CliAnswer:
     """Return the version of the CLI at `cli`, cached until its file changes.
 
-    `cache`: our cache folder; None = don't cache. `limit`: seconds to wait, extended to LONGEST
-    while the CLI uses the CPU. Never raises: failures are in the answer's `problem`.
+    `cache`: gemtui's cache folder; None = don't cache. `limit`: seconds to wait, extended to
+    LONGEST while the CLI is using the CPU. Never raises: a failure is in the answer's `problem`.
     """
 
     def ask() -> CliAnswer:
@@ -136,7 +137,7 @@ def version_of(
 
 
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:
-    """Return the answer in the cache file `name`, or else ask and remember it."""
+    """Return the answer from the cache file `name`, or else ask and cache the answer."""
     try:
         facts = cli.stat()
     except OSError as error:
@@ -159,7 +160,7 @@ def _user_home(environ: Mapping[str, str]) -> Path | None:
 
 
 def _newest_first(folder: Path, pattern: str) -> list[Path]:
-    """Return the matching files by the numbers in their names, highest version first."""
+    """Return the matching files, the highest version in the path first."""
 
     def numbers(path: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", str(path.relative_to(folder)))]
@@ -168,12 +169,12 @@ def _newest_first(folder: Path, pattern: str) -> list[Path]:
 
 
 def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliAnswer:
-    """Run the CLI with one argument in a temporary home, so the user's is left alone."""
+    """Run the CLI with one argument in a temporary home, not the user's."""
     with (
         tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
         tempfile.TemporaryFile() as answer,
     ):
-        # A Node.js that only a version manager knows is in the same folder as its CLI.
+        # A Node.js that only a version manager can find is in the same folder as its CLI.
         path = os.pathsep.join((os.fspath(cli.parent), environ.get("PATH", os.defpath)))
         try:
             process = subprocess.Popen(
@@ -204,7 +205,7 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
     """Return the exit code. Raises TimeoutExpired after `limit` seconds.
 
-    A process that is using the CPU by then gets LONGEST seconds in all.
+    A process that is using the CPU by then gets LONGEST seconds in total.
     """
     from gemtui.agent.process_tree import cpu_seconds
 
@@ -215,14 +216,14 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
             before, computed = computed, cpu_seconds(process.pid)
-            # less than before means that a child ended, so there was work
+            # a smaller sum than before means that a child process ended, so there was work
             if 0 <= computed - before < _IDLE or monotonic() >= latest:
                 raise
         limit = min(_CHECK_AGAIN, limit)
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the process group, and reap the process."""
+    """Kill the remaining processes of the group, and reap the main process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -252,7 +253,7 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
 def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
     """Write the answer to the cache.
 
-    Failing to is not an error: the next start only takes two seconds longer.
+    A failure is not an error, because it only makes the next start two seconds slower.
     """
     with suppress(OSError):
         make_own_folder(cache)
@@ -264,7 +265,7 @@ class Detected:
     """The CLI that a run would start.
 
     `cli`: None = not found. `version`: None = unknown, although the CLI may still work. `problem`:
-    why no run can be started, and what to do about it; None = one can.
+    why no run can be started, and what to do about it; None = runs can be started.
     """
 
     cli: Cli | None
@@ -294,9 +295,9 @@ class Detected:
 def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = None) -> Detected:
     """Find the CLI, its version and its flags. Never raises.
 
-    `cli`: the program, if it need not be searched for. Asking the CLI takes seconds, so its answers
-    are cached until its file changes; reading the cache takes milliseconds. A CLI that does not
-    answer `--version` in time is not asked for its flags.
+    `cli`: the program, if it need not be searched for. Running the CLI takes seconds, so its
+    answers are cached until its file changes; reading the cache takes milliseconds. A CLI that does
+    not answer `--version` in time is not asked for its flags.
     """
     found = find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
     if found is None:
@@ -317,7 +318,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
 
 
 def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
-    """Return why a CLI that lacks the flags of a run can't be used."""
+    """Return why a CLI that can't stream events is unusable, with a remedy."""
     problem = version.problem or flags.problem
     if problem is None:
         return (

@@ -48,7 +48,7 @@ class Init(Struct, frozen=True, kw_only=True):
 
 
 class Prompted(Struct, frozen=True, kw_only=True):
-    """A queued prompt was sent, and the agent continues with it."""
+    """A queued prompt has been sent, and the agent continues with it."""
 
     content: str
 
@@ -66,7 +66,10 @@ class TextDelta(Struct, frozen=True, kw_only=True):
 
 
 class Thinking(Struct, frozen=True, kw_only=True):
-    """A summary of a thought. Gemini's stream has none; those of other agents may."""
+    """A summary of a thought.
+
+    Gemini's stream contains no thoughts, but the streams of other agents may.
+    """
 
     summary: str
 
@@ -94,7 +97,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
 
 
 class ErrorSaid(Struct, frozen=True, kw_only=True):
-    """An error; the run continues if it is `recoverable`."""
+    """An error; the run continues if the error is `recoverable`."""
 
     message: str
     recoverable: bool
@@ -102,7 +105,7 @@ class ErrorSaid(Struct, frozen=True, kw_only=True):
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
-    """A question to a person before a tool call.
+    """A question that the user must answer before a tool call is made.
 
     `tool_use_id`: None = unknown, for example for a subagent's call. `reason`: why the policy asks.
     """
@@ -116,10 +119,11 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
 class Done(Struct, frozen=True, kw_only=True):
     """The last event of every run.
 
-    * `result`: the answer, or the error of a run that failed.
-    * `resume_token`: id of the session to resume, the CLI's new one or the one that was resumed.
-    * `tool_uses`: number of distinct calls.
-    * `tokens`: None = unknown; never an estimate.
+    * `result`: the answer, or the error message of a run that failed.
+    * `resume_token`: the id of the session to resume, either the CLI's new one or the one that was
+      resumed.
+    * `tool_uses`: the number of distinct tool calls.
+    * `tokens`: the token counts, never an estimate; None = unknown.
     * `models`: the models that were called, including the one that only chooses a model for `auto`;
       None = unknown.
     """
@@ -159,7 +163,7 @@ _TYPES: dict[type[Any], str] = {
     Done: "done",
 }
 _NULLED = {"output", "tools", "capabilities", "tool_use_id"}
-"""Fields that are null in JSON if they are None; other such fields are left out."""
+"""Fields that are null in JSON if they are None; others are then omitted."""
 Name = TypeVar("Name", bound=str, covariant=True)
 Said = TypeVar("Said", covariant=True)
 

@@ -1,8 +1,9 @@
 """Fold the events of a run into its transcript.
 
-Adding an event costs the same however long the run is; `transcript` returns an immutable snapshot.
-Unchanged messages keep their outlines, so that a view draws only what is new. The result has the
-form of a stored session: one model message per answer, with its text before its calls.
+Adding an event takes constant time, however long the run is; `transcript` returns an immutable
+snapshot. Unchanged messages keep their outlines, so that a view renders only what is new. The
+result has the form of a stored session: one model message per answer, with its text before its tool
+calls.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class _Open:
 class Fold:
     """The growing transcript of a run.
 
-    `prompt` becomes its first message; `model` is the name of the answering model.
+    `prompt` becomes the first message. `model` is the name of the model that answers.
     """
 
     def __init__(self, prompt: str, *, began: datetime, model: str | None = None) -> None:
@@ -139,7 +140,7 @@ class Fold:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: AgentEvent) -> _Open:
-        """Return the growing message, or begin one if a tool of the last one has ended."""
+        """Return the growing message; begin a new one if one of its tools has ended."""
         if self._open is None or self._open.answered:
             self._close()
             self._made += 1
@@ -147,7 +148,7 @@ class Fold:
         return self._open
 
     def _whole(self, content: str, event: AgentEvent) -> None:
-        """Add a complete text, unless its deltas have already been added."""
+        """Add a complete answer, unless its deltas have already been added."""
         if self._open is not None and "".join(self._open.deltas).endswith(content):
             return
         self._answer(event).deltas.append(content)
@@ -182,7 +183,7 @@ class Fold:
             self._replace(index, result, event)
 
     def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
-        """Update a call whose message was closed before its result arrived."""
+        """Update a call in a message that was closed before the call's result arrived."""
         message = self._messages[index]
         blocks = tuple(
             _ended(block, result, event)
@@ -233,7 +234,7 @@ class Fold:
 def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
     """Return the call with its result.
 
-    The diff of an edit is derived from its arguments, because no stream contains it.
+    The diff of an edit is derived from the call's arguments, because streams contain no diffs.
     """
     text = result.output if isinstance(result.output, str) or result.output is None else None
     output = text if text is not None or result.output is None else pretty(result.output)

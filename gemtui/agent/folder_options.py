@@ -1,8 +1,8 @@
 """The options that the run pane remembers per folder; `gemtui run` ignores them.
 
-Each folder has a file of its own, so that two running gemtui don't overwrite each other. Options
-that let commands run unasked are never remembered: they would still apply when nobody thinks of
-them.
+Each folder has a file of its own, so that two gemtui processes don't overwrite each other's
+options. Options that let commands run unasked are never remembered, because they would still apply
+after the user has forgotten them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from gemtui.policy.file.levels import CAPABILITIES
 def remembered(folder: Path) -> AgentOptions | None:
     """Return the options for a run in this folder; None if none are remembered.
 
-    Files and folders that they name may be gone. Raises OSError if the options can't be read; its
-    `filename` is their file.
+    Files and folders that the options name may no longer exist. Raises OSError if the options can't
+    be read; the exception's `filename` is the options file.
     """
     path = _file(folder)
     try:
@@ -59,9 +59,9 @@ def remember(options: AgentOptions) -> None:
 
 
 def remember_mode(options: AgentOptions) -> None:
-    """Save the mode, and whether to ask, for the options' folder. Raises OSError.
+    """Save the approval mode and the `ask` option for a folder. Raises OSError.
 
-    The folder's other options are kept. A dangerous mode is not saved and changes nothing.
+    The folder's other options are kept. A dangerous mode is not saved, and then nothing is changed.
     """
     assert options.cwd is not None
     if rememberable(options).approval_mode is not options.approval_mode:
@@ -73,7 +73,7 @@ def remember_mode(options: AgentOptions) -> None:
 
 
 def _require_text(path: Path) -> None:
-    """Raise OSError for a path that JSON can't hold."""
+    """Raise OSError for a path that can't be written as JSON."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -87,7 +87,7 @@ def forget(folder: Path) -> None:
 
 
 def rememberable(options: AgentOptions) -> AgentOptions:
-    """Return the options that can be remembered: none for one run, none dangerous."""
+    """Return a copy without the options that are for one run only or are dangerous."""
     given = {
         each.name: value
         for each in run_options()
@@ -99,7 +99,7 @@ def rememberable(options: AgentOptions) -> AgentOptions:
 
 
 def left_out(options: AgentOptions) -> Iterator[str]:
-    """Yield a description of each dangerous option, which is therefore not remembered."""
+    """Yield a description of each option not remembered because it is dangerous."""
     for each in run_options():
         if each.dangerous(option_value(options, each.name)):
             yield each.danger
@@ -110,7 +110,7 @@ def left_out(options: AgentOptions) -> Iterator[str]:
 def _is_ours(policy: Path) -> bool:
     """Return whether a policy file is in gemtui's folder.
 
-    Others may change: one in a project may allow more tomorrow.
+    Other files are out of gemtui's control; for example, one in a project may allow more tomorrow.
     """
     return resolved(policy).parent == resolved(policies_dir())
 
@@ -124,7 +124,7 @@ _PERMISSIONS = "permissions"
 
 
 def to_dict(options: AgentOptions) -> dict[str, Any]:
-    """Return all options that are set, except those of one folder, session or process."""
+    """Return the set options, except those of one folder, session or process."""
     found: dict[str, Any] = {}
     for each in run_options():
         value = option_value(options, each.name)
@@ -135,9 +135,9 @@ def to_dict(options: AgentOptions) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None) -> AgentOptions:
-    """Return the options that were stored, for a session in a folder.
+    """Return the stored options, for a run in the folder `cwd`.
 
-    Raises OptionError.
+    `resume`: the id of the session to continue. Raises OptionError.
     """
     names = {each.name for each in run_options() if each.kept is not Kept.NOWHERE}
     given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}

@@ -1,8 +1,8 @@
 """The questions of a gated run, as files in the run's folder.
 
-The supervisor asks and settles; any gemtui answers, including one that was started later. They
-share nothing but these files, so that a question can wait while nobody is there. The first answer
-to a question counts.
+The supervisor asks questions and records their outcomes. Any gemtui process can answer, including
+one that was started later. They share nothing but these files, so that a question can wait while
+nobody is there. The first answer to a question counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gemtui.jsonfile import read_as, write_once
 
 T = TypeVar("T")
 LARGEST = 192_000_000
-"""Largest question or answer, in bytes; larger ones are neither read nor allowed."""
+"""The largest question or answer, in bytes; larger ones are rejected."""
 
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
@@ -38,7 +38,7 @@ _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1
 
 @dataclass(frozen=True, slots=True)
 class GateFolder:
-    """The files below `path`, which exists in runs that ask."""
+    """The files of the gate under `path`; this folder exists only in runs that ask."""
 
     path: Path
 
@@ -52,23 +52,23 @@ class GateFolder:
         self.path.mkdir(mode=0o700, exist_ok=True)
 
     def exists(self) -> bool:
-        """Return whether the run asks."""
+        """Return whether the gate folder exists, which means that the run asks."""
         return self.path.is_dir()
 
     # --- the supervisor ------------------------------------------------------------------------
 
     def ask(self, request: ApprovalRequest) -> None:
-        """Publish a question for any gemtui to answer. Raises OSError."""
+        """Publish a question that any gemtui process can answer. Raises OSError."""
         write_once(self._place("question", request.number), request, LARGEST)
 
     def settle_open(self, settled: Settled) -> None:
-        """Settle all open questions with the same outcome. Raises OSError."""
+        """Record the same outcome for all questions that have none. Raises OSError."""
         for number in self.numbers():
             with suppress(FileExistsError):
                 self.settle(number, settled)
 
     def last_here(self) -> float | None:
-        """Return when somebody was last present, in seconds since 1970; None = never."""
+        """Return when a user was last present, in seconds since 1970; None = never."""
         with suppress(OSError):
             return (self.path / _HERE).stat().st_mtime
         return None
@@ -78,7 +78,10 @@ class GateFolder:
         write_once(self._place("settled", number), settled, LARGEST)
 
     def keep_former(self, number: int, data: bytes) -> None:
-        """Save the bytes that a file had before the call of a question. Raises OSError."""
+        """Save the bytes that a file held before the call was made. Raises OSError.
+
+        `number`: the number of the question about the call.
+        """
         handle = os.open(self._former(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -95,14 +98,14 @@ class GateFolder:
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
     def lets_pass(self, number: int, call: PassedCall) -> None:
-        """Record a call that a rule of the user's allowed, as number `number` of its kind.
+        """Record a call that one of the user's rules allowed. Raises OSError.
 
         Raises OSError.
         """
         write_once(self._place("passed", number), call, LARGEST)
 
     def was_hooked(self, number: int, call: HookedCall) -> None:
-        """Record a call that another hook changed, as number `number` of its kind.
+        """Record a call that another hook changed. Raises OSError.
 
         Raises OSError.
         """
@@ -119,7 +122,10 @@ class GateFolder:
     # --- gemtui --------------------------------------------------------------------------------
 
     def here(self) -> None:
-        """Record that somebody is present to answer; repeat every second. Raises OSError."""
+        """Record that a user is present to answer. Raises OSError.
+
+        Repeat the call every second while the user is present.
+        """
         (self.path / _HERE).touch(mode=0o600)
 
     def asked(self) -> dict[int, bool]:
@@ -135,14 +141,17 @@ class GateFolder:
         return [each for each in found if each is not None]
 
     def passed(self, known: Container[int] = ()) -> dict[int, PassedCall]:
-        """Return the calls that a rule of the user's allowed, by number.
+        """Return the calls that one of the user's rules allowed, by number.
 
         `known`: numbers to leave out.
         """
         return self._new("passed", PassedCall, known)
 
     def hooked(self, known: Container[int] = ()) -> dict[int, HookedCall]:
-        """Return the calls that another hook changed, by number; `known`: numbers to skip."""
+        """Return the calls that another hook changed, by number.
+
+        `known`: numbers to leave out.
+        """
         return self._new("hooked", HookedCall, known)
 
     def _new(self, kind: str, form: type[T], known: Container[int]) -> dict[int, T]:
@@ -151,7 +160,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """Return the numbers of the files of each kind."""
+        """Map each kind of file to the numbers of the existing files."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]
@@ -169,7 +178,7 @@ class GateFolder:
         return [number for number, waits in self.asked().items() if waits]
 
     def is_asked(self, number: int) -> bool:
-        """Return whether a question has this number; numbers count from 1 without gaps."""
+        """Return whether a question has this number; numbers are 1-based, without gaps."""
         return os.path.lexists(self._place("question", number))
 
     def question(self, number: int) -> ApprovalRequest | None:
@@ -177,7 +186,7 @@ class GateFolder:
         return read_as(self._place("question", number), ApprovalRequest, LARGEST)
 
     def settled(self, number: int) -> Settled | None:
-        """Return the outcome of a question; None while it is open."""
+        """Return the outcome of a question; None while the question is unresolved."""
         return read_as(self._place("settled", number), Settled, LARGEST)
 
     def answer(self, number: int, approval: Approval) -> bool:
@@ -189,11 +198,11 @@ class GateFolder:
         return True
 
     def take_back(self, number: int) -> None:
-        """Revoke the rules of an answer. Raises OSError."""
+        """Revoke the rules that came with an answer. Raises OSError."""
         self._place("back", number).touch(mode=0o600)
 
     def is_taken_back(self, number: int) -> bool:
-        """Return whether the rules of an answer were revoked."""
+        """Return whether the rules of an answer have been revoked."""
         return os.path.lexists(self._place("back", number))
 
     # --- files ---------------------------------------------------------------------------------

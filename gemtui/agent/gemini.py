@@ -1,8 +1,8 @@
 """Run Gemini CLI in a supervised process: prompts in, events out.
 
-The CLI never writes to a pipe, because that loses the end of its output
-(assets/gemini-cli.md#stdout). A supervisor gives it files in the run's folder instead, and this
-module reads them as they grow.
+The CLI never writes to a pipe, because a pipe loses the end of its output
+(assets/gemini-cli.md#stdout). Instead, a supervisor makes the CLI write to files in the run's
+folder, and this module reads those files as they grow.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ from gemtui.processes import FOLDER, python
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
-"""Empty reads between two checks that the supervisor is still alive."""
+"""The number of empty reads between two checks that the supervisor is alive."""
 
 
 class GeminiRun:
-    """A run in its folder, to follow, wait for, or end."""
+    """A run and its folder, with methods to follow it, wait for it, or end it."""
 
     def __init__(
         self,
@@ -84,8 +84,9 @@ class GeminiRun:
     def abort(self) -> None:
         """End the run's process tree with SIGTERM, then SIGKILL.
 
-        A second call sends SIGKILL at once. The request is a file in the run's folder or, if that
-        can't be written, a signal to the supervisor, so that a full disk can't keep a run alive.
+        A second call sends SIGKILL at once. The request to end is a file in the run's folder or, if
+        the file can't be written, a signal to the supervisor, so that even with a full disk the run
+        can be ended.
         """
         if self.exit() is None:
             again = self.folder.aborted() is not None
@@ -107,9 +108,9 @@ class GeminiRun:
         return self.folder.exit() or self._lost
 
     def supervised(self) -> bool:
-        """Return whether the supervisor is alive, starting, or ended in good order.
+        """Return whether the supervisor is alive, is starting, or has ended properly.
 
-        In good order means after writing how the run ended.
+        "Properly" means that the supervisor recorded how the run ended before it exited.
         """
         if self.folder.exit() is not None:
             return True
@@ -120,7 +121,7 @@ class GeminiRun:
         return lives or self.folder.exit() is not None
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
-        """Yield the run's events from the first one on; `done` comes after all output."""
+        """Yield all events of the run from the first one; `done` comes after all output."""
         about = self.request.about or {}
         stream = Stream(
             cwd=self.request.cwd,
@@ -154,7 +155,7 @@ class GeminiRun:
     def _hides(self, tool: str) -> bool:
         """Return whether a tool that was not found is hidden by a rule or the mode.
 
-        If the run did not record what it hides, any tool that the CLI has counts as hidden.
+        If the run did not record which tools it hides, any tool that the CLI has counts as hidden.
         """
         try:
             return self.request.hides(tool) is not None
@@ -163,7 +164,7 @@ class GeminiRun:
 
     @property
     def asks(self) -> bool:
-        """Whether the run asks a person; `gate` then has the questions."""
+        """Whether the run asks the user; if so, `gate` holds the questions."""
         return bool((self.request.about or {}).get("ask"))
 
     @property
@@ -173,13 +174,13 @@ class GeminiRun:
 
     @property
     def steering(self) -> Steering:
-        """The messages to the agent, and the queued prompts."""
+        """The messages to the agent and the queue of prompts."""
         return Steering.of(self.folder)
 
     def stderr(self) -> str:
-        """Return what the CLI wrote to stderr, where it reports a broken policy.
+        """Return the contents of stderr, which may report, say, a broken policy.
 
-        Only the first megabyte is read; "" if the file can't be.
+        Only the first megabyte is read. Returns "" if the file can't be read.
         """
         try:
             with open_regular(self.folder.stderr) as file:
@@ -192,7 +193,7 @@ class GeminiRun:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Yield the same events as `events`, and end the run when iteration stops.
 
-        Setting `abort` ends the run, too. The iterator closes once all processes of the run are
+        Setting `abort` ends the run as well. The iterator closes once all processes of the run are
         gone.
         """
         watch = asyncio.ensure_future(_on_set(abort, self.abort))
@@ -208,10 +209,10 @@ class GeminiRun:
         return self.exit() is not None
 
     def _check_owner(self) -> None:
-        """End a run that has lost its supervisor while it was being followed.
+        """End a run whose supervisor was killed while the run was being followed.
 
-        The supervisor's guardian does so as well, unless it was killed, too. A run that had lost
-        its supervisor earlier is left alone.
+        The supervisor's guardian also ends such a run, unless the guardian was killed as well. A
+        run that had lost its supervisor earlier is left alone.
         """
         if not self.supervised():
             if not self._found_lost:
@@ -220,7 +221,10 @@ class GeminiRun:
             self._lost = Exit(code=None, started=None, ended=None, problem=problem)
 
     def reap(self) -> None:
-        """Wait for the supervisor to exit, which follows its exit record; may block."""
+        """Wait for the supervisor to exit, which happens after it writes the exit record.
+
+        Blocking: call from a worker thread.
+        """
         if self._supervisor is not None:
             self._supervisor.wait()
         if self._guard is not None:
@@ -254,14 +258,17 @@ class GeminiRun:
 
 
 def owner_lives(owner: Owner | None) -> bool:
-    """Return whether this supervisor is still running; its pid may have been reused."""
+    """Return whether this supervisor is still running.
+
+    The process's start time is compared as well, because its pid may have been reused.
+    """
     if owner is None:
         return False
     return bool(process_tree.living((ProcessId(pid=owner.pid, began=owner.began),)))
 
 
 class UnguardedAdapter:
-    """Runs Gemini CLI, each run in a process tree and a folder of its own.
+    """Runs Gemini CLI, each run with its own process tree and its own folder.
 
     `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
     runs' folders. `guard`: called before a run starts and after it has ended.
@@ -286,7 +293,8 @@ class UnguardedAdapter:
     async def is_available(self) -> bool:
         """Return whether a CLI is installed and answers `--version`. Never raises.
 
-        It has five seconds while idle, and thirty while it uses the CPU on a slow machine.
+        The CLI may stay idle for five seconds, or take thirty while it is using the CPU on a slow
+        machine.
         """
         return await asyncio.to_thread(self._answers)
 
@@ -306,13 +314,13 @@ class UnguardedAdapter:
         return found.path
 
     def detect(self) -> Detected:
-        """Return what could be detected about the program. Never raises; may take seconds."""
+        """Return what can be detected about the CLI. Never raises; may take seconds."""
         return detect_cli(self._environ, cli=self._cli)
 
     def machine(self, cwd: Path | None = None) -> Machine:
-        """Return everything except its options that a command in `cwd` depends on.
+        """Return everything that a command in `cwd` depends on, apart from the options.
 
-        May take seconds, since it asks the CLI. Raises CliNotFound if there is no usable one.
+        May take seconds, because the CLI is run. Raises CliNotFound if there is no usable CLI.
         """
         found = self.detect()
         cli, version = found.program(), found.version
@@ -347,9 +355,9 @@ class UnguardedAdapter:
     ) -> GeminiRun:
         """Start a run, which continues even if nobody reads its events.
 
-        `id`: the id of the run, which must be unused; None = a new one. `about`: more that is shown
-        of the run. May block for seconds. Raises CliNotFound, OptionError, and OSError if the run's
-        folder can't be written.
+        `id`: the id of the run, which must be unused; None = a new one. `about`: further facts to
+        show about the run. May block for seconds. Raises CliNotFound or OptionError, and OSError if
+        the run's folder can't be written.
         """
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
@@ -381,14 +389,15 @@ class UnguardedAdapter:
         return GeminiRun(folder, request, supervisor, guard=self._guard)
 
     def _with_hidden(self, request: Request) -> Request:
-        """Return the request with the tools that the run hides; here, unchanged.
+        """Return the request with a record of the tools that the run hides.
 
-        This adapter knows no policy; adapters that do override it.
+        This adapter knows no policy and returns the request unchanged. Adapters that know one
+        override this method.
         """
         return request
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
-        """Let the guard prepare the run; if it fails, record that nothing was started."""
+        """Let the guard prepare the run; if that fails, record that nothing was started."""
         if self._guard is None:
             return
         try:
@@ -398,17 +407,18 @@ class UnguardedAdapter:
             raise
 
     def attach(self, folder: RunFolder) -> GeminiRun | None:
-        """Return a run that any gemtui started earlier; None if its folder can't be read."""
+        """Return a run that any gemtui process started earlier; None if it can't be read."""
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
     async def begin(
         self, prompt: str, options: AgentOptions, *, id: str | None = None
     ) -> GeminiRun:
-        """Start a run in a thread; raises what `start` raises.
+        """Start a run in a worker thread; raises what `start` raises.
 
-        Cancelling the task ends a run that was just being started, and waits for its end. If the
-        task is cancelled again or the loop is closed, the run still ends, but nothing waits for it.
+        If the task is cancelled while the run is being started, the run is ended, and this method
+        waits for its end. If the task is cancelled again or the loop is closed, the run still ends,
+        but nothing waits for its end.
         """
         thread = ThreadPoolExecutor(1)
         starting = thread.submit(partial(self.start, prompt, options, id=id))
@@ -427,8 +437,8 @@ class UnguardedAdapter:
         """Run a prompt and yield its events: `init` first, `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
-        process tree; the iterator closes only afterwards. Raises OptionError before anything is
-        started. A CLI that is missing or can't be started is reported by events.
+        process tree; the iterator closes only after that. Raises OptionError before anything is
+        started. A CLI that is missing or can't be started is reported as events.
         """
         options = options or AgentOptions()
         options.check()
@@ -448,14 +458,14 @@ class UnguardedAdapter:
 
 
 def _answering(run: GeminiRun, approve: Approve | None) -> asyncio.Future[None]:
-    """Answer the run's questions in the background, if there is a callback for them."""
+    """Answer the run's questions in the background, if there is a callback to do so."""
     if approve is None:
         return asyncio.Future()
     return asyncio.ensure_future(answer_questions(run.gate, approve))
 
 
 def _end(starting: Future[GeminiRun]) -> None:
-    """End the run if one was started, and wait for its end."""
+    """End the run, if one was started, and wait for its end."""
     with suppress(GemtuiError, OSError):
         run = starting.result()
         run.abort()
@@ -469,7 +479,7 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
-    """Return the events of a run that could not be started: `init`, `error`, `done`."""
+    """Return the events of a run that couldn't start: `init`, `error` and `done`."""
     stream = Stream(
         cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume
     )
@@ -479,7 +489,7 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
 def _about(
     prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
 ) -> About:
-    """Return the facts for the list of runs and for screens that re-attach."""
+    """Return the facts for the list of runs and for screens that attach later."""
     return {
         "prompt": prompt[:2000],
         "model": options.model,
@@ -497,7 +507,7 @@ def _about(
 
 
 def _with_more(about: About, more: About | None) -> About:
-    """Both, with the notes of both."""
+    """Merge two sets of facts about a run: `more` wins, and the notes are joined."""
     if more is None:
         return about
     return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}
@@ -506,7 +516,7 @@ def _with_more(about: About, more: About | None) -> About:
 def _supervise(
     folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
 ) -> subprocess.Popen[bytes]:
-    """Start the run's owner in a session of its own, so that it outlives this process."""
+    """Start the run's supervisor in its own session, to outlive this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")
     try:
@@ -526,7 +536,7 @@ def _supervise(
 def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, ...]:
     """Return the user's policy files.
 
-    The project's settings count, since a folder has to be trusted to run in it.
+    The project's settings count as well, because a run needs a trusted folder.
     """
     folder = cwd or current_folder()
     return CliSettings.read(environ, folder).user_policies(folder)
@@ -535,10 +545,10 @@ def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, 
 def planned_machine(
     adapter: UnguardedAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
-    """Return what commands in `cwd` depend on, and a remark if no CLI is usable.
+    """Return what commands in `cwd` depend on, and a note if no CLI is usable.
 
-    In that case the newest known CLI is assumed; otherwise the remark is "". May take seconds,
-    since it asks the CLI.
+    Without a usable CLI, the newest known version is assumed; otherwise the note is "". May take
+    seconds, because the CLI is run.
     """
     try:
         return adapter.machine(cwd), ""

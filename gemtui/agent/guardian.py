@@ -1,9 +1,9 @@
-"""The parent of a supervisor: ends the run if its supervisor is killed.
+"""The parent of a supervisor: ends the run if the supervisor is killed.
 
 A process can't react to its own SIGKILL, and a command can leave its parent, its session and its
-environment (`env -i setsid nohup ...`). So the guardian is a child subreaper where the system has
-them: every process below it that loses its parent becomes its child (`process_tree.strays`), and is
-reaped by it.
+environment (`env -i setsid nohup ...`). So the guardian is a child subreaper where the system
+supports them: every descendant that loses its parent becomes the guardian's child
+(`process_tree.strays`), and the guardian reaps it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def guarded(work: Callable[[], object]) -> bool:
-    """Call `work` in a child process with its own session; return whether it returned.
+    """Call `work` in a child process with its own session.
 
-    False means that the child was killed or failed. Call it while there is only one thread. From
-    then on, signals that end a run are ignored. Raises OSError if no process can be started.
+    Returns whether `work` returned; False means that the child was killed or failed. Call this
+    while the process has only one thread. From then on, this process ignores the signals that end a
+    run. Raises OSError if no process can be started.
     """
     process_tree.adopt_strays()
     pid = os.fork()
@@ -34,7 +35,7 @@ def guarded(work: Callable[[], object]) -> bool:
 
 
 def _work(work: Callable[[], object]) -> None:
-    """Do the child's part; does not return."""
+    """Call `work` as the child process and exit; never returns."""
     code = 1
     try:
         os.setsid()
@@ -47,7 +48,7 @@ def _work(work: Callable[[], object]) -> None:
 
 
 def _reap_until(pid: int) -> int:
-    """Reap all children until this one has ended, and return its wait status."""
+    """Reap all children until the process `pid` has ended; return its wait status."""
     while True:
         ended, status = os.wait()
         if ended == pid:

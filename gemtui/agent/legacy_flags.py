@@ -1,9 +1,10 @@
 """Express policy rules as flags and settings, for a CLI without policy files.
 
-Such a CLI (before 0.30) knows three things (seen with 0.25.0 and 0.28.2): `--allowed-tools` needs
-no confirmation (with `run_shell_command(git)` by prefix, and then no other command runs),
-`tools.exclude` removes a tool, `tools.core` removes all others. It accepts a denial by prefix and
-ignores it. Headless runs can't ask, so asking means denying here as well.
+Such a CLI (before 0.30) knows three things (seen with 0.25.0 and 0.28.2). A tool in
+`--allowed-tools` needs no confirmation; `run_shell_command(git)` allows a command prefix, and then
+no other command is run. `tools.exclude` removes a tool. `tools.core` removes all other tools. The
+CLI accepts a denial by prefix but ignores it. Headless runs can't ask, so asking means denying here
+as well.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ NEWER = "update it to 0.30 or newer"
 NO_SERVER = "no-server"
 """A name that no MCP server has.
 
-Naming it removes the tools of all servers, which `tools.core` does not.
+Allowing only this server removes the tools of all servers, whereas `tools.core` does not.
 """
 
 _SEARCHES = frozenset({"grep_search", "search_file_content"})
-"""Two names of one tool: since 0.28, and before."""
+"""The two names of one tool: the name since 0.28, and the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyFlags:
     """The flags and settings that replace policy rules.
 
-    `core`: the only tools that exist; None = all. `notes`: what could not be expressed. A core list
-    rules out all MCP servers: `NO_SERVER` must be the only one that is named.
+    `core`: the only tools that exist; None = all tools. `notes`: the rules that could not be
+    expressed. A core list is meant to exclude all MCP servers as well, so `NO_SERVER` must then be
+    the only server that is named.
     """
 
     allowed: tuple[str, ...] = ()
@@ -55,9 +57,9 @@ class LegacyFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ToolRules:
-    """The rules that decide about one tool.
+    """The rules that apply to one tool.
 
-    `prefixes`: prefixes of commands that are allowed before `last` decides.
+    `prefixes`: prefixes of commands that are allowed before `last` is applied.
     """
 
     prefixes: tuple[str, ...]
@@ -85,11 +87,11 @@ class _ToolRules:
 
 
 def legacy_flags_for(rules: Iterable[Rule], mode: ApprovalMode | None) -> LegacyFlags:
-    """Return the flags that replace these rules, in load order, in a headless run.
+    """Return the flags that replace these rules in a headless run.
 
-    `mode`: the run's approval mode; yolo allows everything anyway. Raises OptionError for a rule
-    whose denials would be lost. An allow that can't be expressed is left out and noted, since that
-    only denies more.
+    `rules`: in load order. `mode`: the run's approval mode; yolo allows everything anyway. Raises
+    OptionError for a rule whose denials would be lost. An allow rule that can't be expressed is
+    left out and noted, because that only denies more.
     """
     mode = mode or ApprovalMode.DEFAULT
     here = [rule for rule in rules if _counts(rule, mode)]
@@ -112,7 +114,7 @@ def _counts(rule: Rule, mode: ApprovalMode) -> bool:
 
 
 def _names(rules: Iterable[Rule]) -> list[str]:
-    """Return the tools that are named, sorted."""
+    """Return the tools that the rules name, sorted."""
     return sorted({tool for rule in rules for tool in _tools(rule) if "*" not in tool})
 
 
@@ -122,7 +124,7 @@ def _tools(rule: Rule) -> frozenset[str]:
 
 
 def _why_not(rule: Rule) -> str | None:
-    """Return why a rule can't be expressed by itself; None = it can."""
+    """Return why a rule can't be expressed by flags or settings; None = it can."""
     if rule.subagent is not None:
         return "which agent calls"
     if rule.mcp_name is not None or any(tool.startswith("mcp_") for tool in rule.tools):
@@ -141,7 +143,7 @@ def _why_not(rule: Rule) -> str | None:
 def _rules_of_tool(
     tool: str, expressible: Sequence[Rule], others: Sequence[Rule], mode: ApprovalMode
 ) -> _ToolRules:
-    """Return the rules that decide about a tool, or "*" for tools that no rule names.
+    """Return the rules that apply to a tool, or "*" for tools that no rule names.
 
     Raises OptionError for a rule whose denials would be lost.
     """
@@ -167,7 +169,7 @@ def _meets(rule: Rule, tool: str) -> bool:
 
 
 def _lost(rule: Rule, tool: str, found: _ToolRules) -> bool:
-    """Return whether calls would run that a rule that can't be expressed denies."""
+    """Return whether a denial would be lost because its rule can't be expressed."""
     if rule.decision is Decision.ALLOW or found.shut:
         return False
     beaten = found.last is not None and found.last.effective > rule.effective

@@ -1,7 +1,7 @@
-"""Newline-delimited JSON: chunks of bytes -> lines -> values.
+"""Read newline-delimited JSON: chunks of bytes -> lines -> values.
 
-Memory use is bounded, and nothing raises. Only a line feed ends a line: the CLI writes U+2028,
-U+2029 and U+0085 unescaped (assets/gemini-cli.md#stdout).
+Memory use is bounded, and no input raises an exception. Only a line feed ends a line, because the
+CLI writes U+2028, U+2029 and U+0085 unescaped (assets/gemini-cli.md#stdout).
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from msgspec import Struct
 from gemtui.jsonin import loads
 
 LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes. A longer line is cut there and reported, and the rest of it is skipped."""
+"""The longest line, in bytes.
+
+A longer line is cut there and reported, and the rest of it is skipped.
+"""
 
 
 class Parsed(Struct, frozen=True, kw_only=True):
@@ -28,7 +31,7 @@ class Parsed(Struct, frozen=True, kw_only=True):
 class Malformed(Struct, frozen=True, kw_only=True):
     """A line that is not JSON.
 
-    `raw`: the line without its line end, with undecodable bytes replaced.
+    `raw`: the line without its line ending, with undecodable bytes replaced.
     """
 
     error: str
@@ -37,7 +40,7 @@ class Malformed(Struct, frozen=True, kw_only=True):
 
 
 class NdjsonReader:
-    """Reads chunks of any size, and yields the value of each whole line."""
+    """Takes chunks of any size, and yields the value of each complete line."""
 
     def __init__(self, *, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -56,7 +59,7 @@ class NdjsonReader:
             yield cut
 
     def close(self) -> Iterator[Parsed | Malformed]:
-        """Yield the value of the last line, if it had no line feed."""
+        """Yield the value of the last line, if it did not end with a line feed."""
         if (line := self._complete(b"")) is not None:
             yield line
 
@@ -99,8 +102,8 @@ async def read_ndjson(
     """Yield the values of a stream of newline-delimited JSON, in chunks of any size.
 
     Each line yields `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`). Blank
-    lines yield nothing; a last line without a line feed counts. The content never raises: a line of
-    more than `limit` bytes is cut and reported.
+    lines yield nothing; a last line without a line feed is parsed as well. No content raises an
+    exception: a line of more than `limit` bytes is cut and reported.
     """
     reader = NdjsonReader(limit=limit)
     async for chunk in chunks:

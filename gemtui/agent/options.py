@@ -1,4 +1,4 @@
-"""The options of a run, each declared once, with everything derived from it."""
+"""The options of a run, each declared once; everything else is derived from that."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemtui.policy.file.levels import (
 from gemtui.policy.model.rules import ApprovalMode
 
 Approve = Callable[[ApprovalRequest], Awaitable[Approval]]
-"""Answers a question of a run."""
+"""A callback that answers a question of a run."""
 
 
 def _is_yolo(mode: ApprovalMode | None) -> bool:
@@ -41,7 +41,7 @@ def _is_allow(level: Level | None) -> bool:
 
 
 _TOOLS, _ENDS = "What it may do", "Limits"
-"""Headings of the dialog's groups."""
+"""Headings of the option groups in the dialog."""
 _LEVELS = {
     "": "set by the mode (ask if none)",
     Level.ALLOW: "allow",
@@ -54,12 +54,14 @@ _LEVELS = {
 class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
-    An option is declared only here: its type, its default, and the texts and rules of its
-    `RunOption`. A mode may be given by its name, a path as text, where `~` is a home directory, and
-    a sequence as any iterable except a string. Raises OptionError for any other value.
+    Each option is declared only here, with its type, its default, and the labels and rules of its
+    `RunOption`. A mode may be given by its name, a path as a string (where `~` is a home
+    directory), and a sequence as any iterable except a string. Raises OptionError for any other
+    value.
 
-    `only_tools`: None = all tools, () = none. `policies` are loaded between gemtui's own denies and
-    allows. `approve` answers questions, several at once if necessary; raising means denying.
+    `only_tools`: None = all tools, () = none. `policies` are loaded between gemtui's own deny rules
+    and its own allow rules. `approve` answers questions, several at once if necessary; if it raises
+    an exception, the call is denied.
     """
 
     model: Annotated[
@@ -409,7 +411,8 @@ class AgentOptions:
     def __post_init__(self) -> None:
         """Convert the values to the types of their fields, or raise OptionError.
 
-        A string in place of a list of names would deny nothing.
+        A string is rejected where a list of names is expected: its characters would be taken for
+        tool names, so that nothing would be denied.
         """
         taken: dict[str, object] = {}
         for name, kind in _kinds():
@@ -437,7 +440,7 @@ class AgentOptions:
 
     @property
     def asks(self) -> bool:
-        """Whether the run asks a person."""
+        """Whether the run asks the user, or a callback, before tool calls."""
         return self.ask or self.approve is not None
 
     @property
@@ -452,9 +455,9 @@ class AgentOptions:
         )
 
     def check(self) -> None:
-        """Raise OptionError, which names the option, for a value that can't be used.
+        """Raise an OptionError that names the option, for a value that can't be used.
 
-        The contents of policy files are checked when the command is made.
+        The contents of policy files are checked later, when the command is built.
         """
         check_names(self.tools)
         check_near_misses(self.tools)
@@ -478,7 +481,7 @@ class AgentOptions:
 
 @cache
 def run_options() -> tuple[RunOption, ...]:
-    """Return all options in the order of declaration, each level as an option.
+    """Return all options in declaration order, including the permission levels.
 
     The command line, the dialog and the summary of a run use the same order.
     """
@@ -498,7 +501,7 @@ def _declared() -> Iterator[RunOption]:
 
 
 def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield the name of each field with its type and declaration."""
+    """Yield each field's name, together with its type and its declaration."""
     hints = get_type_hints(AgentOptions, include_extras=True)
     for each in fields(AgentOptions):
         wanted, about = get_args(hints[each.name])
@@ -511,12 +514,12 @@ def _kinds() -> tuple[tuple[str, OptionKind], ...]:
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
-    """Return the value of a declared option, which may be a level."""
+    """Return the value of a declared option, which may be a permission level."""
     return getattr(options.permissions if name in CAPABILITIES else options, name, None)
 
 
 def with_values(options: AgentOptions, values: Mapping[str, Any]) -> AgentOptions:
-    """Return the options with some declared ones replaced. Raises OptionError."""
+    """Return a copy of the options with some values replaced. Raises OptionError."""
     levels = {
         name: level
         for name in CAPABILITIES
@@ -538,18 +541,18 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
 def seconds_text(limit: float) -> str:
-    """Return a time limit in the largest unit that fits: `10m`, `90s`.
+    """Format a time limit in the largest unit that divides it: `10m`, `90s`.
 
-    `seconds` is the reverse.
+    `seconds` is the inverse.
     """
     unit = next(unit for unit in "hms" if unit == "s" or limit % _UNITS[unit] == 0)
     return f"{limit / _UNITS[unit]:g}{unit}"
 
 
 def seconds(text: str) -> float:
-    """Parse a time limit as people write it: `90`, `90s`, `10m`, `1.5h`.
+    """Parse a time limit as users write it, such as `90`, `90s`, `10m` or `1.5h`.
 
-    Returns seconds. Raises OptionError.
+    Returns the number of seconds. Raises OptionError.
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
     if found is None:
@@ -607,7 +610,7 @@ def _items(name: str, value: object) -> tuple[Any, ...]:
 
 
 def _texts(name: str, value: object) -> tuple[str, ...] | None:
-    """Return a tuple of names; only `only_tools` may be None."""
+    """Return the names as a tuple; only `only_tools` may be None."""
     if value is None and name == "only_tools":
         return None
     items = _items(name, value)

@@ -1,7 +1,7 @@
 """Find errors in policy files; an error in a file that a run names is fatal.
 
 The CLI would drop the faulty part of such a file and continue without it. The user's own policy
-files apply to every session, so errors in them are reported, and the run starts as any session
+files apply to every session, so errors in them are only reported, and the run starts as any session
 would.
 """
 
@@ -18,10 +18,10 @@ _SHOWN = 3
 
 
 def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
-    """Return the warnings about these files: the first few, and how to see the rest.
+    """Return the first few warnings about these files, and how to see the rest.
 
     `mode`: the approval mode of the run; warnings for other modes are left out. Raises OptionError
-    for the first thing that the CLI would drop or ignore.
+    for the first item that the CLI would drop or ignore.
     """
     found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]
@@ -42,7 +42,7 @@ def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
 
 
 def _is_empty_folder(path: Path) -> bool:
-    """Return whether a folder holds no policy, which is fine unless a run names it."""
+    """Return whether a folder has no policy, which only matters if a run names it."""
     with suppress(OSError):
         return path.is_dir() and not any(
             each.name.lower().endswith(".toml") for each in path.iterdir()
@@ -51,7 +51,7 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def finding_words(finding: Finding) -> str:
-    """Return a finding as one line: file, rule, field, problem and suggestion."""
+    """Format a finding as one line: file, rule, field, problem and suggestion."""
     place = f", rule {finding.rule}" if finding.rule else ""
     field = f", {finding.field}" if finding.field else ""
     way_out = f": {finding.way_out}" if finding.way_out else ""
@@ -59,7 +59,10 @@ def finding_words(finding: Finding) -> str:
 
 
 def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
-    """Return all findings. The checks are imported only if there is a file to check."""
+    """Return all findings.
+
+    The checks are imported lazily, only if there is a file to check.
+    """
     if not policies:
         return ()
     from gemtui.policy.check.check_policy import check_files

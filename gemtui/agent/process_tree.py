@@ -1,8 +1,8 @@
-"""Find the processes of a run by parent, by group and by tag, and end all of them.
+"""Find the processes of a run by parent, group and tag, and end all of them.
 
 A shell tool runs in a session of its own and outlives the CLI, but inherits the run's tag
-(assets/gemini-cli.md#process-tree). A command that drops the tag as well is found only on Linux,
-where the run's guardian inherits it.
+(assets/gemini-cli.md#process-tree). A command that also drops the tag is found only on Linux, where
+it becomes a child of the run's guardian.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def _with_children(process: psutil.Process) -> set[psutil.Process]:
 
 
 def by_run() -> dict[str, set[psutil.Process]]:
-    """Return all living processes that carry a run's tag, by the run's id.
+    """Return all living processes that carry a run's tag, grouped by the run's id.
 
-    The tag is in their environment. Takes one pass over the machine's processes, about 0.1 ms each.
-    Those of other users are invisible.
+    The tag is in a process's environment. This takes one pass over the machine's processes, about
+    0.1 ms each. Processes of other users are invisible.
     """
     found: dict[str, set[psutil.Process]] = {}
     for process in psutil.process_iter():
@@ -70,9 +70,10 @@ def tagged(run_id: str) -> set[psutil.Process]:
 
 
 def adopt_strays() -> bool:
-    """Make this process the parent of all descendants that lose theirs.
+    """Make this process the parent of all descendants that lose their own parent.
 
-    Returns whether the system can do that: only Linux can. Child processes don't inherit it.
+    Returns whether the system supports that; only Linux does. Child processes don't inherit this
+    role.
     """
     if sys.platform != "linux":
         return False
@@ -83,7 +84,8 @@ def strays(guardian: int) -> set[psutil.Process]:
     """Return the processes that a run's guardian has inherited, with descendants.
 
     `guardian`: the pid of this process or of its parent, which has called `adopt_strays`. Returns
-    nothing if the guardian has died. If it could not adopt any, only its children are returned.
+    an empty set if the guardian has died. On systems where the guardian can't adopt processes, only
+    its own children are returned.
     """
     if guardian not in (os.getpid(), os.getppid()):
         return set()
@@ -92,14 +94,14 @@ def strays(guardian: int) -> set[psutil.Process]:
 
 
 def identify(process: psutil.Process) -> ProcessId | None:
-    """Return pid and start time of a process; None if it has gone."""
+    """Return the pid and start time of a process; None if the process is gone."""
     with suppress(psutil.Error):
         return ProcessId(pid=process.pid, began=process.create_time())
     return None
 
 
 def living(ids: Iterable[ProcessId]) -> set[psutil.Process]:
-    """Return those of the processes that still run; a reused pid does not count."""
+    """Return the processes that are still running; a reused pid does not count."""
     found = set()
     for each in ids:
         with suppress(psutil.Error, ValueError):  # a number below 0 is not a pid
@@ -120,7 +122,7 @@ def members(group: int) -> set[psutil.Process]:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Return whether a process is still running; a zombie is not."""
+    """Return whether a process is still running; a zombie counts as ended."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -133,7 +135,7 @@ def alive(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
 
 
 def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
-    """Send a signal to each process, and to the process group that it leads, if any.
+    """Send a signal to each process, and to the process group that the process leads.
 
     This process and its group are never signalled.
     """
@@ -154,11 +156,11 @@ def end(
     grace: float = 0.0,
     at_once: Callable[[], bool] = lambda: False,
 ) -> int:
-    """End the processes that `find` returns, with descendants; return how many ended.
+    """End the processes that `find` returns and their descendants; return a count.
 
-    `find` is called until it returns nothing. SIGTERM comes first, then SIGKILL after `grace`
-    seconds or as soon as `at_once` returns true; 0 = SIGKILL at once. Processes that survive
-    SIGKILL for some seconds are left.
+    The count is the number of processes that ended. `find` is called until it returns nothing.
+    SIGTERM is sent first, then SIGKILL after `grace` seconds (0 = at once) or as soon as `at_once`
+    returns true. Processes that survive SIGKILL for some seconds are left alone.
     """
     known: set[psutil.Process] = set()
     began = time.monotonic()

@@ -1,8 +1,8 @@
 """The private folder of a run: the request, the output and the exit record.
 
-A run's supervisor and gemtui share nothing but this folder, so that either can die without the
-other. The folder has mode 0700 and every file in it 0600, since they hold prompts, answers and the
-contents of the user's files.
+A run's supervisor and gemtui share nothing but this folder, so that either process can die without
+affecting the other. The folder has mode 0700 and every file in it 0600, because these files hold
+prompts, answers and the contents of the user's files.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from gemtui.own_folders import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"
-"""An environment variable that every process of a run inherits: the run's id."""
+"""The environment variable with the run's id, inherited by all its processes."""
 
 KILLED = "the supervisor of this run was killed; the run was ended"
-"""The problem of a run that was ended because its supervisor was killed."""
+"""The exit record's `problem` for a run whose supervisor was killed."""
 
 SETTINGS = "settings.json"
-"""The file of a run that may hold secrets: the CLI's settings for this run."""
+"""The file with the CLI's settings for this run; it may hold secrets."""
 
 STARTING = 60
-"""Seconds that a new folder may lack a supervisor before its run counts as lost."""
+"""Seconds without a supervisor after which a new run counts as lost."""
 
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
 _REPORTS = "gemini-client-error-*.json"
 LARGEST_PROMPT = 16_000_000
-"""Largest prompt, in bytes; the CLI accepts 8 MiB."""
+"""The largest prompt, in bytes. The CLI itself accepts only 8 MiB."""
 
 
 T = TypeVar("T")
 
 
 class Abort(StrEnum):
-    """The speeds at which a run can be ended."""
+    """How quickly a run is to be ended."""
 
     TERM = "term"
     """SIGTERM to the whole tree, and SIGKILL after the grace period."""
@@ -61,7 +61,7 @@ class Abort(StrEnum):
 
 
 class About(TypedDict, total=False):
-    """Facts about a run for the list of runs and for screens that attach to it."""
+    """Facts about a run, for the list of runs and for screens that attach to the run."""
 
     prompt: str
     model: str | None
@@ -79,7 +79,7 @@ class About(TypedDict, total=False):
     """US dollars that all sessions of a day may cost; missing = no limit."""
     capabilities: Mapping[str, Any]
     worktree: Mapping[str, str]
-    """The name, branch and repository of the git worktree in which it works."""
+    """The name, branch and repository of the git worktree in which the run works."""
     hidden: Mapping[str, str]
     """Tools that the CLI has but does not offer, each with the rule that hides it."""
 
@@ -89,12 +89,12 @@ class Request:
     """Everything that the supervisor needs to start a run.
 
     * `argv`: the whole command; its first item is an absolute path.
-    * `environ`: added to the supervisor's own environment.
-    * `stdin`: the prompt is in a file on stdin; otherwise stdin is empty.
+    * `environ`: variables that are added to the supervisor's own environment.
+    * `stdin`: whether the prompt is passed on stdin, from a file; otherwise stdin is empty.
     * `secrets`: names of files in the folder that are removed when the run has ended.
-    * `timeout`, `idle_timeout`, `grace`: seconds; None = no limit.
-    * `turn_limit`: number of model turns after which the supervisor ends the run, for a CLI that
-      can't limit them itself.
+    * `timeout`, `idle_timeout`, `grace`: in seconds; None = no limit.
+    * `turn_limit`: the number of model turns after which the supervisor ends the run, for a CLI
+      that can't limit its turns itself.
     * `about`: facts for the list of runs.
     """
 
@@ -111,9 +111,10 @@ class Request:
     about: About | None = None
 
     def hides(self, tool: str) -> str | None:
-        """Return the rule that hides a tool that the CLI has; None = it is not hidden.
+        """Return the rule that hides one of the CLI's tools; None = not hidden.
 
-        "" means that the mode hides it. Raises KeyError if the run did not record what it hides.
+        "" means that the mode hides the tool. Raises KeyError if the run did not record which tools
+        it hides.
         """
         hidden = (self.about or {})["hidden"]
         if tool in hidden:
@@ -131,9 +132,9 @@ class ProcessId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """The supervisor of a run: its `pid`, and its start time, since pids are reused.
+    """The supervisor of a run: its `pid` and its start time, because pids are reused.
 
-    `cli`: the pid of the CLI, once it has started.
+    `cli`: the pid of the CLI, once the CLI has started.
     """
 
     pid: int
@@ -165,7 +166,7 @@ class Exit:
     left: tuple[ProcessId, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for an impossible time, TypeError for one without an offset."""
+        """Raise ValueError for a time out of range, TypeError for a missing offset."""
         for moment in (self.started, self.ended):
             if moment is not None and not EARLIEST <= moment <= LATEST:
                 raise ValueError(f"{moment} is not a time of a run")
@@ -173,13 +174,13 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The files of one run, below `path`."""
+    """The files of one run, under `path`."""
 
     path: Path
 
     @classmethod
     def create(cls, runs: Path, id: str) -> RunFolder:
-        """Create a private folder named `id` below `runs`."""
+        """Create a private folder named `id` under `runs`."""
         make_own_folder(runs)
         path = runs / id
         path.mkdir(mode=0o700)
@@ -192,17 +193,17 @@ class RunFolder:
 
     @property
     def prompt(self) -> Path:
-        """The file that the CLI reads the prompt from."""
+        """The file from which the CLI reads the prompt."""
         return self.path / "prompt.txt"
 
     @property
     def stdout(self) -> Path:
-        """Everything that the CLI wrote to stdout, byte for byte."""
+        """The file with everything that the CLI wrote to stdout, byte for byte."""
         return self.path / "stdout.ndjson"
 
     @property
     def stderr(self) -> Path:
-        """Everything that the CLI wrote to stderr."""
+        """The file with everything that the CLI wrote to stderr."""
         return self.path / "stderr.txt"
 
     def write(self, name: str, text: str) -> Path:
@@ -214,17 +215,18 @@ class RunFolder:
     # --- temporary files -----------------------------------------------------------------------
 
     def make_temporary(self, parent: str | None = None) -> Path:
-        """Create a private folder for temporary files, below `parent` or the system's.
+        """Create a private folder for temporary files, under `parent` if given.
 
-        It is outside the run's folder because sockets are created in it, whose paths can't exceed
-        about 100 bytes. Raises OSError.
+        The default parent is the system's temporary folder. The new folder is outside the run's
+        folder because sockets are created in it, and the path of a socket can't exceed about 100
+        bytes. Raises OSError.
         """
         place = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
         (self.path / _TEMPORARY).symlink_to(place)
         return place
 
     def remove_temporary(self) -> None:
-        """Remove the temporary files of a run, once none of its processes is left.
+        """Remove the temporary files of a run, once all of its processes have ended.
 
         The CLI's error reports are moved into the run's folder.
         """
@@ -259,13 +261,13 @@ class RunFolder:
     def clean(self, request: Request | None) -> None:
         """Remove the secrets and temporary files of a run without living processes.
 
-        Without a request, every file that may hold secrets is removed.
+        If `request` is None, every file that may hold secrets is removed.
         """
         self.remove_secrets((SETTINGS,) if request is None else request.secrets)
         self.remove_temporary()
 
     def remove_secrets(self, names: Iterable[str]) -> None:
-        """Remove files of the run that may hold secrets."""
+        """Remove files of the run, given by name, that may hold secrets."""
         for name in names:
             with suppress(OSError):
                 (self.path / Path(name).name).unlink(missing_ok=True)
@@ -279,11 +281,11 @@ class RunFolder:
     # --- request, owner, abort, exit -----------------------------------------------------------
 
     def write_request(self, request: Request) -> None:
-        """Write the request, for the supervisor."""
+        """Write the request, which the supervisor reads."""
         self._store("request.json", request)
 
     def request(self) -> Request | None:
-        """Return the request; None if there is no readable one."""
+        """Return the request; None if it is missing or can't be read."""
         return self._stored("request.json", Request)
 
     def write_owner(self, owner: Owner) -> None:
@@ -301,7 +303,7 @@ class RunFolder:
         return self.owner() is None and self.is_young("request.json")
 
     def is_young(self, name: str = "") -> bool:
-        """Return whether a file, or the folder itself, is younger than `STARTING`."""
+        """Return whether the file, or the folder itself, is younger than `STARTING`."""
         with suppress(OSError):
             return time.time() - (self.path / name).stat().st_mtime < STARTING
         return False
@@ -311,24 +313,25 @@ class RunFolder:
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
-        """Ask the supervisor to end the run; a later call can only make it quicker."""
+        """Ask the supervisor to end the run; a later call can only make it end faster."""
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def aborted(self) -> Abort | None:
-        """Return how the run was asked to end; None = it was not."""
+        """Return how the run was asked to end; None = nobody has asked it to."""
         try:
             return Abort(read_small(self.path / "abort").decode("ascii"))
         except (OSError, ValueError):
             return None
 
     def reserve(self) -> None:
-        """Reserve disk space for the exit record, since the run may fill the disk."""
+        """Reserve disk space for the exit record, because the run may fill the disk."""
         write_whole(self.path / "reserve", (bytes(RESERVE),))
 
     def tell_full(self) -> None:
-        """Note at the end of stderr that output is missing, if the disk is full.
+        """Append a note to stderr, if the disk is full, that output is missing.
 
-        Trying to write a little more is the only test that respects quotas, too.
+        Whether the disk is full is tested by writing a little more, because only that test also
+        respects quotas.
         """
         reserve = self.path / "reserve"
         try:
@@ -346,7 +349,7 @@ class RunFolder:
         self._store("exit.json", ended)
 
     def exit(self) -> Exit | None:
-        """Return the exit record; None while the run has none."""
+        """Return the exit record; None if there is none yet."""
         return self._stored("exit.json", Exit)
 
     def _store(self, name: str, value: Request | Owner | Exit) -> None:
@@ -359,5 +362,5 @@ class RunFolder:
 
 
 def open_private(path: Path) -> int:
-    """Return a file descriptor for appending to a private file."""
+    """Open a private file for appending; return its file descriptor."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)

@@ -1,7 +1,7 @@
-"""Run options: kind, texts and flag of each, where it is saved, and its dangers.
+"""The declaration of a run option: its kind, labels, flags, storage and dangers.
 
 Each field of `AgentOptions` carries a `RunOption`. The command line, the dialog, the summary of the
-next run, the queue and the remembered options of a folder are derived from them.
+next run, the queue and a folder's remembered options are derived from these declarations.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, get_args
 
 
 class OptionKind(Enum):
-    """The type of an option's value: how it is entered, checked and printed."""
+    """The type of an option's value: how the value is entered, checked and printed."""
 
     TEXT = auto()
     NUMBER = auto()
     """An integer, 0 or more."""
     SECONDS = auto()
-    """A time limit of more than 0 seconds; people may write `90s`, `10m`, `2h`."""
+    """A time limit of more than 0 seconds, which users may write as `90s` or `10m`."""
     DOLLARS = auto()
     """An amount of more than 0 US dollars; people may write `$2` or `0.50`."""
     SWITCH = auto()
@@ -32,18 +32,18 @@ class OptionKind(Enum):
     """Names of tools."""
     PATHS = auto()
     OBJECT = auto()
-    """A Python object, which can't be typed."""
+    """A Python object; it can't be entered by keyboard."""
 
 
 class Kept(Enum):
-    """The place where a value is saved for later runs."""
+    """Where a value is saved for later runs."""
 
     NOWHERE = auto()
-    """Nowhere: it belongs to one folder, session or process."""
+    """The value is not saved, because it belongs to one folder, session or process."""
     QUEUE = auto()
-    """With the queued prompts of a run."""
+    """The value is saved with the queued prompts of a run."""
     FOLDER = auto()
-    """With the queue and with the folder's options, except for dangerous values."""
+    """The value is saved with the queue and, unless dangerous, the folder's options."""
 
 
 def _never(_value: Any) -> bool:
@@ -52,20 +52,20 @@ def _never(_value: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOption:
-    """A run option.
+    """The declaration of a run option.
 
     * `help`: its description on the command line and in the manual.
-    * `flags`: empty = it can only be set in Python.
-    * `group`, `label`, `hint`: its group and its texts in the dialog, where the hint replaces
-      `help`; no label = it is not in the dialog.
-    * `tick`: the text beside a switch's box.
-    * `empty`: the meaning of an empty field.
-    * `choices`: a text for each value of a choice, with "" for none.
+    * `flags`: its command-line flags; empty = it can only be set in Python.
+    * `group`, `label`, `hint`: its group, label and hint in the dialog, where the hint replaces
+      `help`; without a label, the option is not in the dialog.
+    * `tick`: the label of a switch's checkbox.
+    * `empty`: what an empty field means.
+    * `choices`: a label for each value of a choice; the key "" stands for no value.
     * `needs`: the switch without which the option has no effect.
-    * `brief`: its form in a summary of the next run; "" = it is left out. `unit`: the noun for what
-      is counted there.
-    * `dangerous`: whether a value lets commands run unasked, or trusts a folder that nobody has
-      trusted. `danger`: a description of such a value.
+    * `brief`: its form in a summary of the next run; "" = the summary leaves it out. `unit`: the
+      noun for the items that the summary counts.
+    * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder that nobody
+      has trusted. `danger`: a description of such a value.
     * `name`, `default`, `values`: derived from the field, and `kind`, unless it is given, from its
       type.
     """

@@ -1,4 +1,4 @@
-"""The CLI's settings files: their paths, which ones it reads, and their contents."""
+"""The CLI's settings files: their paths, which are read, and their contents."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
 
 CHECKED_SINCE = (0, 60)
-"""The first CLI version that checks who could have written the machine's settings."""
+"""The first CLI version that checks who can write the machine's settings."""
 
 
 def settings_unread(path: Path, *, version: str | None) -> str | None:
-    """Return why the CLI would ignore a run's settings at `path`; None = it doesn't.
+    """Return why the CLI would ignore a run's settings at `path`; None = read.
 
-    Since 0.60 (seen in 0.61.0) it reads such a file, and those of the machine, only if root owns
-    the file and every folder above it, and neither group nor others may write there. So an ordinary
-    user can't have settings for a single run, and nobody can below /tmp. A file that does not exist
-    yet counts as ours. `version`: that of the CLI; None = unknown, which counts as new.
+    Since 0.60 (seen in 0.61.0), the CLI reads such a file, or the machine's settings, only if root
+    owns the file and every folder above it, and neither the group nor others may write to them. So
+    an ordinary user can't have settings for a single run, and nobody can under /tmp. A file that
+    does not exist yet counts as owned by the current user. `version`: the version of the CLI; None
+    = unknown, which is treated as new.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
@@ -70,10 +71,10 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
 
 
 def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Path]:
-    """Return the settings files of a run, lowest first.
+    """Return the settings files of a run, in ascending order of priority.
 
     See assets/gemini-cli.md#settings. Files of the machine are left out if the CLI ignores them.
-    `project`: None = without the project's own.
+    `project`: None = leave out the project's settings.
     """
     system = system_settings_path(environ)
     named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
@@ -85,7 +86,7 @@ def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Pa
 
 
 def system_settings(environ: Mapping[str, str], *, version: str | None) -> dict[str, Any]:
-    """Return the machine's settings; empty if a CLI of this version ignores them."""
+    """Return the machine's settings, or {} if a CLI of this version ignores them."""
     path = system_settings_path(environ)
     return read_settings(path) if settings_unread(path, version=version) is None else {}
 
@@ -100,8 +101,8 @@ def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
 def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Read a settings file of the CLI, which may contain comments.
 
-    `environ`: replaces `$NAME`, `${NAME}` and `${NAME:-else}` in strings (seen in 0.61.0); None =
-    keep them. Raises OSError, also if the file is not a JSON object.
+    `environ`: the values for `$NAME`, `${NAME}` and `${NAME:-default}` in strings (seen in 0.61.0);
+    None = don't replace variables. Raises OSError, also if the file is not a JSON object.
     """
     found = object_of(without_comments(read_small(path)), path)
     settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
@@ -109,7 +110,7 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
 
 
 def settings_problems(environ: Mapping[str, str], project: Path | None = None) -> tuple[str, ...]:
-    """Return a message, with a way out, for each settings file that can't be read.
+    """Return a message, with a remedy, for each settings file that can't be read.
 
     `project`: the folder of a run, whose own settings are checked as well. The values in the files
     are not checked.
@@ -133,7 +134,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 
 
 def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
-    """Replace variables in the strings of a setting; unset ones stay as written."""
+    """Replace variables in the strings of a setting; unset variables stay as written."""
 
     def named(found: re.Match[str]) -> str:
         otherwise = found[0] if found[3] is None else found[3]

@@ -1,6 +1,6 @@
-"""Extract the parts of the CLI's stderr that matter to a person.
+"""Extract the parts of the CLI's stderr that matter to the user.
 
-In successful runs it is noise, but only stderr says why a start failed.
+In successful runs stderr is noise, but if a start fails, only stderr says why.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from gemtui.files import read_end
 from gemtui.text import clean
 
 TAIL = 16 * 1024
-"""Bytes of stderr that are read to explain an ending."""
+"""The number of bytes of stderr that are read to explain how a run ended."""
 _WORDS = 2000
 
 _USAGE = re.compile(r"^Usage: gemini \[options\]", re.MULTILINE)
-"""From here on the CLI only repeats its help; the error precedes it."""
+"""The start of the CLI's help, which is noise; the error comes before it."""
 _NOISE = re.compile(
     r"YOLO mode is enabled|\[STARTUP\]|^\(node:\d+\)|^\(Use `node --trace-"
     r"|DeprecationWarning|^Loaded cached credentials|256-color|true ?color|^Warning: .*(TERM|color)"
@@ -34,7 +34,7 @@ def told(text: str) -> str:
 
 
 def stderr_end(path: Path) -> str:
-    """Return the end of a stderr file, unfiltered; "" if there is no file."""
+    """Return the end of a stderr file, unfiltered; "" if the file can't be read."""
     try:
         return read_end(path, TAIL).decode("utf-8", "replace")
     except OSError:

@@ -1,10 +1,10 @@
 """Messages to a working agent, and its prompt queue, as files in a run's folder.
 
-gemtui writes them. The supervisor of a run that asks delivers them: messages with the result of the
-next tool call, and prompts one by one, each when the previous turn has ended, in the same process.
-Prompts that remain when a run has ended stay there, to be sent by a follow-up run. A queued prompt
-can be edited until it is sent. Renaming its file sends it, so that it is sent exactly once and
-never lost, wherever a process is killed.
+gemtui writes these files. If the run asks, its supervisor delivers them: a message together with
+the result of the next tool call, and each prompt when the previous turn has ended, in the same
+process. Prompts that remain when a run has ended stay in the folder, to be sent by a follow-up run.
+A queued prompt can be edited until it is sent. Sending a prompt means renaming its file, so that it
+is sent exactly once and never lost, even if a process is killed at any point.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gemtui.files import is_there, locked
 from gemtui.jsonfile import read_as, write_again, write_once
 
 LARGEST = 16_000_000
-"""Largest message or prompt, in bytes."""
+"""The largest message or prompt, in bytes."""
 _WORD = re.compile(r"word-([0-9]{1,9})\.json")
 _DELIVERED = re.compile(r"delivered-([0-9]{1,9})\.json")
 _PROMPT = re.compile(r"(next|sending|sent)-([0-9]{6})-([0-9a-f]{8})((?:\.[0-9A-Za-z-]+)?)\.json")
@@ -34,7 +34,10 @@ _CHANGING, _SENDING, _EDITING = "changing.lock", "sending.lock", "editing.lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A message to a working agent. `number`: from 1. `at`: milliseconds since 1970."""
+    """A message to a working agent.
+
+    `number`: 1-based. `at`: milliseconds since 1970.
+    """
 
     text: str
     number: int
@@ -43,7 +46,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The delivery of a message: when, and with the result of which call.
+    """The delivery of a message: its time, and the tool call whose result carried it.
 
     `at`: milliseconds since 1970. `tool_use_id`: None = unknown.
     """
@@ -55,7 +58,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextPrompt:
-    """A prompt in the queue, which waits for the previous turn to end."""
+    """A prompt in the queue, waiting for the previous turn to end."""
 
     id: str
     text: str
@@ -63,9 +66,9 @@ class NextPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentPrompt:
-    """A prompt that was sent.
+    """A prompt that has been sent.
 
-    `run`: the id of the run that began with it; "" = the run whose queue held it.
+    `run`: the id of the run that began with this prompt; "" = the run whose queue held it.
     """
 
     id: str
@@ -75,7 +78,7 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The content of a prompt's file; a message's file holds more."""
+    """The contents of a prompt's file; a message's file holds more fields."""
 
     text: str
 
@@ -86,7 +89,10 @@ class _Options:
 
 
 class _File(NamedTuple):
-    """The fields in the name of a prompt's file. `state`: next, sending or sent."""
+    """The fields in the name of a prompt's file.
+
+    `state`: next, sending or sent.
+    """
 
     state: str
     place: int
@@ -108,9 +114,9 @@ def _clock() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Steering:
-    """The files below `path`, a folder that is created with its first file.
+    """The messages and the prompt queue under `path`.
 
-    `clock`: returns milliseconds since 1970.
+    The folder is created with its first file. `clock`: returns milliseconds since 1970.
     """
 
     path: Path
@@ -124,7 +130,7 @@ class Steering:
     # --- messages --------------------------------------------------------------------------------
 
     def say(self, text: str) -> Word:
-        """Send the agent a message, which it reads with its next tool result.
+        """Send the agent a message, to be read with the agent's next tool result.
 
         Raises OSError.
         """
@@ -142,11 +148,14 @@ class Steering:
         return [each for each in found if each is not None]
 
     def delivered(self, word: Word) -> Delivered | None:
-        """Return when and with which call a message was delivered; None = it was not."""
+        """Return when, and with which call, a message was delivered, if it was."""
         return self._read(f"delivered-{word.number}.json", Delivered)
 
     def deliver(self, word: Word, tool_name: str, tool_use_id: str | None) -> None:
-        """Record that a message is being delivered; for the supervisor. Raises OSError."""
+        """Record that a message is being delivered. Raises OSError.
+
+        Called by the supervisor.
+        """
         told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
         self._write(f"delivered-{word.number}.json", told)
 
@@ -179,7 +188,10 @@ class Steering:
         return [NextPrompt(id=id, text=text) for id, text in found if text is not None]
 
     def edit(self, id: str, text: str) -> bool:
-        """Edit a queued prompt; False = it was already sent or removed. Raises OSError."""
+        """Edit a queued prompt. Raises OSError.
+
+        Returns False if the prompt has already been sent or removed.
+        """
         with self._changing():
             for file in self._waiting(id):
                 write_again(self.path / file.name, _Text(text), LARGEST)
@@ -187,14 +199,17 @@ class Steering:
         return False
 
     def drop(self, id: str) -> bool:
-        """Remove a queued prompt; False = it was already sent or removed. Raises OSError."""
+        """Remove a queued prompt. Raises OSError.
+
+        Returns False if the prompt has already been sent or removed.
+        """
         with self._changing():
             return any(self._removed(file) for file in self._waiting(id))
 
     def move(self, id: str, to: int) -> bool:
         """Move a queued prompt to position `to`, where 0 is next. Raises OSError.
 
-        Returns False if it was already sent or removed.
+        Returns False if the prompt has already been sent or removed.
         """
         with self._changing():
             order = [each.id for each in self._waiting()]
@@ -205,9 +220,9 @@ class Steering:
             return any(self._waiting(id))
 
     def send(self) -> SentPrompt | None:
-        """Pop the next prompt for sending; None if there is none or one is being edited.
+        """Take the next prompt from the queue for sending. Raises OSError.
 
-        For the supervisor. Raises OSError.
+        Returns None if the queue is empty or a prompt is being edited. Called by the supervisor.
         """
         self.words_to_prompts()
         if self._is_edited():
@@ -218,7 +233,7 @@ class Steering:
         return None
 
     def sent(self) -> list[SentPrompt]:
-        """Return the prompts that were sent, in order."""
+        """Return the prompts that have been sent, in order."""
         files = sorted(each for each in self._files() if each.state == "sent")
         found = ((each, self._text(each)) for each in files)
         return [SentPrompt(id=f.id, text=t, run=f.run) for f, t in found if t is not None]
@@ -233,7 +248,7 @@ class Steering:
     # --- the queue of an ended run -------------------------------------------------------------
 
     def sending(self) -> AbstractContextManager[bool]:
-        """Lock the right to send the run's queue; False = another process holds it.
+        """Acquire the exclusive right to send the run's queue. Raises OSError.
 
         The lock also ends with the process. Raises OSError.
         """
@@ -241,7 +256,7 @@ class Steering:
         return locked(self.path / _SENDING, wait=False)
 
     def editing(self) -> AbstractContextManager[bool]:
-        """Hold the queue back while a prompt is edited; False = another editor is open.
+        """Hold back the queue while a prompt is being edited. Raises OSError.
 
         The lock also ends with the process. Raises OSError.
         """
@@ -255,10 +270,11 @@ class Steering:
             return not free
 
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
-        """Take a prompt for the run with this id to begin with; None = it is not queued.
+        """Take a prompt for the run with the id `run` to begin with.
 
-        `id`: None = the next prompt, unless one is being edited. Only within `sending`, followed by
-        `confirm` or `give_back`.
+        `id`: the prompt's id; None = the next prompt, unless one is being edited. Returns None if
+        the prompt is not queued. Call this only within `sending`, followed by `confirm` or
+        `give_back`.
         """
         if id is None and self._is_edited():
             return None
@@ -269,7 +285,7 @@ class Steering:
         return None
 
     def claimed(self) -> list[str]:
-        """Return the ids of runs that prompts were claimed for, but never confirmed."""
+        """Return the ids of runs for which prompts have been claimed but never confirmed."""
         return [each.run for each in self._files() if each.state == "sending"]
 
     def confirm(self, run: str) -> None:
@@ -279,7 +295,7 @@ class Steering:
                 self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
 
     def give_back(self, run: str) -> None:
-        """Return the prompt claimed for a run to the queue, since no run began.
+        """Put a run's claimed prompt back into the queue, because the run did not begin.
 
         Raises OSError.
         """
@@ -288,7 +304,7 @@ class Steering:
                 self._rename(file.name, _File("next", file.place, file.id).name)
 
     def hand_on(self, to: Steering) -> None:
-        """Append this queue to that of another run. Raises OSError."""
+        """Append this queue to the queue of another run. Raises OSError."""
         if not self._waiting():
             return
         if to.options() is None and (options := self.options()) is not None:
@@ -326,7 +342,7 @@ class Steering:
         return [_File(each[1], int(each[2]), each[3], each[4][1:]) for each in found if each]
 
     def _waiting(self, id: str | None = None) -> list[_File]:
-        """Return the queued prompts, or the one with this id.
+        """Return the files of all queued prompts, or only of the one with this id.
 
         A prompt that is being sent is no longer in the queue.
         """
@@ -339,11 +355,11 @@ class Steering:
         return max((each.place for each in self._waiting()), default=0)
 
     def _sends(self) -> int:
-        """Return the position of the next prompt among those that were sent."""
+        """Return the position that the next prompt will have among those already sent."""
         return 1 + sum(each.state == "sent" for each in self._files())
 
     def _spread(self, order: list[str]) -> dict[str, int]:
-        """Number the queued prompts in this order; return the number of each id."""
+        """Renumber the queued prompts in this order; return a mapping from id to number."""
         places = {id: at for at, id in enumerate(order, start=1)}
         for file in self._waiting():
             if file.id in places:
@@ -351,7 +367,7 @@ class Steering:
         return places
 
     def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
-        """Take a prompt from the queue in one step; None if another process was quicker."""
+        """Take a prompt from the queue atomically; None if another process was faster."""
         place = self._sends() if state == "sent" else file.place
         taken = _File(state, place, file.id, run)
         text = self._text(taken) if self._rename(file.name, taken.name) else None
@@ -362,19 +378,22 @@ class Steering:
         return None if found is None else found.text
 
     def _changing(self) -> AbstractContextManager[bool]:
-        """Lock the queue against changes by other gemtui; the supervisor can still send."""
+        """Lock the queue against changes by other gemtui processes.
+
+        The supervisor can still send prompts.
+        """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _CHANGING)
 
     def _removed(self, file: _File) -> bool:
-        """Remove a file; return False if it is gone already."""
+        """Remove a file; return False if the file is already gone."""
         with suppress(FileNotFoundError):
             (self.path / file.name).unlink()
             return True
         return False
 
     def _rename(self, name: str, other: str) -> bool:
-        """Rename a file; return False if it is gone already."""
+        """Rename a file; return False if the file is already gone."""
         with suppress(FileNotFoundError):
             (self.path / name).rename(self.path / other)
             return True

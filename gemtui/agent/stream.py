@@ -1,6 +1,7 @@
-"""Turn a whole stream of CLI output into events: `init` first, `done` last.
+"""Turn a stream of CLI output into events: `init` first, `done` last.
 
-Pure state over parsed lines. The adapter feeds the lines, and reports how the process ended.
+The class here does no I/O: the adapter passes in the parsed lines, and reports how the process
+ended.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 
 RAW_LIMIT = 2000
-"""Characters of a non-JSON line that its error event quotes."""
+"""The number of characters of a non-JSON line that its error event quotes."""
 TURN_LIMIT_EXIT = 53
 CANCELLED_EXIT = 130
 SIGTERM = 15
 _SHELL = 128
-"""The number that shells add to the signal that ended a program."""
+"""The number that a shell adds to a signal to form an exit code."""
 _HANDED_OVER = re.compile(r"Agent execution blocked: (.*)", re.DOTALL)
 _FIRST_HTTP = 400 - 256
 
@@ -54,13 +55,13 @@ class Limit(StrEnum):
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """Counted by gemtui, since the CLI does not read the run's settings."""
+    """A limit that gemtui enforces, because the CLI doesn't read the run's settings."""
     BUDGET = "GEMINI_BUDGET"
     """The budget of the run or of the day is used up."""
 
     @classmethod
     def of(cls, word: str | None) -> Limit | None:
-        """Return the limit that an exit record names; None for any other text."""
+        """Return the limit named in an exit record; None if the word names no limit."""
         words = {
             "timeout": cls.TIMEOUT,
             "idle": cls.IDLE,
@@ -90,7 +91,7 @@ class Ending:
 
 
 class _Use(NamedTuple):
-    """The facts about a tool call that its result needs.
+    """The facts about a tool call that are needed when its result arrives.
 
     `began`: milliseconds since 1970; None = the stream never announced the call.
     """
@@ -104,9 +105,9 @@ _UNKNOWN = _Use("", None, False)
 
 
 def signal_of(code: int | None) -> int | None:
-    """Return the signal that ended a process, possibly as a shell reports it.
+    """Return the signal that ended a process, also if a shell reported the signal.
 
-    `code`: as `Popen.returncode`. Higher exit codes are HTTP statuses
+    `code`: as in `Popen.returncode`. Higher exit codes are HTTP statuses
     (assets/gemini-cli.md#exit-codes).
     """
     if code is not None and code < 0:
@@ -124,10 +125,11 @@ class Stream:
 
     * `model`, `cwd`, `tools`: for the init event, as requested.
     * `session_id`: the requested id. `resumed`: the id of the session to resume.
-    * `turn_limit`: number of turns after which the supervisor ends the run; None = it counts none.
+    * `turn_limit`: the number of turns after which the supervisor ends the run; None = the
+      supervisor doesn't count turns.
     * `asks`: the run's hooks lead to its gate.
-    * `hides`: returns whether the CLI has a tool but rules or the run's mode hide it; if that is
-      unknown, whether the CLI has the tool.
+    * `hides`: returns whether the CLI has a tool that is hidden by rules or the run's mode. If that
+      is unknown, it returns whether the CLI has the tool.
     * `clock`: returns milliseconds since 1970.
     """
 
@@ -147,7 +149,7 @@ class Stream:
     ) -> None:
         self.session_id = resumed or session_id
         self.unknown: list[Part] = []
-        """Objects of unknown types, which yield no event."""
+        """Objects of unknown types; they yield no events."""
         self._turns = TurnLimit(turn_limit)
         self._asks, self._hides = asks, hides
         self._cwd, self._model, self._tools = cwd, model, tools
@@ -164,10 +166,10 @@ class Stream:
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
         self._result_at: int | None = None
-        """The time of the result event; the output may be read long after it."""
+        """The time of the result event, because the output may be read long afterwards."""
 
     def feed(self, line: Parsed | Malformed) -> list[AgentEvent]:
-        """Return the events of one line; none after the result event."""
+        """Return the events of one line; an empty list after the result event."""
         self._said = []
         if self._result is None:
             if isinstance(line, Malformed):
@@ -179,7 +181,7 @@ class Stream:
         return self._said
 
     def asks(self, question: ApprovalRequest | None) -> list[AgentEvent]:
-        """Return the event for a question to a person; none if it can't be read."""
+        """Return the event for a question to the user; empty if it can't be read."""
         self._said = []
         if question is None:
             return []
@@ -193,7 +195,7 @@ class Stream:
         return self._said
 
     def finish(self, ending: Ending) -> list[AgentEvent]:
-        """Return the last events, after the process has ended and all output was read."""
+        """Return the last events, after the process has ended and all output is read."""
         self._said = []
         self._open({}, self._clock())
         self._flush(self._clock())
@@ -234,7 +236,7 @@ class Stream:
             self.session_id = self._token = id
 
     def _open(self, event: Part, at: int) -> None:
-        """Emit the init event, from the wire or made up, if it is still missing."""
+        """Emit the init event, if still missing, from the CLI's event or with defaults."""
         if self._started:
             return
         self._started = True
@@ -305,9 +307,10 @@ class Stream:
         )
 
     def _next_prompt(self, event: Part) -> Prompted | None:
-        """Return the prompt that a hook passed on at the end of a turn, if this is one.
+        """Return the queued prompt that a hook passed on at the end of a turn, if any.
 
-        The CLI continues with it as a prompt.
+        `event` is the error that the CLI reports in that case; the CLI then continues with the
+        prompt.
         """
         found = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
         return None if found is None else Prompted(content=found[1])
@@ -376,13 +379,13 @@ class Stream:
     def _cut_at_turn(self, ending: Ending) -> bool:
         """Return whether the run was cut off after its last turn, or should have been.
 
-        A result at its end still counts.
+        A result that arrived at the limit still counts.
         """
         ended = ending.limit is Limit.TURNS and self._result is None
         return not ending.aborted and (ended or self._turns.exceeded)
 
     def _done(self, ending: Ending) -> None:
-        """Emit the last event; a limit of gemtui's is reported like one of the CLI."""
+        """Emit the last event, reporting a limit set by gemtui like one of the CLI's own."""
         result = None if ending.aborted else self._result
         elapsed = max(0, self._clock() - self._began)
         cut = self._cut_at_turn(ending)

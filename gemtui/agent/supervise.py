@@ -1,8 +1,8 @@
-"""Supervise one run: start the CLI, enforce its limits, record its exit.
+"""Supervise one run: start the CLI, enforce its limits and record its exit.
 
-Started as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that it outlives
-the screen: gemtui only reads the folder, and can quit and come back. SIGTERM, SIGINT and SIGHUP to
-the supervisor end the run, and so does the abort file.
+Started as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that the supervisor
+outlives the screen: gemtui only reads the folder, and can quit and come back. SIGTERM, SIGINT or
+SIGHUP sent to the supervisor ends the run, and so does the abort file.
 """
 
 from __future__ import annotations
@@ -47,45 +47,48 @@ _AFTER_KILL = 5.0
 
 
 def pause(waited: float) -> float:
-    """Return how many seconds to sleep after waiting `waited` seconds for a person.
+    """Return how many seconds to sleep after waiting `waited` seconds for the user.
 
-    Short waits are polled often, and a wait over night costs next to nothing.
+    Short waits are polled often, while waiting overnight costs next to nothing.
     """
     return min(_LONGEST, max(STEP, waited / 50))
 
 
 class RunKeeper(Protocol):
-    """Watches over the files of a run, from before its start until after its end."""
+    """Watches over the files of a run, from before its start until after its end.
+
+    The supervisor calls the keeper.
+    """
 
     def look(self) -> float:
-        """Check once; return the number of seconds until the next check."""
+        """Check the files once; return the number of seconds until the next check."""
 
     def close(self) -> object:
-        """Check a last time, once no process of the run is left."""
+        """Check the files a last time, once all processes of the run have ended."""
 
 
 class RunGate(Protocol):
-    """Asks a person before a run's tool calls."""
+    """Asks the user before a run's tool calls."""
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare before the CLI starts; return environment variables for it.
+        """Prepare the gate before the CLI starts; return environment variables for it.
 
-        `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
+        `temporary`: the run's folder for temporary files. Raises OSError or GemtuiError.
         """
 
     @property
     def waiting(self) -> bool:
-        """Whether a person is being asked; that time does not count towards limits."""
+        """Whether the user is being asked; that time does not count towards the limits."""
 
     @property
     def stopped(self) -> bool:
-        """Whether a person's answer was to stop the run."""
+        """Whether the user answered a question by stopping the run."""
 
     def problem(self) -> str | None:
-        """Return why all processes must be killed at once; None = they need not be."""
+        """Return why all processes must be killed at once; None = no need to."""
 
     def close(self) -> None:
-        """Deny all open questions."""
+        """Deny all unanswered questions."""
 
 
 class SpendingLimit(Protocol):
@@ -102,11 +105,11 @@ class SpendingLimit(Protocol):
 
 
 KeeperOf = Callable[[RunFolder, Request], RunKeeper | None]
-"""Returns the keeper of a run; None = it needs none."""
+"""Returns the keeper of a run; None = the run needs none."""
 
 
 GateOf = Callable[[RunFolder, Request], RunGate | None]
-"""Returns the gate of a run; None = it asks nobody."""
+"""Returns the gate of a run; None = the run asks nobody."""
 
 
 BudgetOf = Callable[[RunFolder, Request], SpendingLimit | None]
@@ -126,7 +129,7 @@ def _nothing(_folder: RunFolder) -> None:
 
 
 class Supervisor:
-    """Leads a run from its request to its exit record, checking its keeper meanwhile."""
+    """Takes a run from its request to its exit record, calling its keeper meanwhile."""
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class Supervisor:
         self._turns = TurnWatch(folder.stdout, request.turn_limit)
 
     def run(self) -> None:
-        """Start, watch and end the run; the exit record is written whatever happens."""
+        """Start, watch and end the run; write the exit record whatever happens."""
         began = datetime.now(UTC)
         try:
             done = guarded(self._run)
@@ -170,7 +173,7 @@ class Supervisor:
                 self._take_over(began)
 
     def _run(self) -> None:
-        """Do the work of `run` as the guardian's child."""
+        """Do the work of `run`; called in the guardian's child."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -194,7 +197,7 @@ class Supervisor:
         self._finish(code, started)
 
     def _take_over(self, started: datetime) -> None:
-        """End the run in place of a killed supervisor; called in the guardian."""
+        """End the run in place of the killed supervisor; called in the guardian."""
         if self.folder.exit() is None:
             self._ended_others = process_tree.end(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
@@ -228,7 +231,10 @@ class Supervisor:
             os.close(err)
 
     def _watch(self, child: subprocess.Popen[bytes]) -> int:
-        """Wait until the child and its group are gone, or end them; return its exit code."""
+        """Wait until the child and its group have ended, or end them.
+
+        Returns the child's exit code.
+        """
         began = time.monotonic()
         while child.poll() is None:
             self._look(child.pid)
@@ -251,7 +257,7 @@ class Supervisor:
         return child.wait()
 
     def _stand_still(self, child: subprocess.Popen[bytes]) -> None:
-        """Wait while a person is asked, with all limits suspended."""
+        """Wait while the user is being asked, with all limits suspended."""
         began = now = time.monotonic()
         while self._gate is not None and self._gate.waiting and child.poll() is None:
             self._look(child.pid)
@@ -267,7 +273,7 @@ class Supervisor:
     def _keep(self) -> float:
         """Let the keeper check; return the seconds until its next check.
 
-        Its errors are logged, and the run continues.
+        If the keeper raises an exception, it is logged, and the run continues.
         """
         if self._keeper is not None:
             try:
@@ -295,13 +301,13 @@ class Supervisor:
                 self._write_down(error)
 
     def _write_down(self, error: Exception) -> None:
-        """Log an error, once however often it repeats."""
+        """Log an error, but only once if the same error repeats."""
         if str(error) != self._trouble:
             self._trouble = str(error)
             traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
-        """Remember the child's descendants, which can't be found once it is dead."""
+        """Record the child's descendants, which can't be found once the child is dead."""
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
             self._looked = now
@@ -335,7 +341,7 @@ class Supervisor:
             self._limit, self._limit_words = "budget", words
 
     def _how(self) -> Abort | None:
-        """Return the strongest request to end so far: by signal, by file or by an answer."""
+        """Return the strongest request to end so far, by signal, by file or by an answer."""
         asked = self.folder.aborted()
         if self._gate is not None and self._gate.stopped:
             self._asked = self._asked or Abort.TERM
@@ -344,7 +350,7 @@ class Supervisor:
         return self._asked or asked
 
     def _silence(self) -> float:
-        """Return the seconds since either output file has grown."""
+        """Return the number of seconds since either output file last grew."""
         size = sum(path.stat().st_size for path in (self.folder.stdout, self.folder.stderr))
         now = time.monotonic()
         if size != self._grew[0]:
@@ -354,7 +360,10 @@ class Supervisor:
     # --- ending --------------------------------------------------------------------------------
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """Send SIGTERM to the whole tree, SIGKILL after the grace period, then sweep."""
+        """Send SIGTERM to the whole tree, SIGKILL after the grace period, then sweep.
+
+        The sweep kills processes that appeared in the meantime.
+        """
         targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
             process_tree.send(targets, signal.SIGTERM)
@@ -370,13 +379,13 @@ class Supervisor:
         return below | self._left()
 
     def _left(self) -> set[psutil.Process]:
-        """Return the run's processes that survive the CLI."""
+        """Return the run's processes that have outlived the CLI."""
         inherited = process_tree.strays(self._guardian)
         tagged = process_tree.tagged(self.request.id)
         return process_tree.alive(self._seen | inherited | tagged)
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
-        """Kill processes until none is left; return how many were not known before."""
+        """Kill processes until none is left; return how many were previously unknown."""
         others: set[psutil.Process] = set()
         deadline = time.monotonic() + _AFTER_KILL
         while time.monotonic() < deadline:
@@ -405,7 +414,11 @@ class Supervisor:
             time.sleep(STEP)
 
     def _wait_for_group(self, group: int) -> None:
-        """Wait for both processes of the CLI's group, so that all output is written."""
+        """Wait for both processes of the CLI's process group to end.
+
+        Only then has all output been written. Processes that remain after the grace period are
+        killed.
+        """
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.members(group)) and time.monotonic() < deadline:
             time.sleep(STEP)
@@ -461,7 +474,7 @@ def main(
 ) -> int:
     """Supervise the run whose folder is the first argument; return the exit code.
 
-    2 means that there was nothing to start.
+    The exit code is 2 if there was nothing to start.
     """
     folder = RunFolder(Path(words[0]))
     request = folder.request()

@@ -1,4 +1,4 @@
-"""Read files that another process writes: until it ends, or the new lines at each look."""
+"""Read files that another process is writing, as a stream or by new lines."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ async def tail(
 
     `ended`: returns whether the writer has ended; what it wrote before is still yielded. `step`:
     seconds between two reads. An empty chunk follows each read that found nothing new, so that the
-    caller can do something else. The file need not exist yet. A file that is not regular or can't
-    be read yields nothing.
+    caller can do something else. The file need not exist yet. A file that is not a regular file, or
+    that can't be read, yields no data.
     """
     while (file := _opened(path)) is None:
         if ended():
@@ -50,11 +50,11 @@ def _opened(path: Path) -> io.FileIO | None:
 
 
 _LOOK = 4 * 1024 * 1024
-"""Bytes per read."""
+"""The maximum number of bytes per read."""
 
 
 class NewLines:
-    """Reads a file that another process appends to, one whole line at a time."""
+    """Reads a file that another process appends to, in complete lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class NewLines:
         self._rest = b""
 
     def look(self) -> list[bytes]:
-        """Return the new lines, without line feeds; none if the file can't be read."""
+        """Return the new lines, without line feeds; empty if the file can't be read."""
         try:
             with open_regular(self._path) as file:
                 file.seek(self._read)

@@ -1,4 +1,4 @@
-"""Whether Gemini CLI will work in a folder, and which folders gemtui trusts.
+"""Determine which folders Gemini CLI will work in, and which ones gemtui trusts.
 
 The CLI refuses to run headless in a folder that nobody has trusted. Trust also enables the
 project's own settings, hooks and MCP servers, so the user is asked once per folder.
@@ -31,12 +31,12 @@ _DISTRUST = "DO_NOT_TRUST"
 
 
 class TrustState(StrEnum):
-    """The present state of the path of a trusted folder."""
+    """What is now at the path of a trusted folder."""
 
     SAME = "same"
     """The folder that the user trusted, as far as can be determined."""
     REPLACED = "replaced"
-    """Another folder, or a link to one: it is not trusted."""
+    """Another folder, or a link to one, which is not trusted."""
     GONE = "gone"
 
 
@@ -44,7 +44,7 @@ class TrustState(StrEnum):
 class TrustedFolder:
     """A folder that the user told gemtui to trust, by its real path.
 
-    `inode`, `owner`: distinguish it from another folder at the same path; None = not known.
+    `inode`, `owner`: distinguish the folder from another folder at the same path; None = unknown.
     """
 
     path: str
@@ -53,7 +53,7 @@ class TrustedFolder:
 
     @property
     def place(self) -> TrustState:
-        """The present state of the path."""
+        """What is at the path now."""
         try:
             facts = Path(self.path).lstat()
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
@@ -64,7 +64,10 @@ class TrustedFolder:
 
 
 def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether neither the CLI nor the environment trusts this folder."""
+    """Return whether the user must be asked to trust this folder.
+
+    That is so if neither the CLI nor the environment trusts it.
+    """
     if TRUST_VARIABLE in environ:
         return False
     settings = CliSettings.read(environ, None)  # a project can't declare itself trusted
@@ -74,7 +77,7 @@ def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the trust level in the CLI's list; the longest matching path decides."""
+    """Return the trust level in the CLI's list; the longest matching path counts."""
     place, best, decisive = resolved(folder), -1, None
     for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         root, level = Path(name), said if isinstance(said, str) else ""
@@ -86,10 +89,10 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether gemtui trusts this very folder, and the CLI does not distrust it.
+    """Return whether gemtui trusts this folder, and the CLI does not distrust it.
 
-    A different folder at its path, by inode and owner, does not count, nor does the target of a
-    changed link.
+    A different folder at the same path, recognised by its inode and owner, is not trusted, and
+    neither is the target of a link that has been changed.
     """
     path = str(resolved(folder))
     known = any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
@@ -107,7 +110,7 @@ def trusted_folders() -> tuple[TrustedFolder, ...]:
 
 
 def _folder(value: Any) -> TrustedFolder | None:
-    """Return an entry of the file; a plain path is the old format."""
+    """Parse an entry of the file; a string that is just a path is the old format."""
     if isinstance(value, str):
         return TrustedFolder(value)
     with suppress(msgspec.ValidationError):
@@ -133,8 +136,8 @@ def remember(folder: Path) -> None:
 def forget(folder: Path) -> bool:
     """Stop trusting this folder; return False if it was not in the list.
 
-    The folder may be gone or be a link by now, so its path is also compared as written. Raises
-    OSError.
+    The folder may have been deleted or replaced by a link since, so its path is also compared as
+    written. Raises OSError.
     """
     named = {os.path.abspath(folder), str(resolved(folder))}  # noqa: PTH100 (`..` goes)
     known = trusted_folders()

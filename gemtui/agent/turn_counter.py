@@ -13,11 +13,11 @@ _CALL, _RESULT, _TEXT = b'"tool_use"', b'"tool_result"', b'"assistant"'
 
 
 class TurnLimit:
-    """Detects when turn number `limit` is over; None = never.
+    """Detects when turn number `limit` is over; a limit of None is never reached.
 
     A turn is one answer of the model with all tools that it calls. The CLI reports all calls first,
-    then all results (assets/gemini-cli.md#events), and asks the model again after the last one. An
-    answer without calls ends the run by itself.
+    then all results (assets/gemini-cli.md#events), and asks the model again after the last result.
+    An answer without calls ends the run by itself.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -38,18 +38,18 @@ class TurnLimit:
         return self._had_results and not self._waiting
 
     def says(self) -> None:
-        """Count a text of the model."""
+        """Record that the model has written text."""
         self._had_results = False
         if self._left <= 0:
             self.exceeded = True
 
     def calls(self, id: str) -> None:
-        """Count a tool call."""
+        """Record a tool call."""
         self.says()
         self._waiting.add(id)
 
     def has_result(self, id: str) -> None:
-        """Count the result of a tool call."""
+        """Record the result of a tool call."""
         self._had_results = True
         if id in self._waiting:
             self._waiting.remove(id)

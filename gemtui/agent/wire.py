@@ -1,6 +1,6 @@
-"""Read one object of the CLI's JSON stream, under any field name ever used.
+"""Parse one object of the CLI's JSON stream, under any field name ever used.
 
-Nothing here raises or keeps state; `stream.py` turns a whole stream into events.
+No function here raises an exception or keeps state; `stream.py` turns a whole stream into events.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireUse:
-    """A tool_use object; `id` is empty if it has none."""
+    """A tool_use object; `id` is empty if the object has none."""
 
     name: str
     id: str
@@ -37,7 +37,7 @@ class WireUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireToolResult:
-    """A tool_result object; `name` and `id` are empty if it has none."""
+    """A tool_result object; `name` and `id` are empty if the object has none."""
 
     name: str
     id: str
@@ -48,7 +48,7 @@ class WireToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireError:
-    """An error object; `message` is empty if it has none."""
+    """An error object; `message` is empty if the object has none."""
 
     message: str
     code: str | None
@@ -59,8 +59,8 @@ class WireError:
 class WireResult:
     """A result object.
 
-    `dump`: the object itself as JSON, for lack of another message. `models`: the names of the
-    models that were called; None = not reported.
+    `dump`: the object itself as JSON, to be shown if there is no message. `models`: the names of
+    the models that were called; None = not reported.
     """
 
     status: DoneStatus
@@ -74,7 +74,7 @@ class WireResult:
 
 
 def time_ms(event: Part) -> int | None:
-    """Return the event's own time in milliseconds since 1970, if it has one."""
+    """Return the event's timestamp in milliseconds since 1970; None if it has none."""
     time = instant(event.get("timestamp"))
     return None if time is None else round(time.timestamp() * 1000)
 
@@ -88,7 +88,7 @@ def message_text(event: Part) -> str:
 
 
 def tool_use(event: Part) -> WireUse:
-    """Parse a tool_use object, even if the call is nested in it."""
+    """Parse a tool_use object, even if the call is nested inside the object."""
     layers = _layers(event, _USE_NESTS)
     return WireUse(
         name=_word(layers, _NAMES) or UNKNOWN_TOOL,
@@ -99,7 +99,7 @@ def tool_use(event: Part) -> WireUse:
 
 
 def tool_result(event: Part) -> WireToolResult:
-    """Parse a tool_result object, even if the response is nested in it."""
+    """Parse a tool_result object, even if the response is nested inside the object."""
     layers = _layers(event, _RESULT_NESTS)
     output = _first(layers, _OUTPUTS)
     error = mapping(_first(layers, ("error",)))
@@ -116,7 +116,7 @@ def refused(result: WireToolResult, *, hidden: bool) -> bool:
     """Return whether an error result means that the call was not allowed.
 
     See assets/gemini-cli.md#refusals. `hidden`: the CLI has the tool, but rules or the mode hide
-    it; the CLI then calls it "not found".
+    it, in which case the CLI reports the tool as "not found".
     """
     if result.error_type == "policy_violation":
         return True
@@ -129,7 +129,8 @@ def refused(result: WireToolResult, *, hidden: bool) -> bool:
 def error(event: Part) -> WireError:
     """Parse an error object.
 
-    Severity `warning`, `recoverable` and `retryable` mean that the run continues.
+    The severity `warning`, and the fields `recoverable` and `retryable`, mean that the run
+    continues.
     """
     inner = mapping(event.get("error"))
     code = event.get("code") or inner.get("code") or inner.get("type")
@@ -148,7 +149,7 @@ def error(event: Part) -> WireError:
 
 
 def result(event: Part) -> WireResult:
-    """Parse a result object with the status words of all versions, in any case."""
+    """Parse a result object; accepts the status words of all versions, in any case."""
     problem = error(event)
     stats = mapping(event.get("stats")) or mapping(event.get("usage"))
     duration = event.get("duration_ms", stats.get("duration_ms"))
@@ -194,7 +195,10 @@ def _done_status(event: Part, problem: WireError) -> DoneStatus:
 
 
 def _tokens(stats: Part) -> Usage | None:
-    """Return the stream's counters, without thoughts but with the router's calls."""
+    """Return the stream's token counts.
+
+    They exclude thoughts, but include the calls that choose a model.
+    """
 
     def count(*names: str) -> int | None:
         return next((stats[name] for name in names if type(stats.get(name)) is int), None)
@@ -219,7 +223,7 @@ def _result_status(layers: list[Part], error: Part) -> ResultStatus:
 
 
 def _layers(event: Part, nests: tuple[str, ...]) -> list[Part]:
-    """Return the object and the objects nested in it, outer first, at most three."""
+    """Return the object and up to two nested objects, outermost first."""
     layers = [event]
     for _ in range(2):
         inner = next((layers[-1][n] for n in nests if isinstance(layers[-1].get(n), dict)), None)
@@ -241,7 +245,8 @@ def _word(layers: list[Part], names: tuple[str, ...]) -> str:
 def _input(value: object) -> Mapping[str, Any]:
     """Return a call's arguments as an object.
 
-    JSON in a string is parsed, other strings become `{raw}`, and other values `{}`.
+    A string that holds a JSON object is parsed, any other string becomes `{raw}`, and any other
+    value becomes `{}`.
     """
     if isinstance(value, str):
         try:

@@ -1,4 +1,4 @@
-"""Find the definitions of agents that bring MCP servers of their own.
+"""Find agent definitions that bring their own MCP servers.
 
 Gemini CLI 0.61 starts such a server when the agent is invoked (assets/gemini-cli.md#settings).
 """
@@ -17,13 +17,13 @@ from gemtui.paths import gemini_home
 _LARGEST: Final = 1_000_000
 _HEAD: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 _SERVERS: Final = re.compile(rb"mcp_servers|\\")
-"""The key in the file's head, or a backslash, since an escape could spell the key."""
+"""The key in the front matter, or a backslash, since an escape could spell it."""
 
 
 def agents_with_servers(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the agent files, of the project and of the user, that may start servers.
 
-    A file counts if it, or its head, can't be read.
+    A file is included if it can't be read or its front matter can't be parsed.
     """
     home = gemini_home(environ)
     folders = (project / ".gemini" / "agents", home / "agents")

@@ -1,7 +1,7 @@
 """Apply an edit with the strategies of Gemini CLI's `replace`, in the same order.
 
-The CLI searches for the old text exactly, then by trimmed lines, then by words, then by similarity;
-the last three re-indent the new text (assets/gemini-cli.md#effects).
+The CLI searches for the old string exactly, then by trimmed lines, then by words, then by
+similarity. The last three strategies re-indent the new string (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gemtui.calls.javascript import BLANKS, length, lines, units, without_blanks
 _THRESHOLD = 0.1
 _BLANK_COSTS = 0.1
 _MOST_WORK = 4e8
-"""Limit for similarity: lines of the file times the old text's length squared."""
+"""The limit for the search: lines of the file * squared length of the old string."""
 _SHORTEST = 10
-"""Length in code units of the shortest old text that is searched by similarity."""
+"""The shortest old string, in code units, that is searched for by similarity."""
 _INDENT = re.compile("[ \t]*")
 _DELIMITERS = "():[]{}><="
 _JS_BLANKS = f"[{BLANKS}]*"
@@ -28,8 +28,8 @@ _LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
 class EditOutcome:
     """The result of an edit.
 
-    `after`: the whole text, with `\\n` line ends. `count`: the number of places that changed.
-    `exact`: whether the old text was found verbatim.
+    `after`: the whole file contents, with `\\n` line endings. `count`: the number of places that
+    changed. `exact`: whether the old string was found verbatim.
     """
 
     after: str
@@ -38,9 +38,10 @@ class EditOutcome:
 
 
 def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | None:
-    """Return the result of replacing `old` by `new`; None = `old` was not found.
+    """Return the result of replacing `old` with `new`; None = `old` was not found.
 
-    `before`: the text to edit, with `\\n` line ends. `several`: more than one place may change.
+    `before`: the contents to edit, with `\\n` line endings. `several`: more than one place may
+    change.
     """
     size = length(old)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
@@ -60,11 +61,11 @@ def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | N
 def block(before: str, after: str) -> tuple[str, str]:
     """Return the smallest pair of line blocks (old, new) that makes an exact edit.
 
-    Replacing the old block, which is in `before` exactly once, yields `after`. The two texts must
-    differ.
+    The old block occurs in `before` exactly once, and replacing it with the new block yields
+    `after`. `before` and `after` must differ.
     """
     if after.endswith("\n") and not before.endswith("\n"):
-        after += "\n"  # the CLI removes one again
+        after += "\n"  # the CLI removes one newline again
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
     first, same = 0, min(len(was), len(now))
     while first < same and was[first] == now[first]:
@@ -85,7 +86,7 @@ def block(before: str, after: str) -> tuple[str, str]:
 
 
 def _ended(before: str, after: str) -> str:
-    """Return the new text, with a final newline exactly if the former one had it."""
+    """Return `after` with a final newline if, and only if, `before` has one."""
     if before.endswith("\n") and not after.endswith("\n"):
         return f"{after}\n"
     if not before.endswith("\n") and after.endswith("\n"):
@@ -141,9 +142,9 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome 
 
 
 def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | None:
-    """Edit the blocks that resemble `old`.
+    """Replace the blocks that resemble `old`.
 
-    `size`: the length of the old text as it was given, with its `\\r\\n`.
+    `size`: the length of the old string as given, including any `\\r\\n`.
     """
     source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
@@ -163,9 +164,9 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
-    """Return the first lines of the blocks that resemble a text, the best match first.
+    """Return the first lines of the blocks that resemble `text`, best match first.
 
-    `many`: the number of lines of the text.
+    `many`: the number of lines of `text`.
     """
     from rapidfuzz.distance import Levenshtein  # slow to import, and needed only here
 

@@ -1,8 +1,8 @@
-"""Predict the effect of a tool call in Gemini CLI 0.61: real file, text, command.
+"""Predict the effect of a tool call in Gemini CLI 0.61.
 
-The CLI changes paths, texts and commands after its hooks have answered. `effect` returns the
-outcome of a call, and the arguments that produce exactly this outcome
-(assets/gemini-cli.md#effects).
+The CLI changes paths, contents and commands after its hooks have answered. `effect` returns the
+outcome of a call (the real file, its contents, or the command), and the arguments that produce
+exactly this outcome (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gemtui.files import read_small
 
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
 LARGEST = 64_000_000
-"""Bytes of the largest file whose text is predicted."""
+"""The largest file, in bytes, whose contents are predicted."""
 _JSON_KINDS = (".json", ".ipynb", ".jsonc", ".json5")
 _ESCAPED = re.compile(r"\\+(n|t|r|'|\"|`|\\|\n)")
 _MEANS = {"n": "\n", "t": "\t", "r": "\r"}
@@ -40,7 +40,7 @@ _OWN = {
         "wait_for_previous",
     ),
 }
-"""The arguments that these tools act on; others only serve the CLI's own dialog."""
+"""The arguments that these tools act on; others only serve the CLI's dialog."""
 
 
 class EffectKind(StrEnum):
@@ -68,16 +68,17 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """The effect of a call, predicted from the present state of the disk.
+    """The effect of a call, predicted from the current state of the disk.
 
     * `path`: the real file, absolute; None = the call writes no known file.
-    * `before`: the file's whole text as the CLI reads it; None = no such file, or not read.
-    * `after`: the whole text afterwards; None = not predicted, or the call fails.
+    * `before`: the file's whole contents as the CLI reads them; None = there is no such file, or it
+      was not read.
+    * `after`: the whole contents afterwards; None = not predicted, or the call fails.
     * `certain`: whether nothing else happens when the call is made with `arguments`.
-    * `remarks`: facts that a person should know, one clause each.
-    * `fails`: why the tool refuses the call, as a clause; None = it does not.
-    * `command`: the text that bash runs, in the folder `folder`.
-    * `was`, `becomes`: SHA-256 of the file's bytes before and after; "" = no file, or unknown.
+    * `remarks`: facts that the user should know, one clause each.
+    * `fails`: why the tool refuses the call, as a clause; None = the tool does not refuse it.
+    * `command`: the string that bash executes, in the folder `folder`.
+    * `was`, `becomes`: the SHA-256 of the file's bytes before and after; "" = no file, or unknown.
     """
 
     kind: EffectKind
@@ -101,7 +102,7 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of everything that a person is shown; it changes with the effect."""
+        """A digest of everything that the user is shown; it changes with the effect."""
         shown: list[object] = [
             self.kind,
             self.tool,
@@ -117,7 +118,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Return the effect of a tool call; reads the disk."""
+    """Predict the effect of a tool call; reads the disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):
@@ -128,7 +129,8 @@ def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Eff
 def unescapes(model: str | None) -> bool | None:
     """Return whether `write_file` unescapes `\\n` in a run with this model.
 
-    None = unknown. It does for models named `gemini-…` that are neither Gemini 2 nor 3.
+    None = unknown. `write_file` does so for models named `gemini-…` that are neither Gemini 2 nor
+    Gemini 3.
     """
     if model is None:
         return None
@@ -139,12 +141,12 @@ def unescapes(model: str | None) -> bool | None:
 
 
 def unescaped(text: str) -> str:
-    """Return a text with its escapes resolved; applying it twice changes nothing more."""
+    """Replace the escape sequences in a string; a second call changes nothing more."""
     return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), text)
 
 
 def unwritable(effect: Effect, wanted: str) -> str | None:
-    """Return why a person's own text can't be written verbatim; None = it can."""
+    """Return why the user's own contents can't be written verbatim; None = they can."""
     if effect.after is None or _plain(effect.after) == _plain(wanted):
         return None
     if effect.tool == WRITE:
@@ -194,7 +196,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 
 @dataclass(slots=True)
 class _File:
-    """A file before a call; `data`: its bytes, None = it does not exist."""
+    """A file before a call; `data` is its bytes, or None if the file does not exist."""
 
     path: str
     data: bytes | None
@@ -206,7 +208,10 @@ class _File:
 
 
 class _FailsError(Exception):
-    """The tool reports an error and changes nothing; the message is a clause."""
+    """Raised if the tool would report an error and change nothing.
+
+    The message is a clause.
+    """
 
 
 def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
@@ -246,7 +251,7 @@ def _path_of(path: str, context: CallContext) -> str:
 
 
 def _plan_path(path: str, context: CallContext) -> str:
-    """Return a path in plan mode: in the project or, if that is no plan, in `plans`."""
+    """Resolve a path in plan mode, in the project or, if not a plan, in `plans`."""
     plans = paths.follow(str(context.plans))
     for folder in (str(context.project), str(context.plans)):
         real = paths.follow(paths.resolved(folder, path))
@@ -266,7 +271,7 @@ def _lossy(path: str) -> bool:
 def _read(path: str) -> _File:
     """Read the file before the call.
 
-    Raises _FailsError for files that the CLI can't read either, or would read forever.
+    Raises _FailsError for files that the CLI can't read either, or would never finish reading.
     """
     try:
         if not paths.is_regular(path):
@@ -301,7 +306,7 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
 def _writes_crlf(file: _File) -> bool:
     r"""Return whether `write_file` writes `\r\n`.
 
-    To find out, the tool decodes the path once more.
+    To find out, the tool decodes the path a second time and checks the file at that path.
     """
     other = paths.real_path(file.path)
     looked_at = file if other == file.path else _read(other)

@@ -1,7 +1,7 @@
 """Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
 
-The CLI adds the variables of one file to its own environment, and so to every hook, MCP server and
-command that it starts (assets/gemini-cli.md#env-files).
+The CLI adds the variables of one file to its own environment, and therefore to the environment of
+every hook, MCP server and command that it starts (assets/gemini-cli.md#env-files).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gemtui.files import is_there, read_small, resolved
 from gemtui.paths import gemini_home
 
 MOST = 128 * 1024
-"""Bytes of a file; a larger one is hardly meant for the CLI."""
+"""The largest file, in bytes; a larger one is hardly meant for the CLI."""
 _LONGEST = 2048
-"""Characters of the longest quoted text that counts as one value.
+"""The longest quoted string, in characters, that is treated as one value.
 
-The lines of a longer one are read as variables of their own, so that none is missed.
+The lines of a longer string are parsed as variables of their own, so that no variable is missed.
 """
 _S = f"[{BLANKS}]"
 _LINE = re.compile(
@@ -31,7 +31,7 @@ _LINE = re.compile(
     rf"|`(?:\\`|[^`]){{0,{_LONGEST}}}`)|[^#\n]+)?{_S}*(?:#.*)?$",
     re.MULTILINE,
 )
-"""A variable, with the syntax of the JavaScript package dotenv."""
+"""A variable, in the syntax of the JavaScript package dotenv."""
 _QUOTED = re.compile(r"""^(['"`])([\s\S]*)\1$""", re.MULTILINE)
 _ENDS = re.compile("\r\n?|[\u2028\u2029]")
 _IGNORED = frozenset(
@@ -54,9 +54,9 @@ _WRITTEN = re.compile(
     "GEMINI_WRITE_SYSTEM_MD|GEMINI_TELEMETRY_OUTFILE|GEMINI_DEBUG_LOG_FILE|GEMINI_CONTEXT_TRACE_DIR"
     "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_V8_COVERAGE"
 )
-"""Variables that name a file or folder to which the CLI itself writes."""
+"""Variables that name a file or folder that the CLI itself writes to."""
 _RISKY = re.compile(
-    # shells, and the loader of programs
+    # shells and the program loader
     r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
     r"|(GCONV|MALLOC|GLIBC)_.*|LOCPATH|NLSPATH|TERMINFO(_DIRS)?"
     # what programs read or start
@@ -83,8 +83,8 @@ def env_files(
 ) -> tuple[Path, ...]:
     """Return the file that a CLI in the trusted folder `project` reads, if any.
 
-    The first of `.gemini/.env` and `.env` counts, from the folder upwards, then those of the home
-    folder. It may be unreadable. `ignore_local`: the effect of `--ignore-env` and
+    It is the first `.gemini/.env` or `.env` found from the folder upwards, and then in the home
+    folder. The file may be unreadable. `ignore_local`: apply the effect of `--ignore-env` and
     `advanced.ignoreLocalEnv`.
     """
     home = gemini_home(environ).parent
@@ -98,10 +98,11 @@ def env_files(
 
 
 def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables that the CLI reads from a file; none if it can't read it.
+    """Return the variables that the CLI reads from a file; none if unreadable.
 
-    `environ`: the environment of the CLI, whose own variables win; None = empty. Raises OSError for
-    a file that is too large or not regular, because the CLI's behaviour is unknown then.
+    `environ`: the environment of the CLI, whose own variables take precedence; None = empty. Raises
+    OSError for a file that is too large or not a regular file, because it is unknown what the CLI
+    does with it.
     """
     try:
         text = _ENDS.sub("\n", read_small(path, MOST).decode("utf-8", "replace"))
@@ -123,9 +124,9 @@ def _value(text: str) -> str:
 
 
 def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the names in a file that can start programs or move the CLI's settings.
+    """Return the variables that can start programs or move the CLI's settings.
 
-    `environ`, and the errors raised: as for `env_variables`.
+    `environ` and the errors raised are the same as for `env_variables`.
     """
     found = env_variables(path, environ)
     refused = set(hook_variables(found))
@@ -140,7 +141,8 @@ def is_risky(name: str) -> bool:
 def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of variables that change what hooks do, or which hooks exist.
 
-    `ENV` is often just a word such as `production`; then it makes no shell start anything.
+    `ENV` is often just a word such as `production`. In that case it makes no shell start anything
+    and is left out.
     """
     return tuple(
         name
@@ -151,7 +153,7 @@ def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def written_by(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables that make the CLI itself write the file that they name."""
+    """Return the variables that name a file for the CLI itself to write."""
     return tuple(name for name in variables if _WRITTEN.fullmatch(name))
 
 
@@ -162,7 +164,7 @@ def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Map each variable that decides where a conversation is sent to its host."""
+    """Map each variable that decides where conversations are sent to its host."""
     return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
 
 

@@ -1,4 +1,4 @@
-"""Text as JavaScript sees it, where that differs from Python."""
+"""String operations that work as in JavaScript, where Python's differ."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ _CRLF = re.compile("\r?\n")
 
 
 def without_blanks(text: str) -> str:
-    r"""Return a text without the characters that `\s` matches."""
+    r"""Return a string without the characters that `\s` matches."""
     return _BLANK.sub("", text)
 
 
 def lines(text: str) -> list[str]:
     r"""Return the result of `text.match(/.*(?:\n|$)/g).slice(0, -1)`.
 
-    Text before a lone CR, U+2028 or U+2029 is on no line, and so is lost when the lines are joined.
+    Characters before a lone CR, U+2028 or U+2029 belong to no line, and so are lost when the lines
+    are joined.
     """
     return _LINE.findall(text)[:-1]
 
 
 def with_crlf(text: str) -> str:
-    r"""Return a text with all its line ends as `\r\n`."""
+    r"""Return a string with all its line endings as `\r\n`."""
     return _CRLF.sub("\r\n", text)
 
 
 def units(text: str) -> str | tuple[int, ...]:
-    """Return a text as a sequence of UTF-16 code units, JavaScript's unit of length."""
+    """Return a string as UTF-16 code units, JavaScript's unit of length."""
     if text.isascii() or max(text) < "\U00010000":
         return text
     data = text.encode("utf-16-le", "surrogatepass")
@@ -41,12 +42,12 @@ def units(text: str) -> str | tuple[int, ...]:
 
 
 def length(text: str) -> int:
-    """Return the number of UTF-16 code units of a text."""
+    """Return the length of a string in UTF-16 code units."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def encoded(text: str) -> bytes:
-    """Return a text as UTF-8, as Node.js writes it: a lone surrogate becomes U+FFFD."""
+    """Encode a string as UTF-8 like Node.js: a lone surrogate becomes U+FFFD."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -55,5 +56,5 @@ def encoded(text: str) -> bytes:
 
 
 def decoded(data: bytes) -> str:
-    """Return UTF-8 as Node.js reads it: invalid bytes become U+FFFD."""
+    """Decode UTF-8 like Node.js: invalid bytes become U+FFFD."""
     return data.decode("utf-8", "replace")

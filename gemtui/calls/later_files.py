@@ -1,9 +1,9 @@
-"""Recognise files that decide what runs later, and describe changes of settings.
+"""Recognise files that determine what runs later; describe settings changes.
 
-A call that writes such a file can give the next run, the next commit or the next shell all rights,
-so it is asked about in every mode except yolo. Code that a usual command imports is ordinary, even
-`conftest.py`; a file that names programs to start is not. Build files are refused by the CLI itself
-(assets/gemini-cli.md#protected-files).
+A call that writes such a file can give the next run, the next commit or the next shell full
+permissions, so the user is asked about it in every mode except yolo. Code that a usual command
+imports is ordinary, even `conftest.py`, whereas a file that names programs to start is not. The CLI
+itself refuses to write build files (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Files, and folders with everything below them, wherever they are."""
+"""Files, and folders with everything under them, wherever they are."""
 
 _NAMES: Mapping[str, str] = {
     ".env": _VARIABLES,
@@ -190,23 +190,23 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""Patterns of base names in any folder, since the home may link to a start file."""
+"""Patterns of base names in any folder, as the home may link to a start-up file."""
 
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
-"""Paths below `.gemini` that start nothing: text for the model, plans, projects."""
+"""Paths under `.gemini` that start nothing: model instructions, plans, projects."""
 _EVERYWHERE = tuple(
     f".gemini/{name}"
     for name in ("extensions", "commands", "agents", "policies", "hooks", "skills")
 )
-"""Paths below `.gemini` that affect all runs, in whatever project they are."""
+"""Paths under `.gemini` that affect all runs, whatever project they are in."""
 
 
 def decides_later(path: Path, project: Path) -> str | None:
-    """Return why a file decides what runs later, as a clause; None if it does not.
+    """Return why a file determines what runs later, as a clause; None if it does not.
 
-    `path`, `project`: absolute, with links resolved. Within the project, the names of the folders
-    above it don't count. Spellings that a file system may fold together (case, width, invisible
-    characters) count as the same.
+    `path`, `project`: absolute, with links resolved. For a path in the project, the names of the
+    folders above the project don't matter. Spellings that a file system may treat as equal (case,
+    width, invisible characters) count as the same.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
     ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
@@ -226,7 +226,7 @@ def decides_later(path: Path, project: Path) -> str | None:
 
 
 def _starts(path: str) -> Iterator[str]:
-    """Return the path, and its remainder below each of its folders."""
+    """Yield the path, and what is left of it as leading folders are removed."""
     parts = path.strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(len(parts)))
 
@@ -248,10 +248,10 @@ _PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.
 
 
 def gives(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
-    """Describe a change of a settings file of the CLI, in one sentence per setting.
+    """Describe a change to a settings file of the CLI, in one sentence per setting.
 
-    `before`, `after`: the whole text; None = there is no file. Returns nothing for other files. The
-    sentences quote foreign text.
+    `before`, `after`: the whole contents; None = there is no file. Returns nothing for other files.
+    The sentences quote untrusted values.
     """
     if not _folded(path).endswith("/.gemini/settings.json") or after is None:
         return ()

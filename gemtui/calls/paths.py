@@ -1,7 +1,7 @@
 """Find the file that a tool call names, as Gemini CLI 0.61 does.
 
-The CLI removes NULs and a leading `@`, decodes `%2e` and the like, and follows links, in this
-order. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
+The CLI removes NULs and a leading `@`, decodes percent escapes such as `%2e`, and follows links, in
+this order. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _SLASHES = re.compile(r"[/\\]")
 
 
 def resolved(folder: str, path: str) -> str:
-    """Return `path` relative to `folder` as an absolute path, without following links."""
+    """Return `path`, relative to `folder`, as an absolute path; follow no links."""
     return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
 
 
 def within(folder: str, path: str) -> bool:
-    """Return whether `path` is `folder` or below it; both are absolute."""
+    """Return whether `path` is `folder` or is inside it; both must be absolute."""
     folder, path = _folded(folder), _folded(path)
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
@@ -33,7 +33,7 @@ def _folded(path: str) -> str:
 
 
 def decoded(path: str) -> str:
-    """Return a path with `%20` and the like decoded; unchanged if one is invalid."""
+    """Decode percent escapes such as `%20` in a path, unless one of them is invalid."""
     if "%" in path and not _MALFORMED.search(path):
         with suppress(ValueError):
             return unquote_to_bytes(path).decode()
@@ -46,7 +46,7 @@ def pinned(real: str) -> str:
 
 
 def real_path(path: str) -> str:
-    """Return an absolute path, decoded and with links followed; never fails."""
+    """Return an absolute path, decoded and with links followed; never raises."""
     with suppress(OSError, ValueError):
         return follow(path)
     return path
@@ -56,7 +56,7 @@ def follow(path: str) -> str:
     """Return an absolute path, decoded and with links followed.
 
     The end of the path need not exist. Raises OSError where the CLI reports an error (a link to
-    itself, a folder that can't be entered), and ValueError for a NUL.
+    itself, or a folder that can't be entered), and ValueError for a NUL.
     """
     path = resolved("/", decoded(path))
     try:
@@ -78,9 +78,10 @@ def tool_path(path: str, project: str) -> str:
 
 
 def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
-    """Return a path without the `@` that people put before files.
+    """Return a path without the `@` that users put before file names.
 
-    It stays if a file has this name. `on_disk`: False = don't check, and assume that none does.
+    The `@` is kept if a file with that name exists. `on_disk`: False = don't check, and assume that
+    no such file exists.
     """
     if len(path) < 2 or not path.startswith("@"):
         return path

@@ -1,7 +1,7 @@
 """Describe the consequences of Gemini CLI's settings.
 
-See assets/gemini-cli.md#settings. One table serves both the warnings before a run and the summary
-of a changed settings file.
+See assets/gemini-cli.md#settings. A single table is used both for the warnings before a run and for
+the summary of a changed settings file.
 """
 
 from __future__ import annotations
@@ -14,27 +14,33 @@ from typing import Any, TypeGuard
 from gemtui.calls.env_files import host
 
 _LONGEST = 400
-"""Characters of one value that are shown."""
+"""The maximum number of characters of a value that are shown."""
 
 
 class SettingKind(StrEnum):
     """The kinds of consequences that a setting can have."""
 
     UNASKED = "unasked"
-    """It removes questions."""
+    """The setting removes questions."""
     STARTS = "starts"
-    """It starts a program before any question."""
+    """The setting starts a program before any question is asked."""
     SENDS = "sends"
-    """It sends or keeps conversations elsewhere."""
+    """The setting sends conversations elsewhere or stores them there."""
     OFFERS = "offers"
-    """It makes Gemini CLI's own questions, in a terminal, offer a wider approval."""
+    """The setting makes the CLI's own questions offer a wider approval.
+
+    These are the questions that Gemini CLI asks in a terminal.
+    """
     GUARDS = "guards"
-    """It makes the CLI stricter, or changes its protections: relevant when it changes."""
+    """The setting makes the CLI stricter or changes its protections.
+
+    Therefore only a change to the setting is relevant.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class SettingEffect:
-    """A setting and its consequence, one sentence; `value`: as in the file."""
+    """A setting and its consequence in one sentence; `value` is as in the file."""
 
     setting: str
     kind: SettingKind
@@ -43,7 +49,7 @@ class SettingEffect:
 
 
 def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
-    """Yield the consequence of each setting that matters, with foreign text in it."""
+    """Yield the consequences of settings that matter; they quote untrusted values."""
     for setting, (kind, words) in _SETTINGS.items():
         value = _at(settings, *setting.split("."))
         if follows := words(value):
@@ -111,12 +117,12 @@ _Words = Callable[[Any], str]
 
 
 def _of_text(words: str) -> _Words:
-    """Words about a setting that holds one text, which takes the place of `{}`."""
+    """Return a function that describes a string setting; its value replaces `{}`."""
     return lambda value: words.format(_shown(value)) if _is_text(value) else ""
 
 
 def _of_names(words: str) -> _Words:
-    """Words about a setting that lists texts, which take the place of `{}`."""
+    """Return a function that describes a list of strings; the strings replace `{}`."""
     return lambda value: words.format(_names(value)) if _texts(value) else ""
 
 
@@ -189,7 +195,7 @@ def _server(server: Any) -> str:
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
-    """Yield the servers that settings give to agents; they start with the agent."""
+    """Yield the MCP servers that settings give to agents; they start with the agent."""
     for agent, override in _items(overrides):
         for name, server in _items(_at(override, "mcpServers")):
             if words := _server(server):
@@ -271,7 +277,7 @@ def _listed(value: Any) -> str:
 
 
 def _shown(text: str, quote: str = "`") -> str:
-    """Return a value in backquotes, cut in the middle so that its end is kept."""
+    """Return a value in backquotes; a long one is cut in the middle to keep its end."""
     if len(text) > _LONGEST:
         half = _LONGEST // 2
         text = f"{text[:half]} … ({len(text) - _LONGEST} more characters) … {text[-half:]}"

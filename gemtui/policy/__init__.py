@@ -1,1 +1,4 @@
-"""The CLI's policy engine, rebuilt: rules, decisions, files, checks, suggestions."""
+"""The CLI's policy engine, reimplemented: rules, decisions, files and checks.
+
+It also replays recorded calls and suggests rules.
+"""

@@ -3,8 +3,8 @@
     # example: allow run_shell_command {"command": "npm test"}
     # example: deny run_shell_command {"command": "git push"} in yolo
 
-To Gemini CLI they are comments. An example is decided headless, by the rules of its file and the
-built-in ones, in mode default if it names no other.
+Gemini CLI treats these lines as comments. An example is decided as in a headless run, by the rules
+of its file and the built-in ones, in mode default unless the example names another mode.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FORM = '# example: allow run_shell_command {"command": "npm test"}'
 class Example:
     """A call with the expected decision.
 
-    `line`: its line in the file, from 1; 0 = none yet. `problem`: why it can't be read; "" = it
-    can.
+    `line`: the example's 1-based line in the file; 0 = not yet in the file. `problem`: why the
+    example can't be read; "" = it can be read.
     """
 
     expected: Decision = Decision.DENY
@@ -48,7 +48,7 @@ class Example:
 
     @property
     def text(self) -> str:
-        """The line of the file that holds it."""
+        """The example as a line of the file."""
         args = f" {json.dumps(dict(self.args), ensure_ascii=False)}" if self.args else ""
         mode = "" if self.mode is ApprovalMode.DEFAULT else f" in {self.mode.value}"
         return f"# example: {_WORDS[self.expected]} {self.tool}{args}{mode}"
@@ -56,9 +56,9 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """An example with the policy's decision; None if it could not be tried.
+    """An example with the policy's decision; None if the example can't be read.
 
-    `rule`: the rule that decides; None = none does.
+    `rule`: the rule that decides; None = no rule does.
     """
 
     example: Example
@@ -72,7 +72,7 @@ class Tried:
 
 
 def examples_of(text: str) -> tuple[Example, ...]:
-    """Return the examples in the text of a policy file, including unreadable ones."""
+    """Return the examples in a policy file's contents, including unreadable ones."""
     return tuple(_examples(text))
 
 
@@ -97,7 +97,7 @@ def _example(text: str, line: int) -> Example:
 
 
 def with_example(text: str, example: Example) -> str:
-    """Return a policy file's text with another example, below the existing ones."""
+    """Return a policy file's contents with another example, below the existing ones."""
     lines = text.split("\n")
     had = [at for at, line in enumerate(lines) if _LINE.match(line.strip())]
     if any(lines[at].strip() == example.text for at in had):
@@ -108,7 +108,7 @@ def with_example(text: str, example: Example) -> str:
 
 
 def try_examples(examples: Sequence[Example], policy: Policy) -> tuple[Tried, ...]:
-    """Return the policy's decision on each example; creates an engine per mode."""
+    """Return the policy's decision for each example; creates one engine per mode."""
     engines: dict[ApprovalMode, Engine] = {}
     tried = []
     for each in examples:

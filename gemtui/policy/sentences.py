@@ -1,8 +1,9 @@
-"""Make rules from sentences such as `allow edit src/**; deny everything else`.
+"""Create rules from sentences such as `allow edit src/**; deny everything else`.
 
-Each sentence has a verb and an object. Specific sentences come before those about a whole kind of
-tool, which come before "everything else"; among equals, a deny comes before an ask, and an ask
-before an allow. A sentence also states what its rules cover, and what they can't.
+Each sentence has a verb and an object. Specific sentences take precedence over those about a whole
+kind of tool, and these over "everything else". Among equally specific ones, a deny takes precedence
+over an ask, and an ask over an allow. A sentence also states what its rules cover and what they
+can't.
 """
 
 from __future__ import annotations
@@ -43,25 +44,28 @@ _VERBS = {
 }
 _REST = ("everything else", "everything")
 _NO_PLAN = ("default", "autoEdit", "yolo")
-"""Modes for an allow that would otherwise open writes and commands in plan mode."""
+"""The modes for an allow rule that would otherwise open up plan mode.
+
+In plan mode, the rule would allow writes and commands.
+"""
 
 _ORDER = (Decision.ALLOW, Decision.ASK_USER, Decision.DENY)
 _OF_THE_REST, _OF_A_KIND, _SPECIFIC = 990, 991, 996
-"""The priorities of an allow; an ask has one more, a deny two more.
+"""The priorities of allow rules; an ask is one higher, a deny two higher.
 
-All decisions on the rest have the first priority.
+All decisions about "everything else" have the first of these priorities.
 """
 
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
-"""Commands to suggest if no others are known."""
+"""The commands to suggest if no others are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """One sentence, and the rules that it makes.
+    """A sentence, and the rules created from it.
 
-    `problem`: why it makes none, with a way out; "" = it makes some. `limits`: cases that the rules
-    don't cover, and side effects.
+    `problem`: why no rule can be created, with a remedy; "" = no problem. `limits`: cases that the
+    rules don't cover, and side effects.
     """
 
     text: str
@@ -71,7 +75,10 @@ class Sentence:
 
 
 class _About(NamedTuple):
-    """A rule without its priority, which is an allow's plus the decision's position."""
+    """A rule without its priority, the priority to give it, and its limits.
+
+    The priority depends on what the sentence is about, and on the decision's position in `_ORDER`.
+    """
 
     rule: Rule
     priority: int
@@ -79,10 +86,10 @@ class _About(NamedTuple):
 
 
 def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ...]:
-    """Return the meaning of each sentence in a text, separated by `;` or line ends.
+    """Return the meaning of each sentence; `;` or a line ending separates sentences.
 
-    `project`: the folder that paths are relative to; the rules then match absolute paths into it,
-    too.
+    `project`: the folder that paths are relative to; if given, the rules also match absolute paths
+    in that folder.
     """
     parts = (" ".join(part.split()) for part in re.split(r"[;\n]", text))
     found = [_sentence(part, project) for part in parts if part]
@@ -98,7 +105,7 @@ def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
 
 
 def sentence_of(rule: Rule) -> str:
-    """Return the sentence that makes an equivalent rule; "" if there is none."""
+    """Return the sentence that creates an equivalent rule; "" if there is none."""
     roots = projects_of(rule.args_pattern or "")
     root = roots[0] if roots else command_patterns.allowed_root(rule.command_regex or "")
     project = Path(root) if root else None
@@ -160,7 +167,7 @@ def _sentence(text: str, project: Path | None) -> Sentence:
 def _about(decision: Decision, words: str, project: Path | None) -> _About:
     """Return the rule for a sentence's object.
 
-    Raises ValueError, with a way out, for words without a meaning.
+    Raises ValueError, with a remedy, for words that have no meaning.
     """
     first, _, rest = words.partition(" ")
     if words.lower() in _REST:
@@ -222,7 +229,7 @@ def _server(decision: Decision, words: str) -> _About:
 
 
 def _whole(decision: Decision, tools: Sequence[str]) -> _About:
-    """Return a rule for all calls of some tools."""
+    """Return a rule for all calls of these tools."""
     asks_all = decision is Decision.ASK_USER and _SHELL in tools
     rule = _rule(decision, tools, args_pattern='"command":' if asks_all else None)
     limits = []
@@ -333,7 +340,7 @@ def _closes_shell(rule: Rule) -> bool:
 def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
     """Return the sentence with limits that depend on the other sentences' rules.
 
-    They depend on whether other commands are denied, and on which rules come first.
+    These limits depend on whether other commands are denied, and on which rules take precedence.
     """
     closed = any(map(_closes_shell, every))
     more = []
@@ -369,7 +376,7 @@ def _hits(rule: Rule, command: str) -> bool:
 def completions(
     text: str, *, folders: Sequence[str] = (), commands: Sequence[str] = OFFERED
 ) -> tuple[str, ...]:
-    """Return texts that begin like this one and complete its last sentence.
+    """Return completions of the last sentence, each with the text before it.
 
     `folders`: folders of the project, such as "src". `commands`: commands to offer.
     """

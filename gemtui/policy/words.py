@@ -1,4 +1,4 @@
-"""Describe rules and decisions, alike on screens, in the shell and in reasons."""
+"""Describe rules and decisions, with the same words on screens and in the shell."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 
 LONG = 400
-"""Characters of a foreign text that are used for one line."""
+"""The number of characters of an untrusted string that are used for one line."""
 _NAMED = 3
-"""Tool names of a rule that are shown; the others are counted."""
+"""The number of a rule's tool names that are shown; the others are counted."""
 _PREFIXES = 4
-"""Prefixes of a rule that a reason shows."""
+"""The number of a rule's prefixes that a reason shows."""
 _DECISIONS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
 
 
@@ -27,7 +27,7 @@ def decision_word(decision: Decision) -> Clean:
 def tools_words(rule: Rule, most: int | None = LONG) -> Clean:
     """Return the tools that a rule is for, such as "any tool of github".
 
-    `most`: the characters that are used of each foreign text; None = all.
+    `most`: the number of characters to use of each untrusted string; None = all.
     """
     names = visible_line(", ".join(rule.tools[:_NAMED])[:most]) or "any tool"
     if "*" in rule.tools:
@@ -77,7 +77,7 @@ def _arguments(pattern: str) -> str:
 
 
 def rule_words(rule: Rule) -> Clean:
-    """Return a complete description of a rule: its tools, then its conditions."""
+    """Return a complete description of a rule: its tools, followed by its conditions."""
     return Clean(", ".join(filter(None, (tools_words(rule, None), condition_words(rule, None)))))
 
 

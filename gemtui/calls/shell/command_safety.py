@@ -1,7 +1,7 @@
 """The CLI's own classification of commands as known safe or dangerous.
 
-It counts only if no rule matches, or one without conditions on arguments
-(assets/gemini-cli.md#safe-commands).
+The classification counts only if no rule matches the call, or if the matching rule has no
+conditions on arguments (assets/gemini-cli.md#safe-commands).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gemtui.calls.shell.workspace import Workspace
 
 
 class CommandSafety(StrEnum):
-    """The engine's classification of a command, apart from all rules.
+    """The engine's classification of a command, independent of all rules.
 
     SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
     workspace, turn everything except a deny into an ask, unless the mode is yolo. PLAIN changes
@@ -36,9 +36,9 @@ def judge(
 ) -> CommandSafety:
     """Classify a whole command as the engine does.
 
-    `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does; with None,
-    nothing is looked up, and absolute paths count as outside. `dir_path`: the call's argument of
-    that name, relative to the workspace or absolute.
+    `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does. If
+    `workspace` is None, the disk is not read, and absolute paths count as outside. `dir_path`: the
+    call's argument of that name, relative to the workspace or absolute.
     """
     try:
         found = [word.text for word in words(command)]
@@ -154,14 +154,17 @@ def _safe_part(text: str, place: Workspace) -> bool:
 
 
 def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
-    """Return whether a single program only reads; `place`: from `Workspace.real()`."""
+    """Return whether a single program only reads.
+
+    `place`: from `Workspace.real()`.
+    """
     if not found or place.outside or not _only_looks(found[0], found[1:], place):
         return False
     return not any(place.escapes(path) for path in _paths(found[0], found[1:], place))
 
 
 def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
-    """Return whether a program only reads, judged by its options, not by its paths."""
+    """Return whether a program only reads, judging by options and not by paths."""
     if first == "find":
         return _FIND_ACTS.isdisjoint(rest)
     if first == "base64":
@@ -176,7 +179,7 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
 
 
 def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
-    """Return the words of a reading program that the engine interprets as paths."""
+    """Return the arguments that the engine interprets as paths to read."""
     if first in ("base64", "cd", "find"):
         paths = [word for word in rest if not word.startswith("-")]
         return ["~"] if first == "cd" and not paths else paths
@@ -198,8 +201,8 @@ def _searched(
 ) -> Iterator[str]:
     """Yield the values of options, and all words that are not options.
 
-    `has_pattern_file`: `-f` and `--file` take a file. `dash_is_path`: a lone `-` counts as a path
-    instead of standard input.
+    `has_pattern_file`: `-f` and `--file` are followed by a file. `dash_is_path`: a lone `-` counts
+    as a path instead of standard input.
     """
     left = iter(rest)
     for word in left:
@@ -244,7 +247,7 @@ def _git_configures(rest: Sequence[str]) -> bool:
 
 
 def _git_reads_only(rest: Sequence[str]) -> bool | None:
-    """Return whether git's subcommand only reads; None = unknown to the engine."""
+    """Return whether git's subcommand only reads; None = the engine does not know it."""
     left = iter(rest)
     for word in left:
         if word in _GIT_WITH_VALUE:

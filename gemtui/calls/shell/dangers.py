@@ -1,4 +1,4 @@
-"""Parts of a shell command that a person should check before allowing it."""
+"""Find the parts of a shell command to check before allowing the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Danger(NamedTuple):
 
 UNREADABLE = "it can't be taken apart"
 LONGEST: Final = 20_000
-"""Characters of the longest command that is analysed."""
+"""The longest command, in characters, that is analysed."""
 _SUBSTITUTES: Final = {
     "command_substitution": "it runs a command to make the words of another",
     "process_substitution": "it runs a command in the place of a file",
@@ -146,7 +146,7 @@ def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, with variables as their names."""
+    """Split a command into words, with each variable written as `$NAME`."""
     try:
         return [word.text for word in words(text, lambda name: f"${name}")]
     except ValueError:
@@ -195,7 +195,7 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
 
 
 def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
-    """Return whether git's global options set configuration, and the words after them."""
+    """Return whether git's global options set configuration, and the other words."""
     configures, at = False, 0
     while at < len(rest) and rest[at].startswith("-"):
         configures = configures or bool(_GIT_CONFIGURES.fullmatch(rest[at]))
@@ -221,7 +221,7 @@ _STARTERS: Final = frozenset(
     ]
 )
 _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
-"""Programs to warn about after one that only starts others; more would be noise."""
+"""Programs to warn about after a program that starts others; more is noise."""
 _FIND_ACTS: Final = frozenset(
     ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
 )

@@ -1,7 +1,8 @@
-"""Check, without running git, whether it could run a program of the project.
+"""Check, without running git, whether git could run a program of the project.
 
-Git's configuration decides what it starts (assets/gemini-cli.md#safe-commands). Only settings known
-to start nothing are accepted, so that future ones lead to a question.
+Git's configuration determines which programs git starts (assets/gemini-cli.md#safe-commands). Only
+settings that are known to start nothing are accepted, so that any future setting leads to a
+question.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gemtui.text import visible_line
 _HEAD: Final = re.compile(rb"ref:[ \t]*refs/|[0-9a-f]{40,64}\s*\Z")
 _GITLINK: Final = (0o160000).to_bytes(4, "big")
 _MOST: Final = 200_000_000
-"""Bytes of the largest index that is read."""
+"""The largest index file, in bytes, that is read."""
 
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*(?:[#;].*)?')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:[=#;].*)?")
@@ -36,7 +37,7 @@ _HARMLESS_SECTIONS: Final = _names(
     """advice am apply author branch clean clone color column commit committer feature fetch gc gui
     help init lfs maintenance notes pack pull push rebase rerere tag url user versionsort"""
 )
-"""Sections without a key that starts anything when a repository is only read."""
+"""Sections in which no key starts anything when a repository is only read."""
 _HARMLESS: Final = (
     _keys(
         "core",
@@ -95,12 +96,12 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
 
 
 def same_repository(project: Path, folder: Path) -> bool:
-    """Return whether git finds the same repository in both folders, or none in either."""
+    """Return whether git finds the same repository, or none, in both folders."""
     return _repository(project) == _repository(folder)
 
 
 def _repository(folder: Path) -> Path | None:
-    """Return the first `.git`, or apparent bare repository, in a folder or above it."""
+    """Return the closest `.git` or apparent bare repository, from a folder upwards."""
     for place in (folder, *folder.parents):
         if os.path.lexists(place / ".git"):
             return place / ".git"

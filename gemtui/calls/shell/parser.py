@@ -1,6 +1,6 @@
 """Parse shell commands as the CLI does: parts, redirections and wrappers.
 
-A wrapper is a command such as `bash -c`. Like the CLI, this uses tree-sitter's bash grammar
+A wrapper is a command such as `bash -c`. Like the CLI, this module uses tree-sitter's bash grammar
 (assets/gemini-cli.md#shell-rules).
 """
 
@@ -24,7 +24,7 @@ _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
 _NULS: Final = "\0" * 4096
-"""As many NULs in a row make the parser take quadratic time, uninterruptibly."""
+"""A run of this many NULs makes the parser take quadratic time, uninterruptibly."""
 
 _NO_COMMANDS: Final = {
     "file_redirect": "redirection (>)",
@@ -47,7 +47,7 @@ _SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
 _ARITHMETIC: Final = "(("
 """The name under which the CLI's grammar parses `((1+1))` as a command.
 
-Grammar 0.25.1 parses it as a block.
+Grammar 0.25.1 parses `((1+1))` as a block instead.
 """
 
 _SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
@@ -68,10 +68,12 @@ _WRAPPER: Final = re.compile(
 class CommandPart:
     """One command inside a command line.
 
-    `text`: as written, without surrounding blanks. The engine decides on it separately, unless it
-    is `whole`, that is, the entire command line. `name`: the command's name without quotes.
-    `inner`: the command inside a wrapper that the engine unwraps (`bash -c '...'`), which is
-    decided on as well; None = it is not such a wrapper, "" = an empty one.
+    * `text`: the command as written, without surrounding whitespace.
+    * `name`: the command's name without quotes.
+    * `whole`: whether this is the entire command line; otherwise the engine decides on it
+      separately.
+    * `inner`: the command inside a wrapper that the engine unwraps (`bash -c '...'`), for which the
+      engine decides as well; None = not such a wrapper, "" = an empty one.
     """
 
     text: str
@@ -81,7 +83,7 @@ class CommandPart:
 
     @property
     def redirected(self) -> bool:
-        """Whether the part by itself contains a redirection."""
+        """Whether the part itself contains a redirection."""
         return has_redirection(self.text)
 
 
@@ -89,10 +91,11 @@ class CommandPart:
 class ParsedCommand:
     """A command line as the engine parses it.
 
-    `parsed`: False if it is blank, can't be parsed within a second, or is something that the engine
-    refuses (`${x@P}`, nothing but assignments); then there are no parts. `parts`: its commands in
-    order. Redirections and subshells themselves are not among them, so there may be none (`> f`).
-    `redirected`: whether it contains a redirection anywhere.
+    * `parsed`: False if the line is blank, can't be parsed within a second, or is something that
+      the engine refuses (`${x@P}`, or nothing but assignments); in that case there are no parts.
+    * `parts`: the line's commands in order. Redirections and subshells themselves are not included,
+      so the tuple may be empty (`> f`).
+    * `redirected`: whether the line contains a redirection anywhere.
     """
 
     text: str
@@ -102,7 +105,7 @@ class ParsedCommand:
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """The names of its commands, in order."""
+        """The names of the commands, in order."""
         return tuple(part.name for part in self.parts)
 
 
@@ -115,8 +118,8 @@ def parse_command(text: str) -> ParsedCommand:
 class CommandSpan:
     """A piece of a command line from character `start` to `end`.
 
-    `kind`: the grammar's name for it, such as `command`. `name`: the name of a command, without
-    quotes.
+    `kind`: the grammar's name for the piece, such as `command`. `name`: the name of a command,
+    without quotes.
     """
 
     kind: str
@@ -126,9 +129,9 @@ class CommandSpan:
 
 
 def spans(text: str) -> tuple[CommandSpan, ...] | None:
-    """Return the commands, redirections and substitutions, inner ones too, in order.
+    """Return the commands, redirections and substitutions in order, nested too.
 
-    None if the command line can't be parsed.
+    Returns None if the command line can't be parsed.
     """
     source = _Source(text)
     tree = source.tree() if text.strip(BLANKS) else None
@@ -154,9 +157,8 @@ def has_redirection(text: str) -> bool:
 def unwrapped(text: str) -> str:
     """Return the command inside a wrapper such as `bash -c '...'`.
 
-    Only wrappers that the engine unwraps count.
-
-    Any other text is returned without surrounding blanks.
+    Only wrappers that the engine unwraps count. Any other string is returned without surrounding
+    whitespace.
     """
     match = _WRAPPER.match(text)
     if not match:
@@ -209,7 +211,7 @@ def _part(name: str, piece: str, command: str) -> CommandPart:
 
 
 class _Source:
-    """The text of a command as bytes for the parser; maps byte offsets back to text."""
+    """A command as bytes for the parser; maps byte offsets back to characters."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -235,20 +237,20 @@ class _Source:
             return None
 
     def place(self, node: Node) -> tuple[int, int]:
-        """Return the index of a node's first character, and of the one after its last."""
+        """Return the start and end index of a node in the command, the end exclusive."""
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
-        """Return the text of a node."""
+        """Return the part of the command that a node covers."""
         start, end = self.place(node)
         return self._text[start:end]
 
 
 def _plainer(text: str) -> str:
-    """Replace each blank, letter and sign above U+00FF by one of the same class.
+    """Replace each space, letter and symbol above U+00FF with one of the same class.
 
-    The grammar distinguishes only these classes. Its scanner, asked for the class of a character
-    above U+00FF, may read beyond a table of the C library.
+    The grammar distinguishes only these classes. When its scanner asks for the class of a character
+    above U+00FF, it may read beyond a table of the C library.
     """
     return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
 
@@ -270,7 +272,7 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
 
 
 def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
-    """Return the engine's name for the part that starts at this node; "" = none does."""
+    """Return the engine's name for the part starting at this node; "" = none."""
     if kind == "command":
         named = node.child_by_field_name("name")
     elif kind in ("declaration_command", "unset_command", "test_command"):
@@ -291,7 +293,7 @@ def _unquoted(name: str) -> str:
 def _is_prompt(expansion: Node, text_of: Callable[[Node], str]) -> bool:
     """Return whether this is `${x@P}`, which executes the value of x.
 
-    The engine reports it as an error.
+    The engine reports such an expansion as an error.
     """
     texts = [text_of(child) for child in expansion.children]
     return any(a == "@" and b in ("p", "P") for a, b in pairwise(texts))

@@ -1,6 +1,6 @@
-"""Split a command into words as bash does, if only its text decides what they are.
+"""Split a command into words as bash does, if the command alone determines them.
 
-This reader is strict where others are lenient: anything unknown raises `Unclear`. So it returns
+This parser is strict where others are lenient: anything unknown raises `Unclear`. So it returns
 exactly the words that the programs get, except that file patterns are not expanded.
 """
 
@@ -40,14 +40,18 @@ _WHY: Final = {
 
 
 class Unclear(Exception):
-    """The words of a command depend on more than its text; the message is a clause."""
+    """Raised if the words of a command can't be told from the command alone.
+
+    The message is a clause.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class PlainWord:
     """A word without its quotes.
 
-    `glob`: the index of the first unquoted pattern character (`*`, `?`, `[`); None = there is none.
+    `glob`: the index of the first unquoted pattern character (`*`, `?` or `[`); None = there is
+    none.
     """
 
     text: str
@@ -55,10 +59,10 @@ class PlainWord:
 
 
 def unseen(command: str) -> str | None:
-    """Describe the first blank that bash does not know, or invisible character.
+    """Describe the first whitespace unknown to bash, or invisible character.
 
-    None if there is neither. JavaScript, and so the CLI, splits words at more blanks than bash
-    does.
+    Returns None if there is neither. JavaScript, and so the CLI, splits words at more whitespace
+    characters than bash does.
     """
     if not holds_controls(command):
         return None
@@ -71,8 +75,9 @@ def unseen(command: str) -> str | None:
 def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
     """Return the words of each simple command of a list or pipeline.
 
-    Raises Unclear for anything except words, quotes, `|`, `||`, `&&`, `;` and newlines: variables,
-    redirections, assignments, comments, compound commands, and blanks that bash does not know.
+    Raises Unclear for anything except words, quotes, `|`, `||`, `&&`, `;` and newlines, that is,
+    for variables, redirections, assignments, comments, compound commands, and whitespace that bash
+    does not recognise.
     """
     if (why := unseen(text)) is not None:
         raise Unclear(why)
@@ -110,7 +115,7 @@ def _checked(words: list[PlainWord]) -> tuple[PlainWord, ...]:
 
 
 class _Word:
-    """The pieces of the word that is being read."""
+    """The pieces of the word that is being parsed."""
 
     def __init__(self) -> None:
         self._pieces: list[str] | None = None
@@ -140,7 +145,7 @@ class _Word:
             raise Unclear(f"some shells split words at `{visible_line(odd)}` outside of quotes")
 
     def finish(self) -> list[PlainWord]:
-        """Return the word, if there is one, and begin the next."""
+        """Return the word in a list, empty if there is none, and begin the next word."""
         pieces, glob = self._pieces, self._glob
         self._pieces = self._glob = None
         return [] if pieces is None else [PlainWord("".join(pieces), glob)]

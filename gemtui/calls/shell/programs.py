@@ -1,4 +1,4 @@
-"""Facts about programs that decide which command prefixes a rule may propose."""
+"""Facts about programs that determine which command prefixes a rule may propose."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ EVALUATES: Final = _names("timeit code pdb profile cProfile trace runpy IPython 
 """Modules of `python -m` that execute any code given to them."""
 
 RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv pipx conda mamba micromamba")
-"""Programs that run another one in an environment: `uv run X`."""
+"""Programs that run another program in an environment, as in `uv run X`."""
 ALONE: Final = _names("npx uvx bunx")
-"""Programs that run another one without a subcommand: `npx X`."""
+"""Programs that run another program without a subcommand, as in `npx X`."""
 
 _CONTAINERS = (
     _names("ps images logs inspect version info build pull top stats port"),
@@ -95,7 +95,7 @@ ONLY: Final = {
 }
 """For some programs, the only subcommands that are proposed, and the reason."""
 GH: Final = _names("view list status diff checks")
-"""Actions of `gh pr`, `gh issue` and so on that are proposed."""
+"""Actions of `gh pr`, `gh issue` and similar commands that are proposed."""
 TOOLS: Final = _names(
     """npm pnpm yarn bun cargo go pip gh make just task rake gradle gradlew mvn mvnw dotnet bundle
     composer rails mix deno tox nox nx turbo pre-commit swift flutter dart stack cabal bazel cmake
@@ -119,4 +119,4 @@ READS: Final = _names(
 HARMLESS: Final = _names("echo pwd cd true false exit sleep date which type whoami id uname seq")
 MAKES: Final = _names("mkdir touch mktemp mkfifo")
 CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright")
-"""Programs that check code, and may change it."""
+"""Programs that check code, and may modify it."""

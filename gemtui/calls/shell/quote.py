@@ -1,9 +1,9 @@
 """Split commands into words as the CLI does, which differs from a shell.
 
 The CLI classifies commands by the words that the JavaScript package shell-quote returns
-(assets/gemini-cli.md#safe-commands). Its peculiarities are reproduced: variables are empty, `#`
-starts a comment even inside a word, an unterminated quote is dropped, and so is the character after
-`$?`.
+(assets/gemini-cli.md#safe-commands). The peculiarities of that package are reproduced: variables
+are empty, `#` starts a comment even inside a word, an unterminated quote is dropped, and so is the
+character after `$?`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME_END = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """A word. `plain`: False for an operator, a glob pattern or a comment."""
+    """A word; `plain` is False for an operator, a glob pattern or a comment."""
 
     text: str
     plain: bool = True
@@ -38,8 +38,9 @@ def words(
 ) -> list[ShellWord]:
     """Split a command into words.
 
-    `variable`: called with the name of each variable, returns its value; the name is "" for a lone
-    `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
+    `variable`: called with the name of each variable, and returns the variable's value; the name is
+    "" for a lone `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not
+    closed.
     """
     found: list[ShellWord] = []
     for match in _TOKEN.finditer(text):
@@ -98,7 +99,7 @@ class _Reader:
         return [ShellWord("".join(out), plain=not pattern)]
 
     def _quoted(self, char: str, quote: str) -> str:
-        """Consume a quoted character; return the quote still open, or "" if it was closed."""
+        """Consume a quoted character; return the open quote, or "" if it was closed."""
         if char == quote:
             return ""
         if quote == '"' and char == "\\":

@@ -1,8 +1,8 @@
 """The programs on the CLI's list of safe commands, and when they only read.
 
-The CLI searches for options that are known to act. This list works the other way round: each
-accepted option is spelled out, and everything else is a reason to ask. So abbreviations
-(`--outp=x`), joined letters (`-iz`) and options of future versions are asked about.
+The CLI searches for options that are known to have effects. This list works the other way round:
+each accepted option is spelled out, and everything else is a reason to ask. So the user is asked
+about abbreviations (`--outp=x`), joined letters (`-iz`) and options of future versions.
 assets/gemini-cli.md#safe-commands lists what each program could do.
 """
 
@@ -23,45 +23,45 @@ from gemtui.text import visible_line
 
 _NUMBER: Final = re.compile(r"-[0-9]+")
 _ENTRIES: Final = 10_000
-"""Entries of the largest folder in which the matches of a pattern are checked."""
+"""The largest folder, in entries, in which the matches of a pattern are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """The folder that a command runs in, and the `project` of its run; both are real."""
+    """The folder that a command runs in, and the run's `project`; both real paths."""
 
     project: Path
     folder: Path
 
     def leaves(self, path: str | Path) -> bool:
-        """Return whether a path, links followed, leads out of the project."""
+        """Return whether a path leads out of the project, with links followed."""
         return not resolved(self.folder / path).is_relative_to(self.project)
 
 
 class Operands(Enum):
-    """The ways to check the words of a command that are not options."""
+    """How to check the arguments of a command that are not options."""
 
     FILES = auto()
-    """They are or may be files, all of which have to be inside the project."""
+    """The arguments are, or may be, files, all of which must be inside the project."""
     WORDS = auto()
-    """They name no file that is read or written."""
+    """The arguments name no file that is read or written."""
     GIT = auto()
-    """They are revisions, or paths of the repository."""
+    """The arguments are revisions, or paths of the repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """The options and operands with which a program only reads.
 
-    * `could`: what it could do otherwise, as the documentation words it.
+    * `could`: what the program could do otherwise, in the words of the documentation.
     * `flags`: letters of options without a value, which may be joined.
     * `valued`: letters of options with a value, which may be the next word.
     * `attached`: letters of options whose value is never the next word.
     * `long`: long options, with or without `=value`.
-    * `numbers`: `-5` is an option.
-    * `most`: largest number of operands; None = any.
-    * `patterns`: operands may be file patterns, if they match no option and no link out of the
-      project.
+    * `numbers`: a number such as `-5` is an option.
+    * `most`: the largest number of operands; None = any number.
+    * `patterns`: operands may be file patterns, if they match neither an option nor a link that
+      leads out of the project.
     """
 
     could: str = "nothing else"
@@ -308,7 +308,7 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         most=0,
     ),
 }
-"""The subcommands of git."""
+"""The subcommands of git that only read."""
 _GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
 """Parts of a format that make git run gpg or a configured command."""
 _GIT_ACTS: Final = (
@@ -352,7 +352,8 @@ def is_listed(words: Sequence[PlainWord]) -> bool:
 def program(words: Sequence[PlainWord]) -> str:
     """Return the name of a command's program in the table.
 
-    That is its first word. Only ripgrep counts by its absolute path; without one, the CLI asks.
+    The name is the command's first word. Only ripgrep is recognised by its absolute path; without
+    that path, the CLI asks.
     """
     first = words[0]
     if first.glob is not None:
@@ -389,8 +390,8 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
 def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
     """Return why a git command outside the table may write a file or run a program.
 
-    The reason names the first such option; None if there is none. Abbreviations count, as git
-    accepts them.
+    The reason names the first such option; None if there is none. Abbreviated options count,
+    because git accepts them.
     """
     for word in words[1:]:
         name = word.text.partition("=")[0]
@@ -445,7 +446,7 @@ def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | 
 
 
 def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
-    """Return why a pattern may match an option, or a link out of the project."""
+    """Return why a pattern may match an option or a link out of the project."""
     known = word.text[:glob]
     folder, slash, start = known.rpartition("/")
     if not known or known.startswith("-"):

@@ -1,7 +1,7 @@
 """Find what a shell command may write outside of the project, or for later runs.
 
-Only its words are read, so this is a warning and not a barrier: a program may write other files,
-too.
+Only the words of the command are examined, so this is a warning and not a barrier: a program may
+write other files as well.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ LATER: Final = "it changes what runs later"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "it names more files than can be judged, or too long ones"
 _MOST_PATHS: Final = 100
-"""Paths of one command that are checked; a command with more is marked for that."""
+"""The number of paths that are checked; a command with more gets `TOO_MUCH`."""
 _LONGEST: Final = 1024
-"""Characters of the longest path that is checked."""
+"""The longest path, in characters, that is checked."""
 _MOST_FOLDERS: Final = 8
-"""Most folders that a command may run in before its folder counts as unknown."""
+"""The number of possible folders above which a command's folder is unknown."""
 _MOST_WORDS: Final = 64
-"""Most words that braces are expanded to."""
+"""The maximum number of words that braces are expanded to."""
 _MOST_ENTRIES: Final = 1000
-"""Entries of a folder that are matched against a pattern."""
+"""The number of entries of a folder that are matched against a pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
-"""Programs that write to their last operand, or to the folder of `-t`."""
+"""Programs that write to their last operand, or to the folder given by `-t`."""
 _ALL: Final = frozenset(
     (
         *("mv", "touch", "mkdir", "mkfifo", "mknod", "tee", "truncate", "rm", "rmdir", "unlink"),
@@ -46,7 +46,7 @@ _ALL: Final = frozenset(
 )
 """Programs that write to each file that they name."""
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
-"""Programs that read their operands; options that write are marked elsewhere."""
+"""Programs that read their operands; options that write are found elsewhere."""
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
 """Programs whose first operand is a script, which may look like a path."""
 _TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
@@ -57,15 +57,15 @@ _PATTERN: Final = re.compile(r"[*?[]")
 
 
 class _TooMuchError(Exception):
-    """The words of a command name more paths than are checked."""
+    """Raised if a command names more paths than can be checked, or too long ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The project of a run, and the folders that its command may run in.
+    """The project of a run, and the folders that a command of the run may run in.
 
-    Judges the words of the command. A folder of None is unknown, so every relative path may lead
-    anywhere. `left`: yields one item per path that may still be checked.
+    The methods judge the words of the command. A folder of None is unknown, so that a relative path
+    may lead anywhere. `left`: yields one item per path that may still be checked.
     """
 
     project: Path
@@ -74,7 +74,7 @@ class Reach:
 
     @classmethod
     def of(cls, project: Path, folder: str | None) -> Reach:
-        """Return the reach of a command in `folder`; None = the project."""
+        """Return the reach of a command that runs in `folder`; None = in the project."""
         root = resolved(project)
         start = root if folder is None else resolved(Path(folder))
         return cls(root, (start,), iter(range(_MOST_PATHS)))
@@ -82,8 +82,8 @@ class Reach:
     def after_cd(self, rest: Sequence[str], *, certain: bool) -> Reach:
         """Return the reach of the commands after a `cd` with these words.
 
-        `certain`: whether they all run in the new folder, which is not so for a subshell or if the
-        `cd` fails.
+        `certain`: whether all of them run in the new folder. That is not certain for a subshell, or
+        if the `cd` may fail.
         """
         operand = next((word for word in rest if not word.startswith("-")), "~")
         unknown = rest[-1:] == ["-"]
@@ -94,7 +94,7 @@ class Reach:
 
     @property
     def is_outside(self) -> bool:
-        """Whether a folder is not known to be in the project."""
+        """Whether any of the folders is unknown or outside the project."""
         return not all(each and each.is_relative_to(self.project) for each in self.folders)
 
     def why(self, program: str, rest: Sequence[str]) -> Iterator[str]:
@@ -133,7 +133,7 @@ class Reach:
     def _why_named(self, program: str, word: str) -> Iterator[str]:
         """Yield why a path is dangerous for a program that is not known to write it.
 
-        Only existing paths count, and those that could be created.
+        Only paths that exist or could be created are considered.
         """
         if word in HARMLESS:
             return
@@ -146,7 +146,7 @@ class Reach:
                 yield why
 
     def _why_later(self, path: Path) -> str:
-        """Return why a file, or the files in a folder, decide what runs later; "" = not."""
+        """Return why a file, or one in a folder, determines what runs later; "" = no."""
         why = decides_later(path, self.project) or decides_later(path / "x", self.project)
         return f"{LATER}: {why}" if why else ""
 
@@ -191,7 +191,7 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
 
 
 def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command that may be paths it writes."""
+    """Yield the words of a command that may be paths that the command writes."""
     operands, values, into = [], [], ""
     at = 0
     while at < len(rest):
@@ -220,12 +220,12 @@ def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
 
 
 def _could_be(path: Path) -> bool:
-    """Return whether the file exists, or its folder does."""
+    """Return whether the file exists, or could be created because its folder exists."""
     return os.path.lexists(path) or (path.parent != Path("/") and os.path.lexists(path.parent))
 
 
 def _without_braces(word: str) -> Iterator[str]:
-    """Yield the words of a brace expansion: `a{b,c}` is `ab ac` for bash."""
+    """Yield the words of a brace expansion: bash expands `a{b,c}` to `ab ac`."""
     words = [word]
     while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
         first = words.pop(0)

@@ -1,8 +1,9 @@
 """gemtui's own strict check of commands that Gemini CLI would run without asking.
 
-The CLI allows commands that it knows as safe. But it splits words at more blanks than bash, knows
-some options that act but not their abbreviations, and ignores git's configuration and variables
-(assets/gemini-cli.md#safe-commands). A command passes only if both checks agree.
+The CLI allows commands that it considers safe. However, it splits words at more whitespace
+characters than bash, knows some options that have effects but not their abbreviations, and ignores
+git's configuration and variables (assets/gemini-cli.md#safe-commands). A command passes only if
+both checks agree.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
 
 _BUILTINS: Final = frozenset(("cd", "echo", "false", "pwd", "true"))
-"""Commands built into bash, which it does not search in PATH."""
+"""Commands built into bash, so that bash does not search for them in PATH."""
 
 _LOADED: Final = ("BASH_ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "GCONV_PATH", "LOCPATH")
 _LOADED_PREFIX: Final = "DYLD_"
-"""Variables naming files or folders whose code is loaded into every program."""
+"""The prefix of variables that, like `_LOADED`, name code for every program."""
 
 
 def why_ask(
@@ -37,11 +38,11 @@ def why_ask(
     environ: Mapping[str, str] = os.environ,
     env_files: Sequence[Path] | None = None,
 ) -> str | None:
-    """Return why a person has to be asked about a command that the CLI considers safe.
+    """Return why the user must be asked about a command that the CLI considers safe.
 
     The reason is a clause; None = the command only reads the project, so it may run unasked.
     `project`: the folder of the run. `dir_path`: the call's argument of that name. `environ`: the
-    environment of the run. `env_files`: the `.env` files that it reads; None = find them.
+    environment of the run. `env_files`: the `.env` files that the run reads; None = find them.
     """
     if (why := unseen(command)) is not None:
         return why
@@ -63,7 +64,7 @@ def why_ask(
 
 
 def place_of(project: Path, dir_path: str) -> CommandPlace | str:
-    """Return where a call runs its command, or a clause why that is uncertain."""
+    """Return where a call runs its command, or why that is uncertain."""
     root = resolved(project)
     if not dir_path:
         return CommandPlace(project=root, folder=root)
@@ -85,7 +86,7 @@ def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlac
 
 
 def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the `.env` files that a run may read, whether or not it skips local ones."""
+    """Return the `.env` files that a run may read, with or without local ones."""
     both = (env_files_of(project, environ, ignore_local=local) for local in (False, True))
     return tuple(dict.fromkeys(path for found in both for path in found))
 
@@ -123,8 +124,8 @@ def _why_environ(
 
 
 def _entries(variable: str, value: str) -> Iterable[str]:
-    """Return the paths in the value of a variable; "" = the current folder."""
-    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # plain names are in the loader's own folders
+    """Return the paths in the value of a variable; "" is the current folder."""
+    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # names without a slash: the loader's own folders
         return (entry for entry in value.replace(":", " ").split() if "/" in entry)
     return [value] if variable == "BASH_ENV" else value.split(":")
 

@@ -1,4 +1,4 @@
-"""Decide whether a path in a command leaves the workspace, as the CLI sees it.
+"""Determine whether a path in a command leaves the workspace, as the CLI sees it.
 
 This is part of the CLI's classification of commands (assets/gemini-cli.md#safe-commands).
 """
@@ -14,10 +14,10 @@ from typing import Final, Self
 from gemtui.calls.paths import real_path, resolved, within
 
 _NOWHERE: Final = "/\U0010ffff"
-"""A placeholder for an unknown folder, which no path is inside by chance."""
+"""A placeholder for an unknown folder; no path is inside this one by chance."""
 
 _LONGEST: Final = 4096
-"""Characters of the longest path that is looked up; no system has longer ones."""
+"""The longest path, in characters, that is looked up; no system has longer ones."""
 
 _SYSTEM: Final = (
     "/usr/bin",
@@ -37,7 +37,8 @@ _SYSTEM: Final = (
 class Workspace:
     """The workspace of a run and the folder of a command, as absolute paths.
 
-    `known`: False if nothing is looked up on disk, and paths are judged by their text alone.
+    `known`: False if nothing is looked up on disk, so that paths are judged by their spelling
+    alone.
     """
 
     workspace: str
@@ -53,7 +54,7 @@ class Workspace:
 
     @property
     def outside(self) -> bool:
-        """Whether the command's folder is outside the workspace, links not followed."""
+        """Whether the command's folder is outside the workspace, without following links."""
         return not within(self.workspace, self.folder)
 
     def real(self) -> Workspace:
@@ -90,7 +91,7 @@ class Workspace:
         return False
 
     def has(self, name: str) -> bool:
-        """Return whether the command's folder contains an entry of this name."""
+        """Return whether the command's folder contains an entry with this name."""
         return self.known and os.path.lexists(resolved(self.folder, name))
 
     def trusts(self, program: str) -> bool:

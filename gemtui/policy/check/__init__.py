@@ -1,1 +1,1 @@
-"""Checks of policy files: errors, and rules that do something unexpected."""
+"""Check policy files for errors, and for rules that do something unexpected."""

@@ -1,7 +1,7 @@
 """Check policy files (assets/gemini-cli.md#policy-files).
 
-An error is something that the CLI drops, ignores, or treats as no restriction at all. A warning is
-something that the CLI accepts but that its author probably did not intend. A run whose policy has
+An error is anything that the CLI drops, ignores, or treats as no restriction at all. A warning is
+anything that the CLI accepts but that its author probably did not intend. A run whose policy has
 errors should not start.
 """
 
@@ -73,7 +73,7 @@ def check_table(table: Any) -> Checked:
 
 
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
-    """Check the text of one policy file and return its findings.
+    """Check the contents of one policy file and return the findings.
 
     Findings about the file as a whole come first, then those about its rules, in the order of the
     rules. `file` is only named in the findings, not read.
@@ -86,7 +86,7 @@ def check_tables(
 ) -> tuple[Finding, ...]:
     """Return the findings of `check_text` for a file that is already parsed.
 
-    `tables`: the results of `check_table` for its rules, in order. `rules`: those of them that
+    `tables`: the results of `check_table` for the file's rules, in order. `rules`: the rules that
     could be read, each with its source and index. `rest`: everything else in the file. `file` is
     only named in the findings.
     """
@@ -153,7 +153,7 @@ def _rest_draft(problem: SchemaProblem) -> FindingDraft:
 
 
 def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """Return a syntax error, with the number of the rule that contains it (0 = none)."""
+    """Return a syntax error with the number of the rule that contains it (0 = none)."""
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
@@ -164,7 +164,7 @@ def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
 
 
 def _rule_at(line: int, text: str) -> int:
-    """Return the number of the rule that contains a line, counted from 1; 0 = none."""
+    """Return the 1-based number of the rule that contains a line; 0 = none."""
     number = at = 0
     for piece in blocks_of(text):
         at += piece.text.count("\n") + (not piece.text.endswith("\n"))
@@ -219,7 +219,7 @@ def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
     """Check policy files and folders, given as for `--policy`, in their order.
 
     Rules are also compared across files. A path that is missing, unreadable or wrongly named is
-    reported as a finding; it raises nothing.
+    reported as a finding and raises no exception.
     """
     return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
 
@@ -277,9 +277,9 @@ def _read_file(path: Path) -> _Read:
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
-    """Read a folder's files in the CLI's order, by the bytes of their names.
+    """Read a folder's files in the CLI's order, sorted by the bytes of their names.
 
-    Files that the CLI skips are reported, too.
+    Files that the CLI skips are reported as well.
     """
     read = False
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):

@@ -1,6 +1,6 @@
 """Check a single rule for parts that the CLI drops, ignores or never matches.
 
-Most of it follows from assets/gemini-cli.md#rules and #tool-names.
+Most of the checks follow from assets/gemini-cli.md#rules and #tool-names.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _whole(value: float) -> int:
 def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     """Yield all other findings about a rule whose fields can be read.
 
-    `table`: the rule's fields as parsed from TOML; `rule`: the rule that they define.
+    `table`: the rule's fields as parsed from TOML. `rule`: the rule that these fields define.
     """
     yield from _ends_the_cli(rule)
     yield from _shell_fields(table, rule)

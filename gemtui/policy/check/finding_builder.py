@@ -22,9 +22,9 @@ class FindingDraft(NamedTuple):
 def warned(
     field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None
 ) -> FindingDraft:
-    """Return a warning: the CLI accepts this, but it was probably not intended.
+    """Return a warning: the CLI accepts the input, but it was probably not intended.
 
-    `mode`: the only approval mode that it concerns; None = all.
+    `mode`: the only approval mode that the warning concerns; None = all modes.
     """
     return FindingDraft(field, message, way_out, Severity.WARNING, mode)
 
@@ -32,7 +32,7 @@ def warned(
 def findings(drafts: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
     """Turn drafts about one rule into findings.
 
-    `rule`: its number in the file, counted from 1; 0 = the file as a whole.
+    `rule`: the 1-based number of the rule in the file; 0 = the file as a whole.
     """
     for field, message, way_out, severity, mode in drafts:
         yield Finding(

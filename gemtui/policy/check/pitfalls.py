@@ -29,17 +29,17 @@ _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 HIDDEN_MESSAGE = (
     "its denyMessage is never shown: a tool that is denied whatever its arguments is hidden"
 )
-"""Warning about a rule by itself; a stronger rule may keep the tool visible."""
+"""A warning about a rule by itself; a stronger rule may keep the tool visible."""
 
 _STEPS = 100
-"""Most replacements applied to one rule, one after the other."""
+"""The maximum number of successive replacements for one rule."""
 
 Pitfall = tuple[FindingDraft, Rule | None]
-"""A warning, and the rule to write instead, if one can be derived."""
+"""A warning, and the rule to write instead if one can be derived."""
 
 
 def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
-    """Yield a warning for everything in a rule that was probably not intended."""
+    """Yield a warning for each part of a rule that was probably not intended."""
     for look in _LOOKS:
         for said, _fixed in look(rule):
             yield said
@@ -48,7 +48,8 @@ def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
 def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
     """Return the rule rewritten to do what was probably intended; None if impossible.
 
-    `said`: the findings about it in the context of its policy; None = check it by itself.
+    `said`: the findings about the rule in the context of its policy; None = check the rule by
+    itself.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
     looks = [look for look in _LOOKS if not (visible and look is _hidden_message)]
@@ -322,7 +323,7 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
     """Return a warning for each rule whose calls are all allowed anyway.
 
-    Asks an engine once per tool, so call it in a thread.
+    Blocking, because an engine is asked once per tool: call from a worker thread.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 

@@ -1,8 +1,8 @@
 """Find rules that never apply because others decide first, and conflicting ties.
 
-A rule is split into cases: one tool, one condition, one approval mode, headless or interactive. It
-never applies if each case is covered by a rule that the engine tries earlier
-(assets/gemini-cli.md#priorities).
+A rule is split into cases, each of which is one tool, one condition, one approval mode, and either
+headless or interactive. A rule never applies if each of its cases is covered by a rule that the
+engine tries earlier (assets/gemini-cli.md#priorities).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _Key = tuple[bool, bool, str, _Condition]
 class _Case:
     """One tool and one condition of a rule, in all situations that the rule is for.
 
-    `condition`: a command prefix and a pattern, of which at most one is given; both None = any
-    arguments. `situations`: pairs of an approval mode and whether the run is interactive.
+    `condition`: a command prefix and a pattern, at most one of which is given; if both are None,
+    any arguments match. `situations`: pairs of an approval mode and whether the run is interactive.
     """
 
     tool: str
@@ -39,7 +39,7 @@ class _Case:
 
     @cached_property
     def around(self) -> tuple[tuple[str, _Condition], ...]:
-        """The tools and conditions of all cases that would cover this one."""
+        """The tool and condition of every case that would cover this one."""
         return tuple(product(_covering_names(self.tool), _covering_conditions(self.condition)))
 
     @cached_property
@@ -57,8 +57,8 @@ class _Case:
 class _Ranked:
     """A rule with its cases.
 
-    `place`: its index in load order. `rank`: its index in the order in which the engine tries
-    rules.
+    `place`: the rule's index in load order. `rank`: the rule's index in the order in which the
+    engine tries rules.
     """
 
     rule: Rule
@@ -68,9 +68,9 @@ class _Ranked:
 
 
 def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
-    """Find rules that never apply, and those that conflict with one of equal priority.
+    """Find rules that never apply, and rules that conflict at equal priority.
 
-    `rules`: in load order. Returns the findings by the index of their rule in `rules`.
+    `rules`: in load order. Returns a mapping from each rule's index in `rules` to its findings.
     """
     found: dict[int, tuple[FindingDraft, ...]] = {}
     earlier = _Earlier()
@@ -94,10 +94,10 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 
 
 def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
-    """Return the indexes of denies of tools that a stronger rule keeps visible.
+    """Return the indexes of deny rules whose tools a stronger rule keeps visible.
 
-    Such a rule has a condition and does not deny, so the model still sees the tool. `rules`: in
-    load order; only denies with a message are checked.
+    The stronger rule has a condition and does not deny, so the model still sees the tool. `rules`:
+    in load order; only deny rules with a message are checked.
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
     found: set[int] = set()
@@ -124,35 +124,38 @@ class _Earlier:
         self._cases = defaultdict(list)
 
     def add(self, ranked: _Ranked) -> None:
-        """Add a rule; one that never applies may be left out, as others cover it."""
+        """Add a rule; one that never applies may be omitted because others cover it."""
         for case in ranked.cases:
             self._cases[case.tool, case.condition].append((ranked, case))
 
     def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
-        """Return the cases that cover this one if their situations do, ordered by rule."""
+        """Return the cases that may cover this one, ordered by rule.
+
+        A case covers this one if it also has the same situations.
+        """
         found = [one for key in case.around for one in self._cases.get(key, ())]
         return sorted(found, key=lambda one: one[0].rank)
 
 
 _Callers = tuple[Decision, str | None, _Situations]
-"""A rule's decision, the subagent that it is for (None = any), and its situations."""
+"""A rule's decision, its subagent (None = any), and its situations."""
 
 
 class _Equal:
-    """Rules of one priority, indexed to find overlapping cases without comparing all."""
+    """Rules of equal priority, indexed to find overlapping cases efficiently."""
 
     def __init__(self) -> None:
         self._rules: defaultdict[_Key, dict[_Callers, _Ranked]] = defaultdict(dict)
 
     def add(self, ranked: _Ranked) -> None:
-        """Add a rule, which rules that are tried later may overlap."""
+        """Add a rule that rules tried later may overlap."""
         rule = ranked.rule
         for case in ranked.cases:
             for key in case.as_earlier:
                 self._rules[key].setdefault((rule.decision, rule.subagent, case.situations), ranked)
 
     def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
-        """Yield the earlier rules that decide differently for some calls in this case."""
+        """Yield the earlier rules with a different decision for some calls in this case."""
         for key in case.as_later:
             for (decision, subagent, situations), ranked in self._rules.get(key, _NONE).items():
                 same = None in (rule.subagent, subagent) or rule.subagent == subagent
@@ -164,7 +167,7 @@ _NONE: Mapping[_Callers, _Ranked] = {}
 
 
 _LONGEST = 2048
-"""Characters of a prefix that are compared; the CLI drops longer patterns."""
+"""The number of characters of a prefix to compare; the CLI drops longer patterns."""
 
 
 def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
@@ -179,13 +182,13 @@ def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
 
 
 _MOST_PARTS = 50
-"""Underscores in a tool's name that are tried as the end of its MCP server's name."""
+"""The number of underscores in a tool's name that may end its MCP server's name."""
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
     """Return the tool names whose rules cover all calls that `tool` covers.
 
-    Former names are not among them: only a rule for the current name can hide a tool.
+    Former names are not included, because only a rule for the current name can hide a tool.
     """
     names = [tool, "*"]
     if tool.startswith(MCP_PREFIX):
@@ -284,10 +287,11 @@ def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
 
 
 def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
-    """Yield the keys under which `_Equal` stores (`earlier`) and looks up a case.
+    """Yield the keys under which `_Equal` stores (`earlier`) or looks up a case.
 
-    An earlier and a later case share a key if the tool of one covers that of the other, and the
-    condition of one covers that of the other. Whether two different patterns overlap is unknown.
+    An earlier and a later case share a key if one case's tool covers the other's tool, and one
+    case's condition covers the other's condition. Whether two different patterns overlap is
+    unknown.
     """
     for tool_wider, condition_wider in product((False, True), repeat=2):
         names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)

@@ -1,7 +1,8 @@
 """Edit a policy file while keeping its comments, order and layout.
 
-The text is divided into blocks: rules and the gaps between them. An edit changes the lines of one
-rule. A disabled rule stays in the file with `#off ` before each line, a comment to the CLI.
+The file's contents are divided into blocks: rules and the gaps between them. An edit changes the
+lines of one rule. A disabled rule stays in the file with `#off ` before each line, so that the CLI
+treats the lines as comments.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from gemtui.policy.model.rules import Decision, Finding, Rule
 class RuleEntry:
     """One rule of a document.
 
-    `number`: from 1, as the CLI and findings count; 0 = it is disabled. `rule`: None if its
-    decision or priority can't be read; otherwise its `index` is the number. `text`: its lines,
-    including comments. `line`: the number of the first of them, from 1.
+    `number`: 1-based, as the CLI and the findings count; 0 = the rule is disabled. `rule`: None if
+    its decision or priority can't be read; otherwise its `index` is `number`. `text`: the rule's
+    lines, including comments. `line`: the 1-based number of the first of these lines.
     """
 
     number: int
@@ -50,7 +51,7 @@ class RuleEntry:
 
     @property
     def enabled(self) -> bool:
-        """Whether the rule is in force, not disabled."""
+        """Whether the rule is enabled."""
         return self.number > 0
 
 
@@ -58,9 +59,9 @@ class RuleEntry:
 class Document:
     """One state of a policy file; every change returns a new one.
 
-    `locked`: why it can't be edited here, with a way out; "" = it can. Every method that edits
-    raises PolicyError for a locked document, and IndexError for a rule that does not exist. Facts
-    about the rules are computed on first access.
+    `locked`: why the document can't be edited here, with a remedy; "" = it can be edited. Every
+    method that edits raises PolicyError for a locked document, and IndexError for a rule that does
+    not exist. Facts about the rules are computed lazily.
     """
 
     text: str
@@ -70,12 +71,12 @@ class Document:
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
-        """Return the document of a file's text; never raises, but locks a broken one."""
+        """Parse a file's contents; never raises, but locks a document with errors."""
         pieces = blocks_of(text)
         return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
 
     def check(self) -> None:
-        """Run the checks now, which takes a while for a large file."""
+        """Run the checks now; this takes a while for a large file."""
         self.problems  # noqa: B018
 
     # --- contents ----------------------------------------------------------------------------
@@ -87,7 +88,7 @@ class Document:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of all checks, those about the file as a whole first."""
+        """The findings of all checks; those about the file as a whole come first."""
         if self.locked:
             return check_text(self.text, self.source)
         return check_tables(self._checked, self._enabled, self._rest, self.source)
@@ -126,7 +127,7 @@ class Document:
     # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
-        """Return the document with `rule` before index `at`, or at the end (None).
+        """Return the document with `rule` inserted before index `at`; None = at the end.
 
         Raises IndexError if there is no such position.
         """
@@ -137,14 +138,14 @@ class Document:
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
     def lacks(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return those of the rules that the enabled rules don't already contain."""
+        """Return the rules that are missing among the enabled rules."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
     def replace(self, index: int, rule: Rule) -> Self:
-        """Return the document with the differing fields of the rule at `index` changed.
+        """Return the document with the rule at `index` changed to `rule`.
 
-        Its comments are kept.
+        Only the fields that differ are changed, and the rule's comments are kept.
         """
         at = self._at(index)
         piece = self._pieces[at]
@@ -200,7 +201,7 @@ class Document:
 
     @cached_property
     def _places(self) -> list[int]:
-        """The indexes of the rules among the blocks."""
+        """The indexes of the rules in the sequence of blocks."""
         if self.locked:
             raise PolicyError(f"{self.source}: {self.locked}")
         return [at for at, piece in enumerate(self._pieces) if piece.kind is not BlockKind.GAP]
@@ -212,7 +213,10 @@ class Document:
         return places[index]
 
     def _with_rule(self, place: int, piece: Block) -> Self:
-        """Return the document with a block before the rule at `place`, set off by blanks."""
+        """Return the document with a block inserted before the rule at `place`.
+
+        Blank lines set the block apart.
+        """
         places = self._places
         blank = Block(kind=BlockKind.GAP, text=self._own("\n"))
         rule = replace(piece, text=self._ended(piece.text))
@@ -225,10 +229,10 @@ class Document:
         return self._with(at, at, [ended, *apart, rule])
 
     def _with(self, start: int, end: int, fresh: Sequence[Block]) -> Self:
-        """Return the document with other blocks instead of those from `start` to `end`.
+        """Return the document with the blocks from `start` to `end` replaced.
 
-        The text is divided again up to the nearest rules on both sides, or completely if these
-        don't stay the same.
+        The contents are split again up to the nearest rules on both sides, or completely if those
+        rules don't stay the same.
         """
         old = self._pieces
         first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
@@ -248,7 +252,7 @@ class Document:
     def _kept_apart(self, pieces: Sequence[Block]) -> Iterator[Block]:
         """Yield the blocks, with a blank line after a rule that ends in comments.
 
-        Otherwise the next rule would take the comments over.
+        Without the blank line, these comments would become part of the next rule.
         """
         for piece, below in zip(pieces, (*pieces[1:], None), strict=True):
             yield piece
@@ -285,7 +289,7 @@ def _between_rules(pieces: Iterable[Block]) -> str:
 
 
 def _lock(text: str, pieces: Sequence[Block]) -> str:
-    """Return why the rules can't be edited one by one, with a way out; "" = they can."""
+    """Return why the rules can't be edited one by one, with a remedy; "" = they can."""
     entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
     if entangled or _TIME_LAST.search(text):
         try:
@@ -304,19 +308,19 @@ def _lock(text: str, pieces: Sequence[Block]) -> str:
 
 
 _TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
-"""A time of day at the end of a line, which changes how the line's end is parsed.
+"""A time of day at the end of a line, which affects how the line end is parsed.
 
-Only the whole text shows whether that is valid.
+Whether the time is valid depends on the whole contents.
 """
 
 
 def _read_alone(pieces: Iterable[Block]) -> bool:
-    """Return whether the lines of each rule hold one rule and nothing else."""
+    """Return whether each rule's lines contain exactly one rule and nothing else."""
     return all(_table(piece.text) is not None for piece in pieces if piece.kind is BlockKind.RULE)
 
 
 def _has_rules(text: str) -> bool:
-    """Return whether the text between rules contains rules or can't be read."""
+    """Return whether the text between rules contains rules or can't be parsed."""
     try:
         return "rule" in parse_toml(text)
     except TomlError:
@@ -326,7 +330,7 @@ def _has_rules(text: str) -> bool:
 def _fields_of_none(pieces: Iterable[Block]) -> bool:
     """Return whether fields follow a disabled rule.
 
-    Another rule in its place would take them over.
+    If another rule took its place, these fields would become part of that rule.
     """
     return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 
@@ -354,7 +358,7 @@ def _entries(text: str, pieces: Sequence[Block], source: str) -> Iterator[RuleEn
 
 
 def _inline(text: str, source: str) -> Iterator[RuleEntry]:
-    """Yield the rules of `rule = [{...}]`, which have no lines of their own."""
+    """Yield the rules of `rule = [{...}]`; they have no lines of their own."""
     try:
         tables = parse_toml(text).get("rule")
     except TomlError:
@@ -374,7 +378,7 @@ def _alone(text: str, source: str) -> tuple[Finding, ...]:
 
 @lru_cache(maxsize=16_384)
 def _table(text: str) -> dict[str, Any] | None:
-    """Return the table in a rule's lines; None if unreadable or not exactly one rule."""
+    """Return the table in a rule's lines; None unless it is exactly one valid rule."""
     try:
         document = parse_toml(text)
     except TomlError:
@@ -400,7 +404,7 @@ def _rule(text: str, source: str, number: int) -> Rule | None:
 
 
 def _changed(text: str, rule: Rule) -> str:
-    """Return a rule's lines, with those fields changed that differ from `rule`."""
+    """Return a rule's lines, with the fields changed that differ from `rule`."""
     table = _table(text) or {}
     had, wanted = _fields_in(table), said(rule)
     for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
@@ -417,7 +421,7 @@ def _changed(text: str, rule: Rule) -> str:
 
 
 def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that a table gives, even without a decision or priority."""
+    """Return the fields of a table, even if its decision or priority is missing."""
     arguments, _unread = readable(table)
     rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})
     missing = {"decision", "priority"} - arguments.keys()

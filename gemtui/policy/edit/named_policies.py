@@ -1,4 +1,4 @@
-"""gemtui's own named policies: their folder, valid names, and look-up by name."""
+"""gemtui's own named policies: their folder, valid names, and lookup by name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ENDING = ".toml"
 
 
 def policies_dir() -> Path:
-    """Return the folder of our named policies; it need not exist."""
+    """Return the folder of gemtui's named policies; it need not exist."""
     return config_file().parent / "policies"
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:
-    """Return the file that a person means by a path or a policy's name, resolved.
+    """Return the resolved file that a path or a policy's name refers to.
 
-    Text without a folder or an ending is tried as a name first. `folders`: accept a folder, too.
-    Raises PolicyNotFound.
+    A string without a folder or an extension is tried as a name first. `folders`: accept a folder
+    as well. Raises PolicyNotFound.
     """
     path, ours = typed_path(wanted), policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")

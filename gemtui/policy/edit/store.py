@@ -1,6 +1,6 @@
-"""The existing policy files: gemtui's own, the CLI's folder's, and the settings'.
+"""The existing policy files: gemtui's own, the CLI's, and those in the settings.
 
-Files are written whole or not at all, and changes made by others are never overwritten.
+A file is written completely or not at all, and changes made by others are never overwritten.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class Origin(StrEnum):
-    """The owner of a policy file.
+    """Where a policy file comes from.
 
     OURS: gemtui's named policies. USER: the CLI's folder `~/.gemini/policies`. SETTINGS, ADMIN:
     named by `policyPaths` or `adminPolicyPaths` in the settings. FILE: any other file.
@@ -63,7 +63,8 @@ class Origin(StrEnum):
 class PolicyFile:
     """A policy file.
 
-    `name`: its name without `.toml`. `read_only`: the reason why it can't be saved; "" = it can.
+    `name`: the file's name without `.toml`. `read_only`: why the file can't be saved; "" = it can
+    be saved.
     """
 
     name: str
@@ -76,7 +77,7 @@ class PolicyFile:
 class Opened:
     """A policy file as it was read.
 
-    `seen`: identifies the content and the path at that time, so that `save` notices changes.
+    `seen`: identifies the contents and the path at that time, so that `save` detects changes.
     """
 
     file: PolicyFile
@@ -183,20 +184,20 @@ def _why_not(error: OSError) -> str:
 
 
 def _seen(path: Path, data: bytes) -> str:
-    """Return a digest of the content, with the resolved path to detect changed links."""
+    """Return a digest of the contents, and the resolved path to detect changed links."""
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 
 def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
     """Write a document to the file that was opened, and return the new state.
 
-    The file is written whole or not at all. Unless it is one of gemtui's own, its former content is
-    saved in a file with `.bak` appended to its name. `force`: overwrite changes made since it was
-    read.
+    The file is written completely or not at all. Unless the file is one of gemtui's own, its
+    previous contents are saved in a file with `.bak` appended to its name. `force`: overwrite
+    changes made since the file was read.
 
-    Raises PolicyChanged if the file was changed or removed since it was read (not with `force`),
-    PolicyError if it is read-only or the text can't be encoded as UTF-8, and OSError if writing
-    fails.
+    Raises PolicyChanged if the file has been changed or removed since it was read (not with
+    `force`), PolicyError if the file is read-only or the contents can't be encoded as UTF-8, and
+    OSError if writing fails.
     """
     path = opened.file.path
     read_only = _file(path, opened.file.origin).read_only if is_there(path) else ""
@@ -227,7 +228,7 @@ def _encoded(text: str, path: Path) -> bytes:
 
 
 def _back_up(path: Path, data: bytes) -> None:
-    """Save the former content as `name.toml.bak`, which the CLI does not read."""
+    """Save the previous contents as `name.toml.bak`, which the CLI does not read."""
     backup = path.with_name(f"{path.name}.bak")
     if backup.is_symlink():
         backup.unlink()
@@ -239,7 +240,7 @@ def _back_up(path: Path, data: bytes) -> None:
 
 
 def create(name: str, text: str = "") -> Opened:
-    """Create a policy of gemtui's own and open it; only its owner can read it.
+    """Create one of gemtui's own policies, readable only by its owner, and open it.
 
     Raises PolicyError if the name is invalid or already used, and OSError if writing fails.
     """
@@ -279,7 +280,7 @@ def rename(path: Path, name: str) -> Path:
 def _same_name(path: Path, other: Path) -> bool:
     """Return whether two names that differ only in case are one file on this disk.
 
-    A link to the file does not count.
+    A link to the file does not count as the same file.
     """
     same_case = path.name.casefold() == other.name.casefold()
     return same_case and os.path.samestat(path.lstat(), other.lstat())

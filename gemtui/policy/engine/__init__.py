@@ -1,1 +1,1 @@
-"""The CLI's decision on a call, and its reasons."""
+"""The CLI's decision for a call, and its reasons."""

@@ -1,4 +1,4 @@
-"""The CLI's built-in rules, tier 1.
+"""The CLI's built-in rules, which are in tier 1.
 
 Observed in 0.61.0; see assets/gemini-cli.md#tools.
 """
@@ -43,7 +43,7 @@ PLAN_READ_ONLY = (
     "You are in Plan Mode with access to read-only tools. Execution of scripts (including those "
     "from skills) is blocked."
 )
-"""Like `PLAN_NO_EDIT`, the CLI's exact words, shown as its answer to the model."""
+"""The CLI's exact message to the model, like `PLAN_NO_EDIT`."""
 
 _SLASH = r"[\\/]+"
 _NAME = r"[\w-]+"
@@ -150,4 +150,4 @@ BUILTIN_CHECKERS = (
         name="allowed-path",
     ),
 )
-"""The CLI's built-in checkers that are active without a setting."""
+"""The CLI's built-in checkers that are active without any setting."""

@@ -1,6 +1,6 @@
-"""Decide on calls as the CLI's policy engine does, with reasons.
+"""Decide calls as the CLI's policy engine does, with reasons.
 
-`Engine` is for many calls.
+Use `Engine` for many calls.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class Engine:
         self._made_of = policy, setup
 
     def outcome(self, call: Call) -> Outcome:
-        """Return the decision on one call."""
+        """Return the decision for one call."""
         return self._evaluator.outcome(call)
 
     def explain(self, call: Call) -> Explanation:
-        """Return the decision on one call with its reasons."""
+        """Return the decision for one call, with its reasons."""
         return explanation(call, self._evaluator, self._counterpart()._evaluator)
 
     def _counterpart(self) -> Engine:
-        """Return the same engine, headless instead of interactive or the reverse."""
+        """Return the same engine with `interactive` inverted."""
         if self._other is None:
             policy, setup = self._made_of
             self._other = Engine(
@@ -84,9 +84,9 @@ def decide(
         decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
 
     `call`: a Call, or a mapping that `Call.of` accepts. `mode`: default, auto_edit (or autoEdit, as
-    in rules), plan, yolo. `interactive`: somebody can be asked. `setup`: settings, flags and
-    servers that take part; None = none. Nothing of this machine is read. `Engine` is faster for
-    many calls. Raises OptionError for an unknown mode and for an invalid call.
+    in rules), plan or yolo. `interactive`: somebody can be asked. `setup`: the settings, flags and
+    servers to take into account; None = none. Nothing is read from this machine. `Engine` is faster
+    for many calls. Raises OptionError for an unknown mode or an invalid call.
     """
     engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(Call.of(call))

@@ -1,7 +1,7 @@
-"""Decide on a call: the first matching rule, then the engine's own additions.
+"""Decide a call: the first matching rule, then the engine's own additions.
 
-Shell commands are parsed and their parts checked too; build files and `.vscode` are protected
-whatever the rules say (assets/gemini-cli.md#protected-files).
+Shell commands are parsed, and their parts are checked as well. Build files and `.vscode` are
+protected whatever the rules say (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Safety
 from gemtui.policy.model.tool_catalog import ALIASES
 
 ALWAYS_ALLOW = 950
-"""The priority of rules that the CLI writes itself for the answer "always"."""
+"""The priority of rules that the CLI itself writes for the answer "always"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAvailability:
     """Whether a tool can be called at all, whatever the arguments.
 
-    `offered`: the model sees the tool. `found`: a call does not fail as not found. `by`: the rule
-    that hides it; None = the default does.
+    `offered`: the model sees the tool. `found`: a call of the tool does not fail as not found.
+    `by`: the rule that hides the tool; None = the default hides it.
     """
 
     known: RegisteredTool
@@ -50,10 +50,10 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Facts about calls of one tool, by one agent, that no argument changes.
+    """Facts about calls of one tool by one agent that don't depend on the arguments.
 
-    `rules`: those that apply, up to the first without a pattern. `settled`: the outcome of every
-    such call; None if it depends on the arguments.
+    `rules`: the rules that apply, up to the first one without a pattern. `settled`: the outcome of
+    every such call; None if it depends on the arguments.
     """
 
     availability: ToolAvailability
@@ -65,7 +65,7 @@ class ToolContext:
 
 
 class Evaluator:
-    """All rules of a run, sorted, in one mode, headless or interactive."""
+    """All rules of a run, sorted, for one mode, either headless or interactive."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Evaluator:
         self._contexts: dict[tuple[str, str | None, str | None], ToolContext] = {}
 
     def outcome(self, call: Call) -> Outcome:
-        """Return the decision on one call."""
+        """Return the decision for one call."""
         context = self.context(call)
         if context.settled and "additional_permissions" not in call.args:
             return context.settled
@@ -102,7 +102,7 @@ class Evaluator:
         )
 
     def evaluate(self, call: Call) -> Evaluation:
-        """Return the decision on one call, with the engine's additions."""
+        """Return the decision for one call, including the engine's own additions."""
         return self._evaluated(self.context(call), call.args)
 
     def _evaluated(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
@@ -190,7 +190,7 @@ class Evaluator:
         return tuple(found)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
-        """Return why a rule does not apply, whatever the arguments; None = it does."""
+        """Return why a rule does not apply, whatever the arguments; None = it applies."""
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
     def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
@@ -214,18 +214,18 @@ class Evaluator:
         return ToolAvailability(known=known, offered=offered, found=not hidden, by=by)
 
     def _namesake_hidden(self, short: str) -> bool:
-        """Return whether the CLI's own tool of the same short name is hidden.
+        """Return whether the CLI's own tool with the same short name is hidden.
 
-        Then this one is hidden, too.
+        If so, the MCP server's tool is hidden as well.
         """
         own = self.registry.known(short)
         return not own.absent and not own.server and self._hidden(own)[0]
 
     def _hidden(self, known: RegisteredTool) -> tuple[bool, CompiledRule | None]:
-        """Return whether rules hide a tool, and the rule that does.
+        """Return whether rules hide a tool, and which rule does.
 
-        Arguments, aliases and subagents don't count. A deny with a pattern is skipped; any other
-        rule with a pattern makes the tool visible.
+        Arguments, aliases and subagents are ignored. A deny rule with a pattern is skipped; any
+        other rule with a pattern makes the tool visible.
         """
         annotations = {**known.annotations, "_serverName": known.server} if known.server else None
         subject = Subject(names=(known.name,), server=known.server, annotations=annotations)
@@ -247,5 +247,5 @@ def _called(tool: str) -> tuple[str, ...]:
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Return whether the call is one of the shell tool."""
+    """Return whether the call is a call of the shell tool."""
     return subject.names[0] == SHELL

@@ -1,4 +1,4 @@
-"""Explain a decision: its rule, the rules skipped before, the headless result."""
+"""Explain a decision: its rule, the rules tried before, and the headless result."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _DOES = {
 
 
 def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanation:
-    """Return the decision on a call with its reasons.
+    """Return the decision for a call, with its reasons.
 
-    `evaluator` decides; `other` is its counterpart, interactive if it is headless and the reverse.
+    `evaluator` decides. `other` is its counterpart: interactive if `evaluator` is headless, and
+    vice versa.
     """
     evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
@@ -57,7 +58,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield those of the rules tried on a call whose patterns may never finish."""
+    """Yield the rules tried on a call whose patterns may never finish."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:
@@ -69,7 +70,7 @@ def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
 def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | None:
     """Return the CLI's message to the model about a denial.
 
-    None if there is none, or the tool is not found.
+    Returns None if there is no message, or the tool is not found.
     """
     if evaluation.decision is not Decision.DENY or not evaluator.context(call).availability.found:
         return None
@@ -98,7 +99,7 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
 
 
 def _near(name: str) -> str | None:
-    """Return the tool that was probably meant, if the CLI has none of this name."""
+    """Return the tool that was probably meant, if the CLI has none with this name."""
     own = known_tool(name) is not None or name.startswith("mcp_")
     return None if own else nearest(name)
 
@@ -147,9 +148,9 @@ def _upper(sentence: str) -> str:
 
 
 def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Iterator[Considered]:
-    """Yield the rules in the order of trying, including those never reached.
+    """Yield the rules in the order in which they are tried, even those never reached.
 
-    Built-in rules are included only if they apply to the tool here.
+    Built-in rules are included only if they apply to the tool in this situation.
     """
     if evaluator.stopped or evaluator.context(call).availability.known.absent:
         return
@@ -179,13 +180,13 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
 def _weight(reason: str) -> bool:
     """Return whether the reason is that a rule is for another tool.
 
-    It is the least informative reason for a rule that names several tools.
+    For a rule that names several tools, this is the least informative reason.
     """
     return reason.startswith("it is for ")
 
 
 def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
-    """Return whether a rule for the tool matches the call, and the reason."""
+    """Return whether a rule for the tool matches the call, and why."""
     if any(one.pattern is None for one in fit):
         hides = "" if context.availability.found else ", and hides it"
         return True, f"it is for this tool, whatever the arguments{hides}"

@@ -39,7 +39,7 @@ _BLOCKED = re.compile(
 """Lower-case names that no path of a tool may contain, with their DOS short forms."""
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""Texts, one of which is in every path that is refused for its text alone."""
+"""Strings, one of which is in every path that is refused for its spelling alone."""
 
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
 """Places outside of the workspace that tools may use as well."""
@@ -56,8 +56,9 @@ def tool_refuses(
     """Return why the tool itself refuses a call, as a clause; None = it does not.
 
     `roots`: the workspace, then the other folders of the run; () = unknown, so that only relative
-    paths are judged. `on_disk`: follow links. Without it, for a recorded call, paths are judged by
-    their text, and those outside are not judged at all, since its run may have had other folders.
+    paths are judged. `on_disk`: follow links. If False, as for a recorded call, paths are judged by
+    their spelling, and paths outside the workspace are not judged at all, because the call's run
+    may have had other folders.
     """
     tool = ALIASES.get(call.tool, call.tool)
     command = call.args.get("command")
@@ -83,7 +84,7 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
 
 
 def own_path(tool: str) -> str:
-    """Return the argument that a tool requires to be in the workspace; "" = none."""
+    """Return the argument that must be a path in the workspace; "" = none."""
     return _PATHS.get(tool, "")
 
 
@@ -103,14 +104,14 @@ def blocked_segment(path: str) -> str | None:
 def path_names(path: str) -> list[str]:
     """Return the names in a path in the form in which the CLI compares them.
 
-    That is the form to which Windows reduces each name.
+    This is the form to which Windows reduces each name.
     """
     parts = re.split(r"[/\\]", path)
     return [part.partition(":")[0].rstrip(" .").lower() for part in parts]
 
 
 def _substitutes(command: str) -> bool:
-    """Return whether the command contains a substitution, with quotes as in the CLI."""
+    """Return whether the command contains a substitution; quotes work as in the CLI."""
     if not any(each in command for each in _SUBSTITUTIONS):
         return False
     quoted, at = False, 0

@@ -1,6 +1,6 @@
 """The engine's own protection of build files and of files outside the workspace.
 
-It applies whatever the rules allow. See assets/gemini-cli.md#protected-files.
+This protection applies whatever the rules allow. See assets/gemini-cli.md#protected-files.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BUILD_FILES = frozenset(
 )
 BUILD_ENDINGS = frozenset({".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"})
 BUILD_MESSAGE = "Modifying build configuration files requires explicit user confirmation"
-"""The CLI's answer in headless runs (observed)."""
+"""The CLI's message in headless runs, as observed."""
 
 EDIT_WORDS = frozenset(("write", "edit", "replace", "patch", "update", "create", "append", "save"))
 _PATH_KEYS = ("file_path", "path", "filePath", "file")
@@ -72,7 +72,10 @@ def protected(
     interactive: bool,
     workspace: Path | None,
 ) -> Evaluation:
-    """Return the decision after the engine's own protections; only allows change."""
+    """Return the decision after the engine's own protections.
+
+    Only an allow can change.
+    """
     if evaluation.decision is not Decision.ALLOW:
         return evaluation
     if "additional_permissions" in args and _requests_outside(args, workspace):
@@ -100,7 +103,7 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
 
 
 def target(args: Mapping[str, Any]) -> str | None:
-    """Return the file that an edit targets; None = no argument names one."""
+    """Return the file that an edit writes; None = no argument names a file."""
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:
@@ -126,7 +129,7 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
 
 
 def _followed(path: Path) -> Path:
-    """Return the target of a link, or the path itself if it is none or invalid."""
+    """Return the target of a link; any other or invalid path is returned unchanged."""
     try:
         return Path(os.path.realpath(path)) if path.is_symlink() else path
     except OSError:

@@ -1,6 +1,6 @@
-"""The tools that exist in a setup: only those can be offered, hidden or called.
+"""The tools that exist in a setup; only these can be offered, hidden or called.
 
-Rules hide tools that exist; any other tool is not found, whatever the rules say
+Rules hide tools that exist. Any other tool is not found, whatever the rules say
 (assets/gemini-cli.md#settings-as-rules).
 """
 
@@ -36,8 +36,8 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 class RegisteredTool:
     """A tool that a call may name.
 
-    `absent`: why the CLI does not find it; "" = it exists. `short`: the name of an MCP tool on its
-    server. `also`: other names by which settings exclude it.
+    `absent`: why the CLI does not find the tool; "" = it exists. `short`: the name of an MCP tool
+    on its server. `also`: other names by which settings can exclude the tool.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Registry:
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
         """Return the facts about the tool that a call names, with aliases resolved.
 
-        `subagent`: a subagent calls it, which has a tool to end its work with.
+        `subagent`: a subagent makes the call; subagents have an additional tool to end their work.
         """
         if subagent and name == ENDING:
             return RegisteredTool(name=name)
@@ -96,7 +96,7 @@ class Registry:
         return found
 
     def _in_core(self, name: str) -> bool:
-        """Return whether tools.core lets the tool be registered; skills always are."""
+        """Return whether tools.core permits the tool; `activate_skill` always is."""
         if self._core is None or name == "activate_skill":
             return True
         own = (name, CLASSES.get(name) or TRACKER[name])
@@ -124,9 +124,9 @@ class Registry:
         return _absent(found, self._why_not(server, short))
 
     def _split(self, name: str) -> tuple[str | None, str]:
-        """Return the server and tool in a full name.
+        """Split a full name into the server and the tool.
 
-        It is split by the known servers, or else at the first `_`.
+        The name is split after the name of a known server, or else at the first `_`.
         """
         for server in self._servers:
             prefix = valid_name(f"{server}_")
@@ -172,6 +172,9 @@ def qualified(tool: McpTool) -> str:
 
 
 def valid_name(name: str) -> str:
-    """Return a valid MCP tool name: prefixed, odd characters as `_`, middle cut out."""
+    """Return a valid MCP tool name.
+
+    The prefix is added, invalid characters become `_`, and the middle of a long name is cut out.
+    """
     name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
     return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

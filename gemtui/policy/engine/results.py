@@ -1,4 +1,4 @@
-"""The policy engine's input apart from the rules, and its answers."""
+"""The policy engine's input apart from the rules, and its results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool of an MCP server, as returned by `tools/list`; `name` is the short one."""
+    """A tool of an MCP server, as returned by `tools/list`; `name` has no prefix."""
 
     server: str
     name: str
@@ -22,15 +22,15 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Everything except the policy files that a decision depends on.
+    """Everything that a decision depends on, apart from the policy files.
 
     * `settings`: the merged settings.
     * `allowed_tools`: the values of `--allowed-tools`.
     * `mcp_tools`: the servers' known tools. A name `mcp_<server>_<tool>` that is not among them is
-      split by the servers that the settings name.
+      split after the name of a server in the settings.
     * `workspace`: the run's folder; None = paths in commands are not resolved.
     * `include_directories`: the values of `--include-directories`.
-    * `stopped`: why the CLI does not start on this machine; None = it does.
+    * `stopped`: why the CLI does not start on this machine; None = it starts.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -47,9 +47,9 @@ class Evaluation:
 
     * `ready`: the rule that decided; None = no rule, or not the rule alone.
     * `matched`: the rule that matched first, if the engine then decided otherwise.
-    * `note`: why the engine did, as a clause in plain words.
-    * `message`: the CLI's message to the model about a denial, unless it is the rule's.
-    * `stuck`: a pattern did not finish, so the CLI would hang; the note names it.
+    * `note`: why the engine decided otherwise, as a clause.
+    * `message`: the CLI's message to the model about a denial, unless it is the rule's own.
+    * `stuck`: a pattern did not finish, so the CLI would hang; the note names the pattern.
     """
 
     decision: Decision
@@ -64,8 +64,8 @@ class Evaluation:
 class Outcome:
     """A decision without reasons.
 
-    `rule`: None = no rule; the mode's default decided. `found`: False = the call fails as not
-    found, whatever the rules say, and the decision is deny. A tool that is called by an old name is
+    `rule`: None = no rule matched, so the mode's default decided. `found`: False = the call fails
+    as not found, whatever the rules say, and the decision is deny. A tool called by an old name is
     found although it is not offered.
     """
 
@@ -86,18 +86,18 @@ class Considered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A decision on a call, with its reasons.
+    """A decision for a call, with its reasons.
 
-    * `decision`: for the situation asked about, headless or interactive; in headless runs,
+    * `decision`: the decision in the given situation, headless or interactive; in headless runs,
       `ask_user` acts as a denial.
     * `offered`: whether the model sees the tool in that situation. A call of a tool that is not
       offered fails as not found, unless `found` is true, as for an old name.
     * `headless`: allow or deny.
     * `interactive`: allow, deny or ask_user.
     * `because`: the reason as a sentence.
-    * `message`: the message to the model about a denial, mostly a rule's denyMessage.
-    * `tool_refuses`: why the tool itself refuses the call whatever the policy says; None = it does
-      not.
+    * `message`: the message to the model about a denial, usually a rule's denyMessage.
+    * `tool_refuses`: why the tool itself refuses the call whatever the policy says; None = the tool
+      does not refuse it.
     """
 
     call: Call

@@ -26,14 +26,14 @@ _PATH_KEYS = ("source", "destination")
 
 
 class CompiledChecker(NamedTuple):
-    """A checker with one of the conditions under which it is asked."""
+    """A checker with one of the conditions under which it is used."""
 
     checker: SafetyChecker
     condition: CompiledRule
 
 
 def compile_checkers(checkers: Iterable[SafetyChecker]) -> tuple[CompiledChecker, ...]:
-    """Return the checkers in the order in which they are asked."""
+    """Return the checkers in the order in which they are used."""
     every = [CompiledChecker(each, one) for each in checkers for one in compile_rules([each.rule])]
     return tuple(sorted(every, key=lambda each: -each.condition.key))
 
@@ -45,7 +45,7 @@ def checked(
     checkers: Sequence[CompiledChecker],
     roots: Sequence[Path],
 ) -> Evaluation:
-    """Return the decision after the checkers for this tool; a refusing one is final."""
+    """Return the decision after this tool's checkers have run; a denial is final."""
     for checker, condition in checkers:
         if evaluation.decision is Decision.DENY:
             break
@@ -62,9 +62,9 @@ def checked(
 
 
 def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Iterator[str]:
-    """Yield the texts to search for a condition.
+    """Yield the strings to search for a condition.
 
-    These are the arguments, and those of each part of a command.
+    These are the call's arguments, and the arguments for each part of a command.
     """
     yield arguments_text(args) if condition.pattern else ""
     command = args.get("command")
@@ -76,10 +76,10 @@ def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Itera
 def _answer(
     checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]
 ) -> tuple[Decision, str]:
-    """Return the checker's decision with a clause that explains it.
+    """Return the checker's decision, with a clause that explains it.
 
-    A checker that only a setting enables counts as disabled. Paths outside are not reported if the
-    tool itself refuses them earlier.
+    A checker that only a setting enables counts as disabled. A path outside the workspace is not
+    reported if the tool itself refuses that path earlier.
     """
     if checker.external:
         return Decision.DENY, "does not exist, so that all that it should look at is refused"
@@ -126,12 +126,12 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _vscode_names(path: str) -> Iterator[str]:
-    """Yield the names in a full path that are asked about in any workspace."""
+    """Yield the names in an absolute path that lead to a question in any workspace."""
     return (name for name in path_names(path) if _VSCODE.fullmatch(name))
 
 
 def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the texts that the CLI treats as paths, by the names of the arguments."""
+    """Yield the strings that the CLI treats as paths by their arguments' names."""
     included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, each in items:

@@ -36,7 +36,7 @@ def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
 
 
 def always_allow_off(settings: Mapping[str, Any]) -> bool:
-    """Return whether all rules of priority 950 are dropped, including denies."""
+    """Return whether all rules with priority 950 are dropped, including deny rules."""
     return bool(
         table(settings, "security").get("disableAlwaysAllow")
         or table(settings, "admin").get("secureModeEnabled")
@@ -56,7 +56,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
     """Return the rules equivalent to settings and flags, in the CLI's load order.
 
-    They are loaded after all files, so that a file's rule of equal priority wins.
+    These rules are loaded after all files, so that a file's rule of equal priority wins.
     """
     return tuple(_rules(setup, interactive))
 
@@ -105,7 +105,7 @@ def _shell(tool: str) -> str:
 
 
 def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
-    """Yield allow rules; one for a single shell command adds a deny of all others."""
+    """Yield allow rules; allowing a single shell command adds a deny for all others."""
     yield from _listed(tools, 300, source, ())
     if any(_narrowed(tool) is not None for tool in tools):
         yield _rule(SHELL, Decision.DENY, 290, source)

@@ -1,4 +1,4 @@
-"""Decide on a shell command: as a whole, then each of its parts.
+"""Decide a shell command: as a whole, then each of its parts.
 
 See assets/gemini-cli.md#shell-rules. Under a rule without a pattern, the engine also judges whether
 the command as a whole is safe or dangerous (`gemtui.calls.shell.command_safety`).
@@ -19,20 +19,20 @@ from gemtui.policy.model.rules import ApprovalMode, Decision
 
 ALLOW, DENY, ASK = Decision.ALLOW, Decision.DENY, Decision.ASK_USER
 TOO_DEEP = 60
-"""Most levels of nested commands that are followed; deeper ones can't be parsed."""
+"""The maximum depth of nested commands; deeper ones count as unparsable."""
 
 
 class ShellRules:
-    """Decides on shell commands in one mode; `default` if no rule matches."""
+    """Decides shell commands in one mode; `default` applies if no rule matches."""
 
     def __init__(self, *, mode: ApprovalMode, default: Decision, workspace: Path | None) -> None:
         self.mode, self.default, self.workspace = mode, default, workspace
         self.yolo = mode is ApprovalMode.YOLO
 
     def check(self, rules: RuleSequence, args: Mapping[str, Any]) -> Evaluation:
-        """Return the decision on a call with these raw arguments.
+        """Return the decision for a call with these raw arguments.
 
-        `rules`: those that apply to the shell tool, sorted.
+        `rules`: the rules that apply to the shell tool, sorted.
         """
         command = args.get("command")
         dir_path = args.get("dir_path")
@@ -43,7 +43,7 @@ class ShellRules:
         return _Command(self, rules, dir_path).decided(command, args)
 
     def judgement(self, command: str, decision: Decision, dir_path: str | None) -> Evaluation:
-        """Return a rule's decision after the engine's own judgement of the command."""
+        """Return a rule's decision as modified by the engine's judgement of the command."""
         if decision is DENY:
             return Evaluation(decision=DENY)
         found = judge(command, workspace=self.workspace, dir_path=dir_path)
@@ -67,14 +67,17 @@ class ShellRules:
 
 @dataclass(slots=True)
 class _State:
-    """The decision so far, after some of the parts, and the rule responsible for it."""
+    """The decision after the parts checked so far, and the rule responsible for it."""
 
     decision: Decision
     ready: CompiledRule | None
     note: str
 
     def ask(self, ready: CompiledRule | None, note: str) -> None:
-        """Record an ask of a part, whose rule counts unless another part asked before."""
+        """Record that a part must be asked about.
+
+        The part's rule counts unless another part was recorded before.
+        """
         if self.decision is ALLOW:
             self.ready, self.note = ready, note
         elif self.ready is None:
@@ -83,14 +86,14 @@ class _State:
 
 
 class _Command:
-    """One call's command; decisions on its parts are cached, since parts are nested."""
+    """One call's command; decisions for parts are cached, because parts are nested."""
 
     def __init__(self, shell: ShellRules, rules: RuleSequence, dir_path: str | None) -> None:
         self._shell, self._rules, self._dir_path = shell, rules, dir_path
         self._seen: dict[str, Evaluation] = {}
 
     def decided(self, command: str, args: Mapping[str, Any]) -> Evaluation:
-        """Decide on the whole command, with its own arguments and the engine's judgement."""
+        """Decide the whole command, with its arguments and the engine's judgement."""
         ready = self._rules.first_match(args)
         if ready is None and self._shell.yolo:
             return Evaluation(decision=ALLOW)
@@ -102,7 +105,7 @@ class _Command:
         return self._parts(command, ready, decision, note, depth=0)
 
     def _inner(self, command: str, depth: int) -> Evaluation:
-        """Decide on a part, without a description or a judgement of safe and dangerous."""
+        """Decide a part, without a description or a judgement of safe and dangerous."""
         found = self._seen.get(command)
         if found is None:
             found = self._seen[command] = self._part_decided(command, depth)
@@ -162,7 +165,7 @@ class _Command:
     def _part(
         self, part: CommandPart, state: _State, allowed: bool, depth: int
     ) -> Evaluation | None:
-        """Return the denial of a part, or record its ask in `state`."""
+        """Return the denial of a part; if the part asks instead, record that in `state`."""
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
             evaluation = self._inner(text, depth + 1)

@@ -1,1 +1,1 @@
-"""Policy files: from TOML to rules, and back to a text that keeps its layout."""
+"""Policy files: from TOML to rules, and back to TOML that keeps its layout."""

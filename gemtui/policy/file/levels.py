@@ -1,7 +1,8 @@
 """Portable permission levels, and the policy rules that they translate to.
 
-An allow and an ask become rules of priority 997, a deny one of 999. All of them apply headless only
-(`interactive = false`), because they are written for one run in which nobody can be asked.
+An allow or an ask becomes a rule with priority 997, a deny one with priority 999. All of these
+rules apply only to headless runs (`interactive = false`), because they are written for one run in
+which nobody can be asked.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from gemtui.policy.model.tool_catalog import nearest, problem_with
 
 
 class Level(StrEnum):
-    """The levels of freedom in using a capability."""
+    """How freely a capability may be used."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -62,7 +63,7 @@ class PermissionPolicy:
     network_access: Level | str | None = None
 
     def __post_init__(self) -> None:
-        """Convert strings to levels; a misspelt deny would deny nothing."""
+        """Convert strings to levels, because a misspelt deny would deny nothing."""
         for name in CAPABILITIES:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
@@ -94,8 +95,9 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class Permissions:
     """The options of a run that concern tools.
 
-    `levels`: None = not given. `only_tools`: the only ones that exist; None = no such list, () = no
-    tool at all. `approved_tools`: need no confirmation. `disallowed_tools`: are denied.
+    `levels`: None = not given. `only_tools`: the only tools that exist; None = no such list, () =
+    no tool at all. `approved_tools`: tools that need no confirmation. `disallowed_tools`: tools
+    that are denied.
     """
 
     mode: ApprovalMode | None = None
@@ -106,7 +108,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether a capability is left out and no mode decides about it, so that it asks."""
+        """Whether a capability has neither a level nor a mode, so that it asks."""
         return (
             self.mode is None
             and self.levels is not None
@@ -128,8 +130,8 @@ def check_names(permissions: Permissions) -> None:
 def check_tools(permissions: Permissions) -> None:
     """Raise OptionError, naming the position, for a name that no tool has.
 
-    A deny of it would deny nothing. Rules accept any name, since there may be tools that gemtui
-    does not know.
+    Denying such a name would deny nothing. Rules accept any name, because there may be tools that
+    gemtui does not know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):
@@ -139,8 +141,8 @@ def check_tools(permissions: Permissions) -> None:
 def check_near_misses(permissions: Permissions) -> None:
     """Raise OptionError, suggesting the right tool, for a name known to be wrong.
 
-    Such names are class names, older names and misspelt ones; any other name may be a tool of a
-    program.
+    Such names are class names, older names and misspelt names. Any other name may be a tool from
+    elsewhere.
     """
     for option, place, name in _named(permissions):
         if (meant := nearest(name)) and problem_with(name):
@@ -149,7 +151,7 @@ def check_near_misses(permissions: Permissions) -> None:
 
 
 def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
-    """Yield the names of tools, each with its option and its position there."""
+    """Yield each tool name with its option and its position in that option."""
     for option, field in (
         ("only_tools", "allowedTools"),
         ("approved_tools", "approvedTools"),
@@ -172,9 +174,9 @@ def _problem(name: str) -> str | None:
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
     """Return the rules for these permissions, in file order; ties go to the first.
 
-    In a named mode, a level that is left out writes no rule: the mode decides. Without a mode, it
-    asks. In plan mode no allow is written, since it would open writes and shell there; in yolo mode
-    an allow needs no rule, while denies and asks are written all the same.
+    If a mode is given, a level that is left out creates no rule, so that the mode decides; without
+    a mode, it asks. In plan mode no allow rule is created, because it would permit writes and shell
+    commands. In yolo mode an allow needs no rule, while deny and ask rules are still created.
     """
     check_names(permissions)
     denied = _denied(permissions)
@@ -231,5 +233,5 @@ def _levelled_tools(permissions: Permissions) -> Iterable[tuple[Level, tuple[str
 
 
 def policy_text(rules: Iterable[Rule]) -> str:
-    """Return the rules as the text of a policy file."""
+    """Return the rules as the contents of a policy file."""
     return text_of(rules)

@@ -1,8 +1,8 @@
 """A policy: the rules of files as the CLI loads them, and the parts it drops.
 
-A file with invalid TOML or an invalid schema is dropped whole; a rule whose pattern is unusable is
-dropped alone. A rule with an empty name, which keeps the CLI from starting, is kept, so that the
-engine reports it. See assets/gemini-cli.md#policy-files.
+A file with invalid TOML or an invalid schema is dropped as a whole, whereas only the rule is
+dropped if its pattern is unusable. A rule with an empty name, which keeps the CLI from starting, is
+kept so that the engine reports it. See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gemtui.policy.match.matching import dropped, kills, pattern_sources
 from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Severity, Tier
 
 LARGEST = 4 * 1024 * 1024
-"""Bytes of the largest policy file; a larger one is reported and not read."""
+"""The largest policy file, in bytes; a larger one is reported and not read."""
 TOO_LARGE = "it is over 4 MiB, which is not a policy file"
 
 
@@ -49,9 +49,9 @@ class Policy:
     ) -> Policy:
         """Return the rules of one or more files or folders, given as for `--policy`.
 
-        A path may be several, separated by commas. `tier`: the tier of the rules. `folder`: the
-        base of relative paths; None = the current folder. Never raises: a path that does not exist,
-        or a file that the CLI would drop, yields a finding.
+        A string may contain several paths, separated by commas. `tier`: the tier of the rules.
+        `folder`: the base of relative paths; None = the current folder. Never raises: a path that
+        does not exist, or a file that the CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         every = (each if folder is None else folder / each for each in _split(several))
@@ -59,7 +59,7 @@ class Policy:
 
     @staticmethod
     def parse(text: str, *, source: str = "policy.toml", tier: Tier = Tier.USER) -> Policy:
-        """Return the rules of one policy file's text; never raises."""
+        """Return the rules in the contents of one policy file; never raises."""
         try:
             document = parse_toml(text)
         except TomlError as error:
@@ -91,7 +91,8 @@ class Policy:
     ) -> Policy:
         """Return the contents of a file with a valid schema, without unusable rules.
 
-        `rules`: the file's rules. `document`: its tables, which safety checkers are read from.
+        `rules`: the file's rules. `document`: the file's tables, which also contain the safety
+        checkers.
         """
         every = tuple(rules)
         checkers = map(read_checker, document.get("safety_checker", ()))
@@ -105,11 +106,11 @@ class Policy:
         )
 
     def to_toml(self) -> str:
-        """Return a policy file with these rules, which the CLI reads back unchanged."""
+        """Return these rules as a policy file, which the CLI reads back unchanged."""
         return text_of(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
-        """Return both policies as one, this one loaded first."""
+        """Return both policies combined, with this one loaded first."""
         return Policy(
             rules=(*self.rules, *other.rules),
             findings=(*self.findings, *other.findings),
@@ -118,12 +119,12 @@ class Policy:
 
 
 def of(rules: Iterable[Rule]) -> Policy:
-    """Return a policy of these rules, in this order."""
+    """Return a policy with these rules, in this order."""
     return Policy(rules=tuple(rules))
 
 
 def _kept(rule: Rule) -> bool:
-    """Return whether the CLI keeps the rule; extensions may not allow or name yolo."""
+    """Return whether the CLI keeps the rule; extensions may not use allow or yolo."""
     if rule.tier is Tier.EXTENSION and (rule.decision is Decision.ALLOW or "yolo" in rule.modes):
         return False
     sources = pattern_sources(rule)
@@ -131,7 +132,7 @@ def _kept(rule: Rule) -> bool:
 
 
 def _asked(checker: SafetyChecker) -> bool:
-    """Return whether the CLI keeps the checker; extensions may not name yolo."""
+    """Return whether the CLI keeps the checker; extensions may not use mode yolo."""
     return checker.rule.tier is not Tier.EXTENSION or "yolo" not in checker.rule.modes
 
 
@@ -195,7 +196,7 @@ def files_at(path: Path) -> Sequence[Path]:
 
 
 def text_at(file: Path) -> Iterator[str]:
-    """Yield the text of a policy file; nothing if it can't be read."""
+    """Yield the contents of a policy file; nothing if the file can't be read."""
     try:
         yield read_small(file, LARGEST).decode("utf-8", "replace")
     except OSError:
@@ -205,8 +206,8 @@ def text_at(file: Path) -> Iterator[str]:
 def _files(path: Path) -> tuple[Sequence[Path], str]:
     """Return the files that the CLI reads at a path, and why there can't be any.
 
-    "" = there can. In a folder, files are sorted by the bytes of their names. A symbolic link
-    counts if it is named itself, but not in a folder.
+    The reason is "" if there can be files. In a folder, files are sorted by the bytes of their
+    names. A symbolic link is read if the path names it directly, but not inside a folder.
     """
     try:
         if path.is_dir():

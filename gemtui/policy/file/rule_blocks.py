@@ -1,7 +1,7 @@
-"""Split the text of a policy file into rules and the text between them.
+"""Split the contents of a policy file into rules and the text between them.
 
-Nothing is lost. Only `[[rule]]` lines are searched for, outside of multi-line strings and arrays,
-so that a file with errors can be split as well.
+Nothing is lost. Only `[[rule]]` lines outside of multi-line strings and arrays are searched for, so
+that a file with errors can be split as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.file.toml_spans import Scanner, lines_of
 
 OFF = "#off"
-"""Marks each line of a disabled rule; a blank follows unless the line is empty."""
+"""The mark before each line of a disabled rule.
+
+A space follows the mark, unless the line is empty.
+"""
 
 
 _OFF = re.compile(rf"{OFF}(?:\s|$)")
@@ -48,12 +51,12 @@ class Block:
 
     @property
     def toml(self) -> str:
-        """The lines as TOML; those of a disabled rule without their marks."""
+        """The lines as TOML, without the marks of a disabled rule."""
         return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """Split a text into blocks; joined, they are the text again."""
+    """Split contents into blocks; joining the blocks restores the contents."""
     lines = lines_of(text)
     bodies = tuple(_bodies(lines))
     off = {
@@ -70,7 +73,7 @@ def blocks_of(text: str) -> tuple[Block, ...]:
 
 
 def commented(text: str) -> str:
-    """Disable a rule: mark its lines, except for the comments above its first line."""
+    """Disable a rule by marking its lines, except the comments above its first line."""
     lines = lines_of(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
@@ -79,12 +82,12 @@ def commented(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
-    """Enable a rule: remove the marks from its lines."""
+    """Enable a rule by removing the marks from its lines."""
     return "".join(_without_mark(line) for line in lines_of(text))
 
 
 class _Body(NamedTuple):
-    """The first line of a rule without the comments around it, and the line after it."""
+    """A rule without the comments around it: its first line, and the line after it."""
 
     kind: BlockKind
     start: int
@@ -122,10 +125,10 @@ def _is_off(line: str) -> bool:
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
     """Return the end of a rule whose last field is before line `end`.
 
-    Comments directly below the last field belong to the rule, unless something other than a blank
-    line follows them: then they are comments on that. `off`: the marked lines that belong to rules.
-    Other marked lines always belong to the rule above, so that disabling and enabling it leaves
-    them unchanged.
+    Comments directly below the last field belong to the rule, unless they are followed by something
+    other than a blank line, because then they are comments on what follows. `off`: the marked lines
+    that belong to rules. Any other marked line always belongs to the rule above, so that disabling
+    and enabling that rule leaves the line unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -141,7 +144,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 
 
 class _Line(StrEnum):
-    """The kinds of lines, as seen from a rule. EMPTY includes comments."""
+    """The kinds of lines, as seen from a rule; EMPTY includes comments."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"
@@ -175,7 +178,7 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
-    """Yield whether each line is disabled (OFF or RULE), and its kind.
+    """Yield whether each line is disabled (OFF or RULE), and what the line contains.
 
     Consecutive disabled lines are scanned separately from the other lines.
     """
@@ -191,7 +194,7 @@ def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
 def _kind(line: str, scanner: Scanner) -> _Line:
     header = _header(line)
     if header is _Line.RULE and not scanner.in_string:
-        scanner.reset()  # no value contains such a line: an array was left open above
+        scanner.reset()  # no value contains such a line, so an array was left unclosed above
     if scanner.inside:
         scanner.feed(line)
         return _Line.FIELD

@@ -1,7 +1,7 @@
 """Read and write the fields of a rule by their names in the file.
 
-`schema` decides whether the CLI accepts them; here, a rule with mistakes is still a rule that can
-be shown and corrected.
+Whether the CLI accepts the fields is decided in `schema`. Here, a rule with mistakes is still a
+rule that can be shown and corrected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEYS = (
 """The keys that the CLI knows in a rule, in the order in which gemtui writes them."""
 
 OLD_KEYS = {"allow_redirection": "allowRedirection", "deny_message": "denyMessage"}
-"""Old spellings, which the CLI still reads in the absence of the new ones."""
+"""Old spellings, which the CLI still reads if the new ones are missing."""
 
 _TEXTS = {
     "mcpName": "mcp_name",
@@ -69,9 +69,9 @@ def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
 
 
 def read_rule(table: Mapping[str, Any]) -> Rule | None:
-    """Return the readable parts of a `[[rule]]` table as a rule, without its place.
+    """Return the readable parts of a `[[rule]]` table as a rule.
 
-    None if its decision or priority can't be read.
+    The rule has no source or index. Returns None if the decision or priority can't be read.
     """
     arguments, _unread = readable(table)
     return Rule(**arguments) if {"decision", "priority"} <= arguments.keys() else None
@@ -120,7 +120,7 @@ def _all_text(values: Iterable[Any]) -> bool:
 def said(rule: Rule) -> dict[str, Any]:
     """Return the fields of a rule that differ from the defaults, named as in files.
 
-    A rule for any tool includes toolName, since the CLI drops a file in which it is missing.
+    A rule for any tool includes toolName, because the CLI drops a file in which it is missing.
     """
     values: dict[str, Any] = {
         "toolName": _one_or_list(rule.tools, rule.tool_list, "*"),
@@ -156,7 +156,8 @@ _HIDDEN = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2
 def value_text(value: Any) -> str:
     """Return a value as TOML on one line, with all invisible characters escaped.
 
-    Raises PolicyError for values that TOML can't hold: lone surrogates, lists of mixed types.
+    Raises PolicyError for values that TOML can't hold, such as lone surrogates and lists of mixed
+    types.
     """
     match value:
         case bool():
@@ -166,7 +167,7 @@ def value_text(value: Any) -> str:
         case int() | float():
             return repr(value)
         case TomlDate():
-            return f"{value.text}  "  # its reader consumes the next character, or rejects it
+            return f"{value.text}  "  # the CLI's reader consumes the next character, or rejects it
         case Mapping():
             inner = ", ".join(
                 f"{key_text(key)} = {value_text(each)}" for key, each in value.items()
@@ -205,7 +206,7 @@ def _escaped(found: re.Match[str]) -> str:
 def text_of(rules: Iterable[Rule]) -> str:
     """Return the rules as a policy file that the CLI reads back unchanged.
 
-    Raises PolicyError for values that a file can't hold: lone surrogates, a fractional priority.
+    Raises PolicyError for values that a file can't hold: lone surrogates and fractional priorities.
     """
     return "\n".join(rule_text(rule) for rule in rules)
 
@@ -221,7 +222,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def list_text(old: str, values: Sequence[str]) -> str:
-    """Return a list's TOML with other items; remaining ones keep lines and comments."""
+    """Return a list's TOML with `values`; kept items keep their lines and comments."""
     try:
         array = tomlkit.parse(f"list = {old}\n")["list"]
         assert isinstance(array, Array)

@@ -14,7 +14,10 @@ CHECKERS = ("allowed-path", "conseca")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaProblem:
-    """A field that violates the schema. `rule`: from 1; 0 = none in particular."""
+    """A field that violates the schema.
+
+    `rule`: the 1-based number of the rule; 0 = no rule in particular.
+    """
 
     rule: int
     field: str
@@ -22,7 +25,7 @@ class SchemaProblem:
 
 
 def schema_problems(document: Mapping[str, Any]) -> tuple[SchemaProblem, ...]:
-    """Return all violations of the schema; () = the file is loaded.
+    """Return all violations of the schema; () = the CLI loads the file.
 
     Unknown keys are accepted.
     """
@@ -82,7 +85,7 @@ def _decision(value: Any) -> bool:
 def _whole_number(value: Any) -> bool:
     """Return whether JavaScript considers this an integer.
 
-    1.0 is one; 2**53 and more is not one to the CLI's TOML reader.
+    1.0 is an integer. The CLI's TOML reader does not accept 2**53 and larger numbers as integers.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -1,4 +1,4 @@
-"""Read TOML as the CLI's reader does, which is neither TOML 0.5 nor 1.0.
+"""Parse TOML as the CLI's reader does, which follows neither TOML 0.5 nor 1.0.
 
 See assets/gemini-cli.md#toml.
 """
@@ -15,10 +15,10 @@ from gemtui.errors import GemtuiError
 
 
 class TomlError(GemtuiError):
-    """The CLI can't read the text.
+    """Raised if the CLI can't parse the TOML.
 
-    `line`, `column`: from 1; 0 = unknown. `key`: the key whose value is wrong; "" = the error is
-    outside of values.
+    `line`, `column`: 1-based; 0 = unknown. `key`: the key whose value is wrong; "" = the error is
+    not in a value.
     """
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, key: str = "") -> None:
@@ -28,7 +28,7 @@ class TomlError(GemtuiError):
 
 @dataclass(frozen=True, slots=True)
 class TomlDate:
-    """A date or a time, as it is written."""
+    """A date or a time, kept as it is written."""
 
     text: str
 
@@ -44,22 +44,22 @@ def parse_toml(text: str) -> dict[str, Any]:
         return _Reader(text).document()
     except RecursionError:
         raise TomlError("it is nested too deeply") from None
-    except ValueError:  # Python refuses integers of more than some 4,000 digits
+    except ValueError:  # Python refuses integers of more than about 4,000 digits
         raise TomlError("a number in it has too many digits") from None
 
 
 class _Table(dict[str, Any]):
-    """A table that lines may add to; `declared`: its own header was read."""
+    """A table that later lines may extend; `declared`: its own header has been read."""
 
     declared = False
 
 
 class _Tables(list[_Table]):
-    """A list of tables, made by `[[…]]` headers."""
+    """A list of tables, created by `[[…]]` headers."""
 
 
 class _Value(NamedTuple):
-    """A value with its type, which must be the same for all items of a list."""
+    """A value with its type, because all items of a list must have the same type."""
 
     type: str
     value: Any
@@ -77,9 +77,9 @@ _CONTENT = {
     '"""': re.compile(r'(?:[^"\\\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|"(?!""))*'),
     "'''": re.compile(r"(?:[^'\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|'(?!''))*"),
 }
-"""The content allowed in a string, by its quotes.
+"""The content allowed in a string, by its opening quotes.
 
-The first three quotes end a multi-line string.
+A multi-line string ends at the first three closing quotes.
 """
 _FIRST_LINE_END = re.compile(r"\r*\n?")
 _JOINED_LINES = re.compile(r"\\[ \t]*[\r\n][ \t\r\n]*")
@@ -88,7 +88,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\
 
 _END_OF_WORD = r"(?=[ \t\r\n#]|\Z)"
 _MORE = r"(?=[^_.eE# \t\r\n])"
-"""A lookahead after an underscore, a point or an exponent's sign: a digit is due."""
+"""A lookahead for the digit required after `_`, `.` or an exponent sign."""
 _DIGITS = rf"(?:[0-9]|_{_MORE})*"
 _EXPONENT = rf"[eE](?:(?=[0-9])|[+-]{_MORE}){_DIGITS}"
 _NUMBER = re.compile(
@@ -112,11 +112,11 @@ _TIME = re.compile(
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
     rf"(?:\.(?P<part>[0-9]+){_END_OF_WORD}|[^.\U00010000-\U0010ffff]|\Z)"
 )
-"""A time of day, which consumes the next character, even the end of the line."""
+"""A time of day; it consumes the next character, even a line ending."""
 
 
 class _Reader:
-    """A text, and the position up to which it was read.
+    """A TOML document, and the position up to which it has been parsed.
 
     Every method raises TomlError.
     """
@@ -142,13 +142,13 @@ class _Reader:
         return self._root
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        """Skip a match at the current position; return the next character, "" at the end."""
+        """Skip a match at the current position; return the next character ("" = end)."""
         found = pattern.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._text[self._at : self._at + 1]
 
     def _accepts(self, text: str) -> bool:
-        """Skip this text if it comes next; return whether it did."""
+        """Skip this string if it comes next; return whether it did."""
         here = self._text.startswith(text, self._at)
         self._at += len(text) if here else 0
         return here
@@ -166,7 +166,7 @@ class _Reader:
     # --- tables ------------------------------------------------------------------------------
 
     def _header(self) -> _Table:
-        """Read a header after its first bracket; return the table of the next lines."""
+        """Read a header after its first bracket; return the table that it opens."""
         many = self._accepts("[")
         *above, last = self._keys()
         self._expect("]]" if many else "]", "]] at the end" if many else "] at the end")
@@ -190,7 +190,7 @@ class _Reader:
         return value
 
     def _undeclared(self, value: Any, key: str) -> _Table:
-        """Return a table that a header may still open; dotted keys don't declare one."""
+        """Return a table that a header may still open; dotted keys don't prevent that."""
         table = self._table(value, key)
         if table.declared:
             raise self._there_already(key)
@@ -200,7 +200,7 @@ class _Reader:
         return self._error(f"{key} is there already")
 
     def _assign(self, table: dict[str, Any]) -> None:
-        """Read `key = value` into a table."""
+        """Read `key = value`, and add the value to a table."""
         *above, last = keys = self._keys()
         self._expect("=", "=")
         self._key = self._key or keys[0]
@@ -213,7 +213,7 @@ class _Reader:
         table[last] = value
 
     def _keys(self) -> list[str]:
-        """Read a key, which may have several parts with dots between."""
+        """Read a key, which may have several parts separated by dots."""
         self._skip(_BLANKS)
         found = [self._one_key()]
         while self._skip(_BLANKS) == ".":
@@ -264,7 +264,7 @@ class _Reader:
         raise self._error("a value is expected")
 
     def _list(self) -> list[Any]:
-        """Read a list, whose items have one type, from after its bracket."""
+        """Read a list after its opening bracket; all items must have the same type."""
         found: list[Any] = []
         type = ""
         while self._skip(_BETWEEN_ITEMS) != "]":
@@ -279,7 +279,7 @@ class _Reader:
         return found
 
     def _inline_table(self) -> dict[str, Any]:
-        """Read an inline table, which may end with a comma, from after its brace."""
+        """Read an inline table after its opening brace; a trailing comma is allowed."""
         found: dict[str, Any] = {}
         while self._skip(_BLANKS) != "}":
             self._assign(found)
@@ -289,7 +289,7 @@ class _Reader:
         return found
 
     def _string(self, end: str) -> str:
-        """Read a string from after its opening quotes up to the closing ones, `end`."""
+        """Read a string after its opening quotes, up to the closing quotes `end`."""
         found: list[str] = []
         while True:
             start = self._at
@@ -324,7 +324,10 @@ def _number(found: re.Match[str]) -> _Value:
 
 
 def _exists(found: re.Match[str]) -> bool:
-    """Return whether the date or time is valid: months have 31 days, hours go to 24."""
+    """Return whether the date or time is valid.
+
+    A month always has 31 days, and hours go up to 24.
+    """
     parts = found.groupdict()
     day = parts.get("day") or parts.get("only_day") or parts.get("any_day")
     if day is not None and not (1 <= int(parts["month"]) <= 12 and 1 <= int(day or 1) <= 31):

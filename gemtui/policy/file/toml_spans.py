@@ -1,7 +1,7 @@
 """Locate values and fields in the text of a TOML rule, to replace them in place.
 
-tomlkit would refuse a text with an error in it, which has to be editable, and can't insert a field
-after a given one.
+tomlkit is not used because it refuses text with an error, which must be editable as well, and
+because it can't insert a field after a given one.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ENDS = {
 
 
 def lines_of(text: str) -> list[str]:
-    """Split a text into lines with their ends: LF and CRLF only, as in TOML."""
+    """Split text into lines, keeping their endings: LF and CRLF only, as in TOML."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 class Scanner:
-    """Scans TOML line by line, to find out whether a value continues on the next line."""
+    """Scans TOML line by line, to tell whether a value continues on the next line."""
 
     def __init__(self) -> None:
         self._string = ""
@@ -51,11 +51,11 @@ class Scanner:
         return bool(self._string)
 
     def reset(self) -> None:
-        """Start again, outside of any value."""
+        """Reset the state to outside of any value."""
         self._string, self._depth = "", 0
 
     def feed(self, line: str) -> int:
-        """Scan the next line; return its length without comment and trailing blanks."""
+        """Scan the next line; return its length without comment and trailing whitespace."""
         at = end = 0
         while at < len(line):
             if self._string:
@@ -75,11 +75,12 @@ class Scanner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlField:
-    """A `key = value` of a rule, or a table header within it.
+    """A `key = value` of a rule, or a table header within the rule.
 
-    `key`: the first part of a dotted key: `toolAnnotations` for `toolAnnotations.readOnlyHint`.
-    `start`, `end`: offsets of its whole lines in the rule's text. `value`: offsets of the value
-    alone; None if it can't be replaced alone, as it is only one part of the field.
+    `key`: the first part of a dotted key, such as `toolAnnotations` for
+    `toolAnnotations.readOnlyHint`. `start`, `end`: the offsets of the field's whole lines in the
+    rule's text. `value`: the offsets of the value; None if the value can't be replaced alone,
+    because it is only one part of the field.
     """
 
     key: str
@@ -125,12 +126,12 @@ def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
 
 
 def _name(text: str) -> str:
-    """Return the name of a key that is written as TOML."""
+    """Return the name of a key that is spelled as in TOML."""
     return next(iter(parse_toml(f"{text} = 0")))
 
 
 def value_of(text: str, key: str) -> str | None:
-    """Return the value of a field as written; None if it can't be replaced alone."""
+    """Return a field's value as written; None if the value can't be replaced alone."""
     values = [field.value for field in fields_of(text) if field.key == key]
     if len(values) != 1 or values[0] is None:
         return None
@@ -139,10 +140,10 @@ def value_of(text: str, key: str) -> str | None:
 
 
 def with_value(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
-    """Set a field of a rule to a value, given as TOML, or remove it (None).
+    """Set a field of a rule to a value given as TOML, or remove the field (None).
 
-    Returns the new text. A comment after a removed field stays, on a line of its own. A new field
-    is placed after the last of the fields in `before` that the rule has, or else after the
+    Returns the new text. A comment after a removed field is kept on a line of its own. A new field
+    is inserted after the last of the rule's fields that are in `before`, or else after the
     `[[rule]]` line.
     """
     old = [field for field in fields_of(text) if field.key == key]
@@ -160,7 +161,7 @@ def with_value(text: str, key: str, value: str | None, before: Container[str] = 
 
 
 def _comment_of(text: str, field: TomlField) -> str:
-    """Return the comment after a field's value, as a whole line; "" = there is none."""
+    """Return the comment after a field's value, as a whole line; "" = no comment."""
     rest = "" if field.value is None else text[field.value[1] : field.end].lstrip()
     return rest if rest.startswith("#") else ""
 

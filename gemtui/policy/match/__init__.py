@@ -1,1 +1,1 @@
-"""Decide whether a rule matches a call: its patterns, and the text they search."""
+"""Determine whether a rule matches a call: its patterns, and what they search."""

@@ -1,7 +1,7 @@
-"""Write a call's arguments as the text that the patterns of rules search.
+"""Write a call's arguments as the string that the patterns of rules search.
 
-It is JSON in JavaScript's spelling with sorted keys and no blanks, with a NUL before and after
-every pair of the outermost object (assets/gemini-cli.md#args-text).
+The string is JSON as JavaScript writes it, with sorted keys and no whitespace, and with a NUL
+before and after every pair of the outermost object (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def arguments_text(args: Mapping[str, Any]) -> str:
-    """Return the text of raw arguments, as the model sent them, without normalisation."""
+    """Return the string for raw arguments, as the model sent them, not normalised."""
     pairs = [f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
     return "{" + ",".join(pairs) + "}"
 
@@ -27,13 +27,16 @@ def _text(value: Any) -> str:
 
 
 class _Written(str):
-    """A finished piece of the text, unlike a value that is still to be written."""
+    """A finished piece of the output, as opposed to a value still to be written."""
 
     __slots__ = ()
 
 
 def value_text(value: Any) -> str:
-    """Return a JSON value as JavaScript writes it: sorted keys, no NULs, at any depth."""
+    """Return a value as JSON as JavaScript writes it: sorted keys, no NULs.
+
+    Nesting may be arbitrarily deep.
+    """
     pieces: list[str] = []
     todo = [value]
     while todo:
@@ -56,7 +59,7 @@ def value_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return the text of a value that holds no others."""
+    """Return the JSON of a value that contains no other values."""
     if isinstance(value, str):
         return string(value)
     if isinstance(value, bool):
@@ -67,7 +70,7 @@ def _plain(value: Any) -> str:
 def string(text: str) -> str:
     """Return a JSON string with quotes, backslashes and control characters escaped.
 
-    Lone surrogates are escaped, too, as JavaScript does.
+    Lone surrogates are escaped as well, as in JavaScript.
     """
     encoded = encode_basestring(text)
     if encoded.isascii():
@@ -76,7 +79,7 @@ def string(text: str) -> str:
 
 
 def _sorted(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys in the order of their UTF-16 units, as JavaScript sorts them."""
+    """Return the keys by their UTF-16 code units, as JavaScript sorts them."""
     keys = list(table)
     if all(map(str.isascii, keys)):
         return sorted(keys)
@@ -84,7 +87,7 @@ def _sorted(table: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as JavaScript prints it: each is a double, and 1.0 is `1`."""
+    """Return a number as JavaScript prints it: all are doubles, and 1.0 is `1`."""
     try:
         number = float(value)
     except OverflowError:

@@ -1,10 +1,10 @@
 r"""Build patterns that allow one shell command in the forms that agents use.
 
-The pattern is a `commandRegex`: it begins at the command's first letter, and `"` is the command's
-end (assets/gemini-cli.md#shell-rules). Only plain words may follow the command: no quotes, `$`,
-`;`, backquotes or files after `>`, so that nothing can be hidden in an argument. The engine checks
-a chain as a whole and each of its parts, so the pattern matches all of these. A group followed by
-`?` would make the CLI drop the rule, hence `(?:x|)`.
+The pattern is a `commandRegex`: it begins at the command's first letter, and `"` marks the
+command's end (assets/gemini-cli.md#shell-rules). Only plain words may follow the command: no
+quotes, `$`, `;`, backquotes, or files after `>`, so that nothing can be hidden in an argument. The
+engine checks a chain as a whole and each of its parts, so the pattern matches all of these. A group
+followed by `?` would make the CLI drop the rule, so `(?:x|)` is used instead.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ from gemtui.policy.match.pattern_forms import WITHIN, anywhere
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _PLAIN = re.compile(r"[\w./:@^~=+,-]+")
 _FOLDER = r"\w[\w/-]{0,40}"
-"""A folder, limited in length to keep the pattern fast on long texts."""
+"""A folder, limited in length to keep the pattern fast on long strings."""
 _VARIABLE = "(?:CI=1 |CI=true |)"
 _ARGUMENTS = r'(?= |")[ \w./:@^~=+,-]*'
 _NO_OUTPUT = r'(?![^"]*--o(?!neline))'
-"""Excludes `git log --output=.git/config`, which could write an alias or a hook."""
+"""Excludes commands such as `git log --output=.git/config`.
+
+Such a command could write an alias or a hook.
+"""
 _MESSAGE = r' -a?m \\"[^"\\$`]{0,300}\\"'
 """The message in `git commit -m "TEXT"`."""
 _PIPED = r'(?: 2>&1|)(?: \| |(?="))'
 _SHORTENED = r"(?:(?:tail|head)(?: -n|)(?: -?\d\d?\d?|)|)"
 FORMS = "`CI=1` before it, `cd FOLDER &&`, `2>&1`, and `| tail` or `| head`"
-"""A description of the forms."""
+"""A description of the forms that the pattern allows."""
 
 
 def command_words(text: str) -> tuple[str, ...]:
-    """Split a command into words. Raises ValueError for a word that is not plain."""
+    """Split a command into words. Raises ValueError for a word that needs quoting."""
     words = tuple(text.split())
     odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
     if odd is not None:
@@ -46,7 +49,7 @@ def command_words(text: str) -> tuple[str, ...]:
 def allowed(words: tuple[str, ...], root: str = "") -> str:
     """Return a commandRegex for a command with plain arguments.
 
-    `root`: the project's folder, which `cd` may then enter by its absolute path, too; "" = none.
+    `root`: the project's folder, which `cd` may then also enter by its absolute path; "" = none.
     """
     folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
@@ -74,12 +77,12 @@ def _arguments(words: tuple[str, ...]) -> str:
 
 
 def allowed_words(pattern: str) -> str:
-    """Return the command of a pattern made by `allowed`; "" for any other pattern."""
+    """Return the command of a pattern built by `allowed`; "" for any other pattern."""
     return _made(pattern)[0]
 
 
 def allowed_root(pattern: str) -> str:
-    """Return the project's folder in a pattern made by `allowed`; "" = none."""
+    """Return the project's folder in a pattern built by `allowed`; "" = none."""
     return _made(pattern)[1]
 
 
@@ -100,7 +103,7 @@ _MADE = re.compile(
 def mentioned_words(pattern: str) -> str:
     """Return the words that an argsPattern finds anywhere in a command.
 
-    "" for other patterns.
+    Returns "" for a pattern with another form.
     """
     words = " ".join(re.findall(r"(?:\\b)?((?:\\[^bx]|[^\\\[\]()|])+)(?:\\b)?", _mentions(pattern)))
     words = _unescaped(words)

@@ -1,11 +1,12 @@
 r"""Parse JavaScript regular expressions, and rewrite them for `regress`.
 
 Flags are not supported. Without the `u` flag, JavaScript matches UTF-16 code units: a character
-beyond U+FFFF is two surrogates, which may also occur alone. `regress` matches whole characters. So
-in patterns and texts each surrogate is replaced by a character from the range that begins at
-`HALVES`, which is free because characters beyond U+FFFF are replaced as well. Anything that Node 20
-rejects, on which the CLI was observed, is an error here even if `regress` accepts it: `(?i:x)`,
-`\b+`, duplicate group names. And `\u{61}` means the letter u, 61 times.
+beyond U+FFFF is two surrogates, which may also occur alone. `regress`, however, matches whole
+characters. So in patterns and in the strings to search, each surrogate is replaced by a character
+from the range that begins at `HALVES`. This range is free because characters beyond U+FFFF are
+replaced as well. The CLI was observed on Node 20. Anything that Node 20 rejects is an error here
+even if `regress` accepts it: `(?i:x)`, `\b+` and duplicate group names. And `\u{61}` means the
+letter u, 61 times.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class PatternError(GemtuiError):
-    """The pattern is not valid in JavaScript; `str(error)` is the reason."""
+    """Raised for a pattern that isn't valid JavaScript; `str(error)` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """Matches its body repeatedly. `most`: None = without limit."""
+    """Matches its body repeatedly; a `most` of None means without limit."""
 
     body: Node
     least: int
@@ -62,14 +63,14 @@ class Quantifier:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    r"""One of `^`, `$`, `\b` and `\B`; `start`: it is `^`."""
+    r"""One of `^`, `$`, `\b` and `\B`; `start` is True for `^`."""
 
     start: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Lookaround:
-    """A lookahead, or a lookbehind (`behind`); negated or not."""
+    """A lookahead, or a lookbehind if `behind` is True; either may be negated."""
 
     body: Node
     behind: bool
@@ -77,7 +78,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """Matches a group's text again."""
+    """Matches the same characters as an earlier group again."""
 
 
 Node = (
@@ -131,7 +132,7 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """Replace surrogates, and characters beyond U+FFFF by two halves, for `regress`."""
+    """Replace surrogates, also those of characters beyond U+FFFF, for `regress`."""
     if text.isascii() or not _BEYOND.search(text):
         return text
     return _BEYOND.sub(_halves_of, text)
@@ -159,7 +160,7 @@ def _written(unit: int) -> str:
 
 
 class RegexParser:
-    """Parses one pattern; after `read`, `rewritten` is the equivalent for `regress`."""
+    """Parses one pattern; after `read`, `rewritten` is the pattern for `regress`."""
 
     def __init__(self, source: str) -> None:
         self._text = in_halves(source)
@@ -294,7 +295,7 @@ class RegexParser:
         return CharacterClass(((unit, unit),))
 
     def _code(self) -> int:
-        """Consume an escape for a single code unit, and return that."""
+        """Consume an escape for a single code unit, and return the code unit."""
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
@@ -325,7 +326,7 @@ class RegexParser:
         return inverted(tuple(found)) if negated else tuple(found)
 
     def _class_item(self) -> Ranges:
-        """Consume a member of a character class, or a range."""
+        """Consume a member of a character class, or a range of members."""
         low, mark = self._member(), len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
             return low

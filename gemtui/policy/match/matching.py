@@ -1,7 +1,7 @@
-"""Compile rules for matching: one per tool and prefix of each table in a file.
+"""Compile each rule into one rule per tool and prefix, ready for matching.
 
-The engine sorts them by effective priority; of equal ones, the first loaded wins
-(assets/gemini-cli.md#priorities).
+The engine sorts the compiled rules by effective priority; of rules with equal priority, the one
+loaded first wins (assets/gemini-cli.md#priorities).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CompiledRule:
         )
 
     def finds(self, text: str) -> bool:
-        """Return whether the arguments' text contains the pattern; True without a pattern."""
+        """Return whether the pattern matches the arguments; True without a pattern."""
         return self.pattern is None or self.pattern.matches(text)
 
 
@@ -53,7 +53,8 @@ class CompiledRule:
 class Subject:
     """The facts about a call that rules check before its arguments.
 
-    `names`: every name by which rules know the tool. `server`: its MCP server; None = it has none.
+    `names`: every name that rules may use for the tool. `server`: the tool's MCP server; None = the
+    tool has none.
     """
 
     names: tuple[str, ...]
@@ -63,7 +64,7 @@ class Subject:
 
 
 def compile_rules(rules: Iterable[Rule]) -> tuple[CompiledRule, ...]:
-    """Return the rules in the engine's order, without those whose pattern it drops."""
+    """Return the rules in the engine's order, without rules with dropped patterns."""
     every = [one for rule in rules for one in _each(rule)]
     return tuple(sorted(every, key=lambda one: -one.key))
 
@@ -83,7 +84,7 @@ def _each(rule: Rule) -> Iterator[CompiledRule]:
 
 
 def dropped(source: str) -> str | None:
-    """Return why the CLI drops a rule with this pattern; None = it keeps it."""
+    """Return why the CLI drops a rule with this pattern; None = it keeps the rule."""
     try:
         compile_pattern(source)
     except PatternError as error:
@@ -92,7 +93,7 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """Return the empty field that keeps the CLI from starting; None = it starts."""
+    """Return the empty field that keeps the CLI from starting; None = there is none."""
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -104,7 +105,10 @@ def kills(rule: Rule) -> str | None:
 
 
 def tool_names(rule: Rule) -> tuple[str, ...]:
-    """Return the names to compare with a call's; () = an empty list, so no rule."""
+    """Return the tool names that a rule compares with a call's.
+
+    () means that the rule's list of tools is empty, so that there is no rule.
+    """
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
     if not rule.mcp_name:
         return tools
@@ -116,10 +120,10 @@ def _of_server(server: str, tool: str) -> str:
 
 
 def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
-    """Return the patterns on the arguments' text, one rule each.
+    """Return the patterns to search the arguments for; each makes a rule of its own.
 
-    (None,) = no condition; () = no rule. A prefix overrides a commandRegex, which overrides an
-    argsPattern.
+    (None,) means no condition, and () means no rule. A prefix overrides a commandRegex, and a
+    commandRegex overrides an argsPattern.
     """
     if _has_prefix(rule):
         return tuple(_prefix_pattern(prefix) for prefix in rule.command_prefixes)
@@ -143,9 +147,9 @@ def _prefix_pattern(prefix: str) -> str:
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
-    """Return why a rule does not apply, whatever the arguments; None = it does.
+    """Return why a rule does not apply, whatever the arguments; None = it applies.
 
-    The reason is a clause in plain words.
+    The reason is a clause for the user.
     """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
@@ -194,7 +198,7 @@ def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bo
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """Compare like JavaScript's `===`: tables and lists equal nothing."""
+    """Compare values like JavaScript's `===`: tables and lists are never equal."""
     if isinstance(wanted, bool) or isinstance(found, bool):
         return wanted is found
     if isinstance(wanted, int | float) and isinstance(found, int | float):
@@ -210,8 +214,8 @@ def _tools_text(rule: Rule) -> str:
 class RuleSequence:
     """The rules that apply to calls of one tool, in the engine's order.
 
-    Made for many look-ups. Few rules match a call, so all the texts that matches begin with are
-    searched for first, in one go.
+    Optimised for many lookups. Few rules match a call, so the prefixes of all patterns are searched
+    for first, in a single search.
     """
 
     def __init__(self, rules: Sequence[CompiledRule]) -> None:

@@ -1,6 +1,6 @@
 """Describe a pattern on arguments in terms of files.
 
-It knows the patterns made by `path_patterns`, and the simplest that people write.
+The patterns built by `path_patterns` are recognised, and the simplest ones that users write.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gemtui.policy.match.path_patterns import READ_KEYS, below, named_anywhere
 
 _FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
 _STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
-"""A group before the file's name: nothing, `./` or the folder of a project."""
+"""A group before the file's name: nothing, `./` or a project's folder."""
 _TAIL = below("", ()).partition("/(?!")[2]
 _PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
 """Literal text in a pattern."""
@@ -20,7 +20,7 @@ _END = re.compile(r'"(?:\\x00|\\0)?')
 
 
 def projects_of(pattern: str) -> tuple[str, ...]:
-    """Return the folders whose absolute paths a pattern on files matches as well."""
+    """Return the folders whose absolute paths a pattern for files also matches."""
     front = _FRONT.match(pattern)
     starts = front and _STARTS.match(pattern[front.end() :])
     if not front or not starts:
@@ -31,9 +31,9 @@ def projects_of(pattern: str) -> tuple[str, ...]:
 
 
 def files_of(pattern: str) -> str | None:
-    """Describe the files of a pattern, as in "files below src/"; None = it has none.
+    """Describe the files of a pattern, as in "files below src/"; None = no files.
 
-    Only patterns that mean exactly that are described.
+    A pattern is described only if it means exactly what the description says.
     """
     if (named := _named_anywhere(pattern)) is not None:
         return named

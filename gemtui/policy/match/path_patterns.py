@@ -1,8 +1,8 @@
-"""Build patterns that allow writing below a folder of a project, and nothing else.
+"""Build patterns that allow writing only under a folder of a project.
 
-The engine's text of arguments contains paths as the model sent them, and a NUL around each pair of
-the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair, and
-has to exclude `..` itself.
+The engine's string of arguments contains paths as the model sent them, with a NUL around each pair
+of the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair,
+and has to exclude `..` itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LENGTH = 2000
-"""Characters of the longest pattern to build; the CLI drops those over 2,048."""
+"""The longest pattern to build, in characters; the CLI drops those over 2,048."""
 
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 _ODD = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -28,7 +28,7 @@ class WrittenFile:
     """A file in a project.
 
     `path`: relative to the project, normalised. `root`: the project's folder with a trailing slash
-    if the call gave an absolute path, otherwise "".
+    if the call named the file by an absolute path, otherwise "".
     """
 
     path: str
@@ -36,7 +36,7 @@ class WrittenFile:
 
     @property
     def folder(self) -> str:
-        """The folder that contains it, relative to the project; "" = the project itself."""
+        """The folder of the file, relative to the project; "" = the project itself."""
         return posixpath.dirname(self.path)
 
 
@@ -66,14 +66,17 @@ def place_of(path: str, project: Path | None) -> WrittenFile | str:
 
 
 def common_folder(files: Sequence[WrittenFile]) -> str:
-    """Return the deepest folder that contains all files, which share the first one."""
+    """Return the deepest folder that contains all files.
+
+    All files must be in the same top-level folder.
+    """
     return posixpath.commonpath([each.folder for each in files])
 
 
 def below(folder: str, roots: Sequence[str]) -> str:
-    """Return a pattern for all files below `folder`.
+    """Return a pattern for all files under `folder`.
 
-    They may be named relative to the project, or by an absolute path that begins with one of
+    The files may be named relative to the project, or by an absolute path that begins with one of
     `roots`, each with a trailing slash.
     """
     inside = f'{_escaped(folder)}/(?!\\.\\.[/"]|[^"]*/\\.\\.[/"])[^"\\\\]+'
@@ -81,7 +84,10 @@ def below(folder: str, roots: Sequence[str]) -> str:
 
 
 def exactly(names: Sequence[str], roots: Sequence[str]) -> str:
-    """Return a pattern for these files only; `names` and `roots` as for `below`."""
+    """Return a pattern for exactly these files; `names` are relative to the project.
+
+    `roots`: as for `below`.
+    """
     inside = "|".join(_escaped(name) for name in names)
     return f'\\x00"file_path":"{_starts(roots)}({inside})"\\x00'
 
@@ -89,8 +95,8 @@ def exactly(names: Sequence[str], roots: Sequence[str]) -> str:
 def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
     """Return a pattern for every way to name a file, or the files of a folder.
 
-    It also finds `./`, `..`, absolute paths, and the same names below another folder. `keys`: the
-    arguments to search, as a pattern.
+    The pattern also matches `./`, `..`, absolute paths, and the same names under another folder.
+    `keys`: the arguments to search, as a pattern.
     """
     parts = '/(?:[^"]*/|)'.join(map(_escaped, path.split("/")))
     end = "/" if folder else '[/"]'
@@ -98,13 +104,13 @@ def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
 
 
 READ_KEYS = "(?:file_path|dir_path|pattern|include)"
-"""The arguments that name the paths of reading tools."""
+"""The arguments that name the paths of reading tools, as a pattern."""
 
 
 def _starts(roots: Sequence[str]) -> str:
-    """Return a group of the possible beginnings, without a quantifier after it.
+    """Return a group with the possible beginnings of a path.
 
-    The CLI refuses a group followed by one.
+    The group has no quantifier, because the CLI refuses a group with one.
     """
     starts = "|".join(("\\./", *(_escaped(root) for root in roots), ""))
     return f"({starts})"

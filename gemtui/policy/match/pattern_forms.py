@@ -1,6 +1,6 @@
-"""Rewrite patterns that don't fit the engine's text of arguments.
+"""Rewrite patterns that don't fit the engine's string of arguments.
 
-That text is JSON with a NUL before and after each pair of the outermost object
+That string is JSON with a NUL before and after each pair of the outermost object
 (assets/gemini-cli.md#args-text).
 """
 
@@ -15,7 +15,7 @@ from gemtui.policy.match.path_patterns import below
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 WITHIN = r"[^\x00]*"
-"""Any text up to the end of the command."""
+"""Any characters up to the end of the command."""
 
 
 def _tokens(pattern: str) -> Iterator[str]:
@@ -40,32 +40,32 @@ def anchored(pattern: str) -> bool:
 
 
 def without_anchors(pattern: str) -> str:
-    """Remove each `^`, and replace each `$` by `"`, which ends a command in the text."""
+    """Remove each `^`, and replace each `$` with `"`, which ends a command."""
     return "".join({"^": "", "$": '"'}.get(token, token) for token in _tokens(pattern))
 
 
 def never_anchored(pattern: str) -> bool:
-    """Return whether `^` precedes a quote or `$` follows one, so that it can't match.
+    """Return whether `^` precedes a quote or `$` follows one, so nothing matches.
 
-    The engine's text begins with `{` and ends with `}`.
+    The engine's string begins with `{` and ends with `}`.
     """
     return bool(re.match(r'\^"', pattern)) or bool(re.search(r'"\$$', pattern))
 
 
 def without_outer_anchors(pattern: str) -> str:
-    """Remove `^` before a quote at the beginning, and `$` after a quote at the end."""
+    """Remove `^` before a quote at the start, and `$` after a quote at the end."""
     return re.sub(r'"\$$', '"', re.sub(r'^\^"', '"', pattern))
 
 
 def with_marks(pattern: str) -> str:
-    """Insert the NULs of the engine's text into a pattern written for plain JSON."""
+    """Insert the NULs of the engine's string into a pattern written for plain JSON."""
     pattern = re.sub(r'^(\^?)(\\?\{)"', r'\1\2\\x00"', pattern)
     pattern = re.sub(r'(["\d\]}e]),"(?=[A-Za-z_]+":)', r'\1\\x00,\\x00"', pattern)
     return re.sub(r'"(\\?\}\$?)$', r'"\\x00\1', pattern)
 
 
 def anywhere(prefixes: Sequence[str]) -> str:
-    """Return an argsPattern for the words of any of these prefixes in a command."""
+    """Return an argsPattern that finds any of these prefixes' words in a command."""
     found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
     return f'"command":"{WITHIN}{inside}'
@@ -106,16 +106,16 @@ def exact_path(pattern: str) -> bool:
 
 
 def inside_folder(pattern: str) -> str | None:
-    """Return a pattern for `"file_path":"docs/` without a way out of the folder.
+    """Return a pattern for `"file_path":"docs/` that can't leave the folder.
 
-    None if the pattern has another form.
+    Returns None if the pattern has another form.
     """
     found = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
     return below(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None
 
 
 def however_named(pattern: str) -> str:
-    """Return a pattern for `"file_path":"docs/` that matches other spellings, too.
+    """Return a pattern for `"file_path":"docs/` that also matches other spellings.
 
     These are `./docs/` and absolute paths.
     """

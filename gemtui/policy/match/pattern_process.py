@@ -1,8 +1,8 @@
 """Run patterns that may never finish in a process that can be killed.
 
-One process serves all of them. It is started on first use, restarted after it had to be killed, and
-ended with the program. It is a program of its own instead of a fork, so it is the same on Linux and
-macOS.
+A single process runs all such patterns. It is started lazily, restarted after it had to be killed,
+and ended with the program. It is a separate program instead of a fork, so that it works the same on
+Linux and macOS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PATIENCE: Final = 20.0
 
 
 class _Worker:
-    """The process, used by one thread at a time."""
+    """The process that runs patterns; one thread can use it at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,7 +34,7 @@ class _Worker:
     def found(self, pattern: str, text: str, seconds: float) -> bool | None:
         """Return whether the pattern is found; None = not finished in `seconds` of CPU.
 
-        On a busy machine it may take up to `_PATIENCE` times as long by the clock.
+        On a busy machine, this may take up to `_PATIENCE` times as long in real time.
         """
         with self._lock:
             process = self._running()
@@ -49,7 +49,7 @@ class _Worker:
             return answer == b"1"
 
     def _running(self) -> subprocess.Popen[bytes] | None:
-        """Return the process, started if necessary; None = it can't be started."""
+        """Return the process, starting it if necessary; None = it can't be started."""
         process = self._process
         if process is not None and self._owner == os.getpid() and process.poll() is None:
             return process

@@ -1,8 +1,8 @@
 """JavaScript's regular expressions, as used by the CLI's rules.
 
-See assets/gemini-cli.md#args-text. The package `regress` parses and runs them. It backtracks and
-can't be interrupted, so a pattern that may take long on a text is run in a process of its own,
-which is killed after `LIMIT` seconds.
+See assets/gemini-cli.md#args-text. The package `regress` parses and runs the expressions. It
+backtracks and can't be interrupted, so a pattern that may take long is run in a process of its own,
+and that process is killed after `LIMIT` seconds.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ __all__ = [
 ]
 
 LIMIT: Final = 2.0
-"""CPU seconds for one match of a possibly slow pattern; fewer after some failures."""
+"""CPU seconds for one match of a possibly slow pattern; reduced after failures."""
 
 _LEAST: Final = 0.05
 HARMLESS_STEPS: Final = 5e6
 _LONGEST: Final = 2048
 _LONG: Final = 1000
 _LONG_STEPS: Final = 1e8
-"""Limit of steps from one position in a text of `_LONG` characters.
+"""The limit of steps from one position in a string of `_LONG` characters.
 
-Two repetitions in a row stay below it.
+Two consecutive repetitions stay below this limit.
 """
 
 
 class PatternTimeout(GemtuiError):
-    """A pattern did not finish on a text within `seconds`."""
+    """Raised if a pattern did not finish on a string within `seconds`."""
 
     def __init__(self, source: str, seconds: float) -> None:
         super().__init__(f"the pattern {source!r} did not end within {seconds:g} s")
@@ -68,9 +68,9 @@ class PatternTimeout(GemtuiError):
 
 
 class Pattern:
-    """A compiled pattern; `source`: its text, `prefix`: the beginning of every match.
+    """A compiled pattern; `source` is the pattern as given.
 
-    Search for the prefix in a text as returned by `in_halves`.
+    `prefix`: the beginning of every match; search for it in a string returned by `in_halves`.
     """
 
     def __init__(self, source: str) -> None:
@@ -102,7 +102,7 @@ class Pattern:
         return self._watched(text)
 
     def steps(self, text: str) -> float:
-        """Return the maximum number of character comparisons for a search of this text."""
+        """Return the maximum number of character comparisons to search this string."""
         size = len(text).bit_length()
         if size not in self._steps:
             self._steps[size] = most_steps(self._tree, 1 << size)
@@ -126,9 +126,10 @@ _in_halves = lru_cache(maxsize=2)(in_halves)
 class _Effort(NamedTuple):
     """The possible work of a backtracking engine on a part of a pattern.
 
-    It starts at one position of a text. `ways`: the number of ways to match there, after each of
-    which the rest is tried. `steps`: the number of steps to try all of them. Neither is ever too
-    low; they are infinite, or not a number, if they double with every character.
+    The work starts at one position of a string. `ways`: the number of ways to match there, after
+    each of which the rest of the pattern is tried. `steps`: the number of steps to try all of them.
+    Neither number is ever too low; they are infinite, or not a number, if they double with every
+    character.
     """
 
     ways: float
@@ -136,12 +137,15 @@ class _Effort(NamedTuple):
 
 
 def most_steps(tree: Node, length: int) -> float:
-    """Return the maximum steps of a pattern at one position of a text of this length."""
+    """Return the maximum steps of a pattern at one position of a string.
+
+    `length`: the length of the string.
+    """
     items = list(_row(tree))
     at_the_end = 0.0
     try:
         while items and isinstance(items[-1], Quantifier) and not items[-1].least:
-            at_the_end += _effort(items.pop(), length).steps  # all has matched before this
+            at_the_end += _effort(items.pop(), length).steps  # the rest has matched by now
         return _effort(Concatenation(tuple(items)), length).steps + at_the_end
     except OverflowError:
         return inf
@@ -182,7 +186,7 @@ def _apart(options: Sequence[Node]) -> bool:
 
 
 def _first(node: Node) -> Ranges:
-    """Return the first characters of matches; any if a match may be empty."""
+    """Return the possible first characters of a match; any, if a match may be empty."""
     match node:
         case CharacterClass(ranges):
             return ranges
@@ -198,10 +202,11 @@ def _first(node: Node) -> Ranges:
 
 @dataclass(frozen=True, slots=True)
 class _Literals:
-    """The texts that every match contains.
+    """The strings that every match contains.
 
-    `prefix`: its beginning. `needed`: the texts in it. `anchored`: it starts at the start of the
-    text. `whole`: it is the prefix and nothing else.
+    `prefix`: the beginning of every match. `needed`: strings within every match. `anchored`: a
+    match can only start at the start of the string. `whole`: a match is the prefix and nothing
+    else.
     """
 
     prefix: str
@@ -231,7 +236,7 @@ def _literals(tree: Node) -> _Literals:
 
 
 def _row(node: Node) -> Iterator[Node]:
-    """Yield the items of a sequence, with groups opened."""
+    """Yield the items of a sequence, including the items inside its groups."""
     if isinstance(node, Concatenation):
         for item in node.items:
             yield from _row(item)
@@ -251,8 +256,9 @@ def compile_pattern(source: str) -> Pattern:
 def unsafe(source: str) -> str | None:
     """Return why the CLI drops a rule with this valid pattern; None = it keeps it.
 
-    The CLI only tests the text: a group, a repetition before any `)`, and a repetition after a
-    later `)` of the same line. So `(?:a|b)*` counts, since `?` is a repetition to it.
+    The CLI only checks the characters of the pattern: a group, a repetition before any `)`, and a
+    repetition after a later `)` on the same line. So `(?:a|b)*` is dropped, because the CLI takes
+    `?` for a repetition.
     """
     if len(source) + sum(char > "\uffff" for char in source) > _LONGEST:
         return f"it is longer than {_LONGEST:,} characters"
@@ -272,7 +278,7 @@ def unsafe(source: str) -> str | None:
 
 
 def slow(source: str) -> bool:
-    """Return whether the pattern may be slow on a long text; False if it is invalid."""
+    """Return whether the pattern may be slow on a long string; False if invalid."""
     try:
         return most_steps(RegexParser(source).read(), _LONG) > _LONG_STEPS
     except PatternError:

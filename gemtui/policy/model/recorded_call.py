@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gemtui.policy.model.rules import Call
 
 ARGUMENT = 120
-"""Characters of the argument that a reference contains."""
+"""The maximum length of the argument in a reference, in characters."""
 
 
 class CallStatus(StrEnum):
@@ -22,18 +22,18 @@ class CallStatus(StrEnum):
     CANCELLED = "cancelled"
     DENIED = "denied"
     REFUSED = "refused"
-    """The tool itself refused it."""
+    """The tool itself refused the call."""
     UNKNOWN = "unknown"
-    """The session does not contain its outcome."""
+    """The session does not contain the call's outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCall:
-    """One recorded call, with its tool name and arguments as they were recorded.
+    """A recorded call, with its tool name and arguments as they were recorded.
 
-    `session`: the id of the session that contains it. `project`: that session's folder; None =
-    unknown. `id`: the call's own id, which may be empty. The approval mode of its time is not
-    stored.
+    `session`: the id of the session that contains the call. `project`: the session's folder; None =
+    unknown. `id`: the call's own id, which may be empty. The approval mode at that time is not
+    recorded.
     """
 
     call: Call
@@ -45,9 +45,9 @@ class RecordedCall:
 
 
 class Reference(NamedTuple):
-    """The location of a recorded call, without its arguments.
+    """The location of a recorded call, with one of its arguments.
 
-    `argument`: the most telling one, raw, at most 120 characters of it.
+    `argument`: the most informative argument, raw, cut to at most 120 characters.
     """
 
     session: str
@@ -67,10 +67,10 @@ _TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "patter
 
 
 def short(call: Call) -> str:
-    """Return the most telling argument of a call: its command, path, pattern…
+    """Return the most informative argument of a call, such as its command or path.
 
-    Otherwise, the first text among its arguments. At most 120 characters, raw, without blanks
-    around its lines.
+    If there is none, the first string among the arguments is returned. The result has at most 120
+    characters, raw, without whitespace around its lines.
     """
     args = call.args
     for name in _TELLING:

@@ -1,7 +1,7 @@
-"""The CLI's policy engine in types: rules, tiers, decisions, calls, findings.
+"""The CLI's policy engine as types: rules, tiers, decisions, calls and findings.
 
 A `Rule` has every field of a `[[rule]]` table; `gemtui.policy.file.rule_codec` reads and writes
-them.
+these fields.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One rule; the defaults are those of the CLI for missing fields.
+    """A rule; the defaults are those of the CLI for missing fields.
 
-    * `tools`: the names under toolName; () = none given, so any tool. `tool_list`: it was written
-      as an array.
-    * `command_prefixes`: likewise for commandPrefix, with `prefix_list`.
-    * `modes`: spelled as in rules (`autoEdit`); () = all.
-    * `interactive`: True applies to interactive runs only, False to headless ones only.
+    * `tools`: the names under toolName; () = none given, so any tool. `tool_list`: toolName was
+      written as an array.
+    * `command_prefixes`, `prefix_list`: the same for commandPrefix.
+    * `modes`: spelled as in rules (`autoEdit`); () = all modes.
+    * `interactive`: True = applies only to interactive runs, False = only to headless runs.
     * `priority`: 0 to 999 within the tier; a CLI setting that acts as a rule may have a fraction.
     * `source`: the file, or the name of another origin (`--allowed-tools`, `built-in`). `index`:
-      its number in that file, from 1.
+      the rule's 1-based number in that file.
     * `more`: keys that the CLI does not know.
     """
 
@@ -87,12 +87,12 @@ class Rule:
 
     @property
     def effective(self) -> float:
-        """Tier and priority as the number that the engine sorts by: 4.1 for user, 100."""
+        """The number that the engine sorts by: 4.1 for tier user and priority 100."""
         return round(self.tier + self.priority / 1000, 6)
 
     @property
     def conditional(self) -> bool:
-        """Whether it has a condition on a call's arguments."""
+        """Whether the rule has a condition on a call's arguments."""
         return bool(self.command_prefixes or self.command_regex or self.args_pattern)
 
 
@@ -100,9 +100,9 @@ class Rule:
 class SafetyChecker:
     """A `[[safety_checker]]` table: a check of calls that the rules don't deny.
 
-    `rule`: selects the calls; its decision is meaningless. `external`: a separate program, not part
-    of the CLI. `context`: the data passed to the checker, from `required_context`; None =
-    everything.
+    `rule`: selects the calls; its decision is meaningless. `external`: the checker is a separate
+    program, not part of the CLI. `context`: the data passed to the checker, from
+    `required_context`; None = everything.
     """
 
     rule: Rule
@@ -114,11 +114,12 @@ class SafetyChecker:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call to decide on.
+    """One tool call to decide.
 
         Call("write_file", {"file_path": "a.txt", "content": ""})
 
-    `args`: raw, as the model sent them. `subagent`: the agent that makes it; None = the main agent.
+    `args`: raw, as the model sent them. `subagent`: the agent that makes the call; None = the main
+    agent.
     """
 
     tool: str
@@ -129,8 +130,8 @@ class Call:
     def of(cls, value: Call | Mapping[str, Any]) -> Call:
         """Return a call unchanged, or one from `{"tool": …, "args": {…}, "subagent": …}`.
 
-        A mapping only needs `tool`, and other keys are ignored, so that a line of a report or a log
-        can be used. Raises OptionError for an invalid value.
+        A mapping needs only `tool`, and other keys are ignored, so that a line of a report or a log
+        can be passed. Raises OptionError for an invalid value.
         """
         if isinstance(value, Call):
             return value
@@ -148,7 +149,8 @@ class Call:
 class Severity(StrEnum):
     """The severity of a finding.
 
-    ERROR: the CLI drops it, ignores it or fails open on it. WARNING: probably not intended.
+    ERROR: the CLI drops or ignores the part in question, or fails open on it. WARNING: the part was
+    probably not intended.
     """
 
     ERROR = "error"
@@ -157,11 +159,11 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something about a policy file that a person should know before a run.
+    """A fact about a policy file that the user should know before a run.
 
-    `rule`: from 1; 0 = the file as a whole. `field`: the key as the file spells it; "" = the rule
-    as a whole. `way_out`: the form that does what was intended, if there is one. `mode`: the only
-    approval mode in which it matters; None = any.
+    `rule`: the rule's 1-based number; 0 = the file as a whole. `field`: the key as the file spells
+    it; "" = the rule as a whole. `way_out`: the form that does what was intended, if there is one.
+    `mode`: the only approval mode in which the finding matters; None = any.
     """
 
     file: Path | str

@@ -12,7 +12,7 @@ from gemtui.policy.model.rules import ApprovalMode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool. `required`, `optional`: its arguments, in the CLI's order."""
+    """A tool; `required` and `optional` are its arguments, in the CLI's order."""
 
     name: str
     required: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ FORMER: Mapping[str, str] = MappingProxyType(
 )
 """Names that no rule matches.
 
-They are from screens, settings, older versions and other agents.
+They come from screens, settings, older versions and other agents.
 """
 
 GONE = ("delegate_to_agent", "save_memory")
@@ -146,7 +146,7 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
         ApprovalMode.YOLO: "everything is allowed; any rule of a policy file goes before that",
     }
 )
-"""A summary of the CLI's own rules, which are below those of every policy file."""
+"""A summary of the CLI's own rules, which rank below those of every policy file."""
 
 _BY_NAME = {each.name: each for each in TOOLS}
 
@@ -157,14 +157,15 @@ def is_known(name: str) -> bool:
 
 
 def tool(name: str) -> Tool | None:
-    """Return the tool with this name or alias; None = the CLI has none."""
+    """Return the tool with this name or alias; None = the CLI has no such tool."""
     return _BY_NAME.get(ALIASES.get(name, name))
 
 
 def problem_with(name: str) -> str | None:
-    """Return a hint for a name that no tool can have; None if a tool can.
+    """Return a hint for a name that no tool can have; None if a tool can have it.
 
-    Older versions call the tools of MCP servers `server__tool`. Extensions bring theirs by MCP.
+    Older versions name the tools of MCP servers `server__tool`. Extensions provide their tools by
+    MCP.
     """
     own = tool(name) is not None or name in (*AGENTS, *GONE)
     if own or name.startswith(_OF_OTHERS) or "__" in name.strip("_"):

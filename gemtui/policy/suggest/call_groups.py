@@ -28,18 +28,19 @@ from gemtui.policy.suggest.replay import is_known
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
 LONGEST = 20_000
-"""Characters of the longest command that is parsed; longer ones get no rule."""
+"""The longest command, in characters, that is parsed; longer ones get no rule."""
 
 REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 """Approval modes in which an allow rule also allows redirections."""
 
 
 class CallGroup:
-    """Calls that all rules decide alike.
+    """Calls for which all rules make the same decision.
 
-    `call`: one of them, reduced to the arguments that rules check. `project`: the folder of its
-    session; None = unknown. `refused`: why the tool itself refuses them; None = it does not.
-    `calls`: their number. `sessions`: the sessions they were made in. `examples`: the first few.
+    `call`: one of the calls, reduced to the arguments that rules check. `project`: the folder of
+    its session; None = unknown. `refused`: why the tool itself refuses the calls; None = it does
+    not. `calls`: the number of calls. `sessions`: the sessions in which they were made. `examples`:
+    the first few calls.
     """
 
     def __init__(self, call: Call, project: Path | None, *, refused: str | None = None) -> None:
@@ -49,7 +50,7 @@ class CallGroup:
         self.examples: list[Reference] = []
 
     def add(self, recorded: RecordedCall) -> None:
-        """Count another call."""
+        """Count another call, and keep it as an example if there are few."""
         self.calls += 1
         self.sessions.add(recorded.session)
         if len(self.examples) < EXAMPLES:
@@ -58,7 +59,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedGroup:
-    """The reason for proposing no rule.
+    """The reason why no rule is proposed.
 
     `what`: a command prefix, file or tool. `why`: a clause.
     """
@@ -69,10 +70,11 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePlan:
-    """A rule to propose, still without its final priority and modes.
+    """A rule to propose, without its final priority and modes.
 
-    `about`: what it is for, and `opens`: what else it allows, both as text. `evidence`: the groups
-    of calls that it would allow. `again`: builds the plan for a part of the evidence.
+    `about`: a description of what the rule is for. `opens`: a description of what else the rule
+    allows. `evidence`: the groups of calls that the rule would allow. `again`: builds the plan for
+    a part of the evidence.
     """
 
     rule: Rule
@@ -82,7 +84,7 @@ class RulePlan:
     again: Callable[[Sequence[CallGroup]], RulePlan]
 
     def without(self, failed: set[int]) -> RulePlan | None:
-        """Return the plan without evidence whose `id` is in `failed`; None if all is."""
+        """Return the plan without evidence whose `id` is in `failed`; None = none left."""
         kept = [done for done in self.evidence if id(done) not in failed]
         if not kept:
             return None
@@ -102,7 +104,7 @@ Left = tuple[CallGroup, RefusedGroup]
 def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
     """Return a call's group key, and the call with the arguments that rules check.
 
-    Calls with the same key are decided alike by any proposed rule.
+    Any proposed rule makes the same decision for all calls with the same key.
     """
     call = recorded.call
     keys: tuple[str, ...] = ()
@@ -123,8 +125,8 @@ def planned(
 ) -> tuple[list[RulePlan], list[Left]]:
     """Plan rules for groups of calls.
 
-    `engine`: decides what is already allowed. Returns the plans, and the groups without one, each
-    with the reason.
+    `engine`: decides what is already allowed. Returns the plans, and the groups for which there is
+    no plan, each with the reason.
     """
     shell: list[CallGroup] = []
     files: list[CallGroup] = []
@@ -241,7 +243,8 @@ def _start(command: str) -> str:
 def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     """Return whether a rule already allows this part of a command.
 
-    The CLI's own classification of safe commands does not count, as it concerns whole commands.
+    The CLI's own classification of safe commands does not count, because it concerns whole
+    commands.
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule
@@ -288,7 +291,7 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return a plan per top-level folder of a project, and one for files beside them."""
+    """Return a plan per top-level folder of a project, and one for the other files."""
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
         path = str(done.call.args.get("file_path", ""))

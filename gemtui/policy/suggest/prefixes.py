@@ -18,13 +18,13 @@ _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
 _BLANKS = re.compile(r"[ \t\n]+")
-"""Bash's separators of words; the CLI and `str.split()` have more, like U+00A0."""
+"""The word separators of bash; the CLI and `str.split()` have more (U+00A0)."""
 _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """A value for a rule's commandPrefix. `opens`: what else it allows, as text."""
+    """A value for a rule's commandPrefix; `opens` describes what else it allows."""
 
     text: str
     opens: str
@@ -37,9 +37,9 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrefix:
-    """The reason for proposing no prefix.
+    """The reason why no prefix is proposed.
 
-    `what`: the words that it would have had. `why`: a clause.
+    `what`: the words that the prefix would have had. `why`: a clause.
     """
 
     what: str
@@ -54,9 +54,9 @@ _CODE = "with any arguments; it runs code, which can do whatever a program can"
 def prefix_of(text: str) -> Prefix | NoPrefix:
     """Return the prefix for one command.
 
-    `text`: one part of a command line, without surrounding blanks, as the engine checks it. The
-    prefix is the program's name, with the subcommand for programs that have some, and with a third
-    word if two are too general (`npm run test`).
+    `text`: one part of a command line, without surrounding whitespace, as the engine checks it. The
+    prefix is the program's name, followed by the subcommand for programs that have some, and by a
+    third word if two are too general (`npm run test`).
     """
     words = _words(text)
     if not words:
@@ -68,7 +68,7 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
 
 
 def _words(text: str) -> list[str]:
-    """Return the leading words that need no quoting, separated by single blanks."""
+    """Return the leading words that need no quoting, separated by single spaces."""
     found: list[str] = []
     for word in text.split(" "):
         if not _PLAIN.fullmatch(word) or (not found and _ASSIGNED.match(word)):
@@ -78,7 +78,7 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for the program `words[at]`; the words before only start it."""
+    """Return the prefix for the program `words[at]`; earlier words only start it."""
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
@@ -107,7 +107,7 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _name(word: str) -> str:
-    """Return the program's name without folder and version."""
+    """Return the program's name without its folder and version."""
     name = word.rsplit("/", 1)[-1]
     if _PYTHON.fullmatch(name):
         return "python"
@@ -142,7 +142,7 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
     """Return the prefix of an interpreter with the script that it runs.
 
-    There is none if an option comes first, since it could run anything.
+    There is none if an option comes first, because that could run anything.
     """
     if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
         return _no(words[: at + 2], "it runs any code that it is given")

@@ -1,6 +1,6 @@
-"""Replay recorded calls under a policy: count its decisions, by rule.
+"""Replay recorded calls under a policy, and count the decisions by rule.
 
-A call is decided as the CLI of today would decide it under the recorded name and arguments. Names
+A call is decided as the current CLI would decide it, with the recorded name and arguments. Names
 are not translated, except for the one alias that the engine itself knows
 (assets/gemini-cli.md#tool-names). A tool that the CLI no longer has is not offered, and is counted
 separately.
@@ -20,22 +20,25 @@ from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000
-"""References that a replay keeps, about 300 bytes each; further calls are counted."""
+"""The number of references that a replay keeps, about 300 bytes each.
+
+Further calls are only counted.
+"""
 
 EXAMPLES = 3
 
 
 class ReplayDecision(StrEnum):
-    """The outcome of a replayed call; each call has exactly one, so they add up."""
+    """The outcome of a replayed call; each has exactly one, so the counts add up."""
 
     ALLOW = "allow"
     ASK_USER = "ask_user"
-    """Denied in headless runs."""
+    """The call would be denied in headless runs."""
     DENY = "deny"
     NOT_OFFERED = "not_offered"
-    """The CLI has no such tool in this situation, or a rule hides it: not found."""
+    """The call fails as not found: the tool doesn't exist here, or a rule hides it."""
     TOOL_REFUSES = "tool_refuses"
-    """The policy would not deny it, but the tool itself refuses it."""
+    """The policy would not deny the call, but the tool itself refuses it."""
 
 
 _LET_THROUGH = (ReplayDecision.ALLOW, ReplayDecision.ASK_USER)
@@ -44,10 +47,10 @@ _REPLAYED = {each: ReplayDecision(each) for each in Decision}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCount:
-    """The calls of one rule with one decision.
+    """The calls for which one rule made one decision.
 
-    `rule`: None = no rule; the mode decided. `references`: in the order of the calls, up to a
-    limit. `examples`: the first three calls, complete.
+    `rule`: None = no rule matched, so the mode decided. `references`: in the order of the calls, up
+    to a limit. `examples`: the first three calls, complete.
     """
 
     rule: Rule | None
@@ -61,8 +64,8 @@ class RuleCount:
 class ReplayCounts:
     """The counts of the calls so far.
 
-    `by_rule`: most calls first, then in the order of their first call. `unknown`: maps tools that
-    the CLI of today does not have to their number of calls, which the other counts include.
+    `by_rule`: sorted by the number of calls, then by their first call. `unknown`: maps each tool
+    that the current CLI does not have to its number of calls; the other counts include these calls.
     """
 
     calls: int
@@ -105,7 +108,7 @@ class ReplayCounter:
         self._known: dict[str, bool] = {}
 
     def feed(self, calls: Iterable[RecordedCall]) -> None:
-        """Decide on more calls."""
+        """Decide and count more calls."""
         for recorded in calls:
             outcome = self._engine.outcome(recorded.call)
             decision, rule = replay_decision(outcome), outcome.rule
@@ -157,12 +160,12 @@ def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
 
 
 def is_known(tool: str) -> bool:
-    """Return whether the CLI of today has this tool, or may have it by an MCP server."""
+    """Return whether the current CLI has, or may have by MCP, a tool of this name."""
     return tool.startswith("mcp_") or known_tool(tool) is not None
 
 
 def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
-    """Return the counts of `engine`'s decisions on all calls.
+    """Return the counts of `engine`'s decisions for all calls.
 
     `keep`: the number of references to keep.
     """

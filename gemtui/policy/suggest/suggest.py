@@ -1,7 +1,8 @@
-"""Propose rules that would allow the recorded calls that succeeded, with evidence.
+"""Propose rules, with evidence, to allow the recorded calls that succeeded.
 
 Nothing is changed: the user reads the proposals and picks some. A proposed rule is for one approval
-mode only, since in another it would allow more: writes in plan mode, redirections in autoEdit.
+mode only, because in another mode it would allow more: writes in plan mode, or redirections in
+autoEdit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gemtui.policy.suggest.call_groups import (
 from gemtui.policy.suggest.replay import refusal_of_tool
 
 PRIORITY = 100
-"""Priority of a proposed rule, unless it has to override another one."""
+"""The priority of a proposed rule, unless it has to override another rule."""
 _HIGHEST = 999
 
 
@@ -33,9 +34,9 @@ _HIGHEST = 999
 class Suggestion:
     """A proposed rule and the evidence for it.
 
-    `about`: what it allows, and `opens`: what else it allows, both as text. `calls`: the number of
-    recorded calls, in `sessions` sessions, that it would newly allow; some may need other proposed
-    rules, too. `examples`: up to three of these calls.
+    `about`: a description of what the rule allows. `opens`: a description of what else it allows.
+    `calls`: the number of recorded calls, in `sessions` sessions, that the rule would newly allow;
+    some may need other proposed rules as well. `examples`: up to three of these calls.
     """
 
     rule: Rule
@@ -50,7 +51,8 @@ class Suggestion:
 class LeftOut:
     """Calls for which no rule is proposed.
 
-    `what`: a command prefix, file or tool. `why`: the reason, as a clause. `calls`: their number.
+    `what`: a command prefix, file or tool. `why`: the reason, as a clause. `calls`: the number of
+    calls.
     """
 
     what: str
@@ -63,9 +65,9 @@ class LeftOut:
 class Suggestions:
     """The result of `suggest`.
 
-    `calls`: the number of calls read. `succeeded`: the successful ones among them. `allowed`: those
-    among the latter that need no new rule. `suggestions` and `left_out` begin with those that cover
-    most calls.
+    `calls`: the number of calls that were read. `succeeded`: how many of these were successful.
+    `allowed`: how many of the successful calls need no new rule. `suggestions` and `left_out` are
+    sorted by the number of calls, largest first.
     """
 
     calls: int
@@ -140,8 +142,9 @@ class Evidence:
     def _raised(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
         """Return the plans with mode and priority, adjusted to the existing rules.
 
-        At priority 0, the engine shows which existing rules would win. A rule that denies this very
-        tool is taken as intended and stays; one that asks, or denies all tools, is outranked.
+        At priority 0, the engine shows which existing rules would win. A rule that denies exactly
+        this tool counts as intended and stays in force; a rule that asks, or that denies all tools,
+        is outranked.
         """
         plans = [plan.raised(0, self._mode) for plan in plans]
         engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
@@ -164,7 +167,7 @@ class Evidence:
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
         """Give a plan a priority above `over` and below rules that guard other calls.
 
-        The list is empty if there is no such priority.
+        Returns an empty list if there is no such priority.
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
@@ -183,7 +186,7 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans, less the evidence that they would not allow even together."""
+        """Return the plans, without evidence that they wouldn't allow even together."""
         rules = [
             replace(plan.rule, source="the proposed rules", index=place)
             for place, plan in enumerate(plans, 1)
@@ -201,8 +204,8 @@ class Evidence:
     def _suggestion(self, plan: RulePlan) -> Suggestion:
         """Turn a plan into a suggestion.
 
-        In modes that edit files, an allow rule allows redirections as well, which `opens` has to
-        mention.
+        In modes that edit files, an allow rule also allows redirections, so `opens` has to mention
+        them.
         """
         redirects = plan.rule.command_prefixes and self._mode in REDIRECTING
         more = "; in this mode a redirection of it may write any file" if redirects else ""
@@ -257,7 +260,7 @@ def _is_allowed(outcome: Outcome) -> bool:
 
 
 def _blocking(outcome: Outcome) -> Rule | None:
-    """Return the user's, settings' or administrator's rule that blocks a call."""
+    """Return the rule by the user, settings or administrator that blocks a call."""
     rule = outcome.rule
     if _is_allowed(outcome) or rule is None or rule.tier < Tier.USER:
         return None
@@ -271,7 +274,7 @@ def _meant(rule: Rule) -> bool:
 
 
 def _guards(rule: Rule, proposed: Rule) -> bool:
-    """Return whether a rule asks about or denies some calls that `proposed` allows."""
+    """Return whether a rule asks about, or denies, some calls that `proposed` allows."""
     named = not rule.tools or bool({"*", *proposed.tools}.intersection(rule.tools))
     return named and rule.conditional and rule.decision is not Decision.ALLOW
 
@@ -298,8 +301,8 @@ def suggest(
 ) -> Suggestions:
     """Propose the smallest set of rules that, with `policy`, allows these calls.
 
-    Only calls that succeeded count. `mode` and `interactive` describe the run that the rules are
-    for; `setup`: other input to its decisions, such as settings.
+    Only calls that succeeded are considered. `mode` and `interactive` describe the run that the
+    rules are for. `setup`: other facts that its decisions depend on, such as settings.
     """
     evidence = Evidence(policy, mode=mode, interactive=interactive, setup=setup)
     evidence.feed(calls)
