@@ -31,7 +31,9 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
         if is_file(each) or (folders and each == path and is_folder(each)):
             return resolved(each)
     if wanted and is_there(path):
-        what = "a folder: name a file in it" if is_folder(path) else "no file: name a policy file"
+        what = (
+            "a folder: name a file in it" if is_folder(path) else "not a file: name a policy file"
+        )
         raise PolicyNotFound(f"{wanted} is {what}", path=path)
     raise PolicyNotFound(
         f"there is no policy {wanted or 'without a name'}, as a file or in {ours}: check the name",

@@ -400,6 +400,7 @@ async def start(
             if changed is None:
                 return None
             wanted = changed
+            continue
         except (GemtuiError, OSError) as error:
             app.say(f"Not started: {error}", problem=True)
             return None

@@ -302,7 +302,7 @@ async def test_a_project_that_can_not_be_is_said(tmp_path: Path, project: str) -
         await me.burst(f"\x1b[200~{'n' * 300}\x1b[201~\r")
         await me.sees("File not found.")
         await me.press("escape", "ctrl+o")
-        await me.sees("Max turns")
+        await me.sees("More folders")
         await me.press("ctrl+s")
         await me.until(lambda: "is not a folder" in me.text or "not a path" in me.text)
 
