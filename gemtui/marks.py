@@ -283,7 +283,7 @@ def _prepare(database: sqlite3.Connection) -> None:
         database.execute(f"pragma user_version = {VERSION}")
         database.execute(f"pragma application_id = {APPLICATION}")
     elif application != APPLICATION:
-        raise Damaged("it is not a file of gemtui's")
+        raise Damaged("gemtui did not create this file")
     elif version > VERSION:
         raise Newer
     elif version == 1:

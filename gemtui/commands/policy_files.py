@@ -239,7 +239,10 @@ def check(
         lines_to_stdout(map(_line, found))
         if past:
             lines_to_stdout(replay_lines(past))
-        note(_summed(*_counted(found)) or "nothing found: the policy says what Gemini CLI reads")
+        note(
+            _summed(*_counted(found))
+            or "no problems found: Gemini CLI reads this policy as written"
+        )
         if examples:
             passed = sum(each.tried.passes for each in examples)
             note(f"{passed:,} of {counted(len(examples), 'example')} as expected")

@@ -66,7 +66,7 @@ def _check(words: RunArguments) -> None:
             option = "--model" if name == "model" else "--policy"
             raise click.UsageError(f"{option} and --each-{option[2:]} exclude each other")
     if "wait_for_quota" in words.options:
-        raise click.UsageError("--wait-for-quota is for one run")
+        raise click.UsageError("--wait-for-quota can't be used with more than one run")
 
 
 def _variants(words: RunArguments, options: AgentOptions) -> Iterator[_Variant]:

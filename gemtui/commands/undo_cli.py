@@ -64,7 +64,9 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         original stays. `gemtui redo` reverts an undo. Exit code 1 if a file was left alone.
         """
         if files and chat:
-            raise click.UsageError("--files and --chat exclude each other: give neither for both")
+            raise click.UsageError(
+                "--files and --chat can't be used together; for both, omit both options"
+            )
         if chat and paths:
             raise click.UsageError("--path is about files: leave --chat out")
         from gemtui.commands import undo as command

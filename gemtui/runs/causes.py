@@ -100,7 +100,7 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     ),
     (
         r"Unknown arguments?:|Invalid values:|Not enough arguments|Cannot use both",
-        _cause("Gemini CLI does not take one of these options", *_FLAGS),
+        _cause("Gemini CLI rejected at least one of these options", *_FLAGS),
     ),
     (r"is not valid JSON|SyntaxError", _cause("Gemini sent something that can't be read", *_AGAIN)),
     (

@@ -156,7 +156,7 @@ class FileList:
         decode = msgspec.msgpack.Decoder(IndexedFile).decode
         for path, data, kept in self._database.execute("select path, data, checksum from file"):
             if kept != crc32(data, crc32(path)):
-                raise Damaged("a row is not as it was written")
+                raise Damaged("a record has changed since it was saved")
             found[os.fsdecode(path)] = decode(data)
         return found
 

@@ -118,7 +118,7 @@ class Cache(Generic[T]):
             if database is not None:
                 for path, *row, data, checksum in self._rows(database, list(by_path)):
                     if checksum != _checksum(path, *row, data):
-                        raise Damaged("a row is not as it was written")
+                        raise Damaged("a record has changed since it was saved")
                     _, stamp, _ = row
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
@@ -139,7 +139,7 @@ class Cache(Generic[T]):
             if database is not None:
                 for path, stamp, head, checksum in database.execute(_SELECT_HEADS, [self._home]):
                     if checksum != _checksum(path, stamp, head):
-                        raise Damaged("a row is not as it was written")
+                        raise Damaged("a record has changed since it was saved")
                     if (place := by_path.get(path)) is None:
                         gone.append((path,))
                     elif stamp == _stamp(place):

@@ -82,7 +82,7 @@ def test_a_good_policy_is_found_by_name_or_as_a_file(gemtui: Gemtui, place: Path
     for words in (["work"], ["work.toml"], ["good.toml"], ["./good.toml"]):
         answer = gemtui("policy", "check", *words, "--strict")
         assert (answer.code, answer.out) == (0, "")
-        assert answer.complaint.startswith("gemtui: nothing found")
+        assert answer.complaint.startswith("gemtui: no problems found")
 
 
 def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> None:

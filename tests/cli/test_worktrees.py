@@ -100,7 +100,10 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
         (("--each-model", "a", "--each-policy", "b"), "exclude each other"),
         (("--each-model", "a", "-m", "b"), "--model and --each-model exclude each other"),
         (("--each-policy", "a", "--dry-run"), "--dry-run is for one run"),
-        (("--each-model", "a", "--wait-for-quota"), "--wait-for-quota is for one run"),
+        (
+            ("--each-model", "a", "--wait-for-quota"),
+            "--wait-for-quota can't be used with more than one run",
+        ),
     ],
 )
 def test_options_that_don_t_go_together(words: tuple[str, ...], why: str, gemtui: Gemtui) -> None:

@@ -25,7 +25,7 @@ NAMES_OUTSIDE: Final = "it names a file outside of the project"
 LEAVES: Final = "what follows it runs outside of the project"
 LATER: Final = "it changes what runs later"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
-TOO_MUCH: Final = "it names more files than can be judged, or too long ones"
+TOO_MUCH: Final = "it has too many file names to check, or some are too long"
 _MOST_PATHS: Final = 100
 """The number of paths that are checked; a command with more gets `TOO_MUCH`."""
 _LONGEST: Final = 1024

@@ -81,7 +81,7 @@ def place_of(project: Path, dir_path: str) -> CommandPlace | str:
 def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
     """Return why one of several commands may do more than read, judging by the words."""
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
-        return "it changes the folder for what follows"
+        return "it changes the working directory for the commands after it"
     return next(filter(None, (why_acts(words, place) for words in commands)), None)
 
 

@@ -175,7 +175,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
     if pattern.startswith((".*", "[^")) or forms.alternatives(pattern):
         return
     better = forms.within(pattern)
-    said = "it is easy to get round: the pattern must match from the command's first letter on"
+    said = "it is easy to bypass: the pattern only matches at the start of the command"
     way_out = f"write {value_text(better)}"
     yield warned("commandRegex", said, way_out), replace(rule, command_regex=better)
 

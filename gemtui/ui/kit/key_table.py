@@ -313,7 +313,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.RUN: (
         ("stop", "ctrl+c", CHANGE, "Stop", "Stop the run (SIGTERM); again: SIGKILL"),
         ("next_part", "tab", MOVE, "Next part", "Switch between transcript, files and prompt"),
-        ("previous_part", "shift+tab", MOVE, "Previous part", "Switch the other way round"),
+        ("previous_part", "shift+tab", MOVE, "Previous part", "Switch backwards"),
         ("write", "i", OPEN, "Prompt", "Go to the prompt"),
         ("files", "w", VIEW, "Files", "Show the files that this run wrote"),
         ("stderr", "s", OPEN, "Stderr", "Show Gemini CLI's stderr"),
@@ -454,7 +454,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.POLICY: (
         ("next_part", "tab", MOVE, "Next part", "Go to the next part of the pane"),
-        ("previous_part", "shift+tab", MOVE, "Previous part", "Switch the other way round"),
+        ("previous_part", "shift+tab", MOVE, "Previous part", "Switch backwards"),
         ("back", "escape", OPEN, "Back", "Back to the rules"),
         ("levels", "l", VIEW, "Levels", "Switch between the simple view and the rules"),
         ("try_call", "t", OPEN, "Try a call", "See what would happen to a call, and why"),

@@ -91,7 +91,7 @@ class ExportScreen(FieldScreen[Export]):
                 id="export-folder",
             )
             yield Input(visible_line(free_name(self._stem, self._suffix)))
-            yield Tick(own("Redact: replace secrets (space)"), id="redact")
+            yield Tick(own("Redact secrets (space toggles)"), id="redact")
             with VerticalScroll(id="replaced", can_focus=True) as replaced:
                 replaced.display = False
                 yield Static(id="replaced-words")

@@ -127,7 +127,7 @@ def test_commands_that_only_read_the_project_pass(project: Path, command: str) -
         ("ls ./*", "outside"),
         ("ls /*", "outside"),
         ("ls -L out", "-L"),
-        ("cd src && ls", "changes the folder"),
+        ("cd src && ls", "changes the working directory"),
         ("uniq src/a.py b", "second file"),
         ("uniq src/*", "pattern"),
         ("grep -R x .", "-R"),
