@@ -15,6 +15,7 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.approval import DIFFERS, Approval, ApprovalRequest
 from gemtui.agent.events import AgentEvent, Done, PermissionRequest
+from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import WRITE, EffectKind
 from gemtui.runs.gate import LED
@@ -195,7 +196,9 @@ async def test_a_killed_hook_lets_nothing_pass(gated: GeminiCli) -> None:
                 if isinstance(event.payload, PermissionRequest):
                     run.abort()
         await hunting
-    assert contents(gated) == {}
+    let_pass = [str(each.arguments) for each in GateFolder.of(run.folder).passed().values()]
+    for name in contents(gated):  # its hook ended before it could be killed
+        assert any(name in arguments for arguments in let_pass)
 
 
 def _hunt(run: RunFolder) -> None:
