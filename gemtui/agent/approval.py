@@ -32,7 +32,7 @@ MOVED = "the folder of the run was moved, removed or shut, and no hook can run w
 
 
 class Away(StrEnum):
-    """What happens to a question while nobody is there to answer it."""
+    """The treatment of a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"

@@ -60,7 +60,7 @@ class RunOption:
       `help`; without a label, the option is not in the dialog.
     * `tick`: the label of a switch's checkbox.
     * `empty`: what an empty field means.
-    * `choices`: a label for each value of a choice; the key "" stands for no value.
+    * `choices`: a label for each value of a choice; the key "" is the label of no value.
     * `needs`: the switch without which the option has no effect.
     * `brief`: its form in a summary of the next run; "" = the summary leaves it out. `unit`: the
       noun for the items that the summary counts.

@@ -31,7 +31,7 @@ _DISTRUST = "DO_NOT_TRUST"
 
 
 class TrustState(StrEnum):
-    """What is now at the path of a trusted folder."""
+    """The present state of the path of a trusted folder."""
 
     SAME = "same"
     """The folder that the user trusted, as far as can be determined."""
@@ -53,7 +53,7 @@ class TrustedFolder:
 
     @property
     def place(self) -> TrustState:
-        """What is at the path now."""
+        """The present state of the path."""
         try:
             facts = Path(self.path).lstat()
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path

@@ -67,7 +67,7 @@ class TurnWatch:
         self._turns = TurnLimit(limit)
         self._counts = limit is not None
         self._read = (_CALL, _RESULT) if self._counts else (_CALL, _RESULT, _TEXT)
-        """What a line has that is parsed: where turns are counted, text costs nothing."""
+        """Markers of the lines to parse; if turns are counted, lines of text needn't be."""
 
     def last_is_over(self) -> bool:
         """Read new output; return whether the last turn is over."""

@@ -15,7 +15,7 @@ from gemtui.errors import GemtuiError
 from gemtui.jsonout import encode
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.worktrees import (
-    Applied,
+    AppliedWorktree,
     ComparedFile,
     WorktreeChange,
     apply_worktree,
@@ -223,7 +223,7 @@ _DONE = {
 }
 
 
-def _applied(done: Applied, would: str) -> Iterator[Clean]:
+def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
     for action, word in _DONE.items():
         for path in done.paths(action):
             yield clean_line(f"{would}{word}: {path}")

@@ -60,7 +60,7 @@ class KeptSession:
 
 
 class Aftermath(Struct, frozen=True, kw_only=True):
-    """What was done and found during a run and after it.
+    """The actions and findings of the protection of a session during and after a run.
 
     `ghosts`: empty second files that were removed. `restored`: missing files of the session that
     were restored in their newest state. `lost`: missing files that could not be restored.

@@ -54,7 +54,7 @@ class PushedFile(Struct, frozen=True, kw_only=True):
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """What a day's file contains: its size in bytes, and its session files by session id."""
+    """The size of a day's file in bytes, and the session files in it by session id."""
 
     schema: int = SCHEMA
     bytes: int = 0

@@ -75,7 +75,7 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one call shows about the file.
+    """The evidence about the file from one call.
 
     `begun`: a time before the call was made. `writes`: the call changed the file. `certain`: the
     record shows the file exactly, except for line endings.

@@ -94,7 +94,10 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
 
 def _day_budget() -> float | None:
-    """What the settings let a day cost. Raises OptionError if they can't be read."""
+    """Return the budget of a day in USD, None = no limit.
+
+    Raises OptionError if the settings can't be read.
+    """
     try:
         return day_budget()
     except ConfigError as error:

@@ -358,7 +358,7 @@ def compare(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class AppliedWorktree:
     """What was done, or would be done, to the files of the repository.
 
     `checkpoint`: the id of the checkpoint taken before; None if nothing was done.
@@ -403,7 +403,7 @@ _WHY = {
 
 def apply_worktree(
     worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False
-) -> Applied:
+) -> AppliedWorktree:
     """Apply the changes of a worktree to its repository's working tree.
 
     Nothing is committed. Files that have been edited in the repository are merged, or left alone if
@@ -444,7 +444,7 @@ def apply_worktree(
         left = {step.path for step in done.steps if step.action is Action.KEEP}
         taken = {p.hex(): c.after.encode() for p, c in wanted.items() if p not in left}
         replace(worktree, taken={**worktree.taken, **taken}).save()
-    return Applied(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
+    return AppliedWorktree(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
 
 
 def _copy(

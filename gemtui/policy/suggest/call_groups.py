@@ -184,7 +184,7 @@ def _commands(
 
 
 def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """What a command begins with that no prefix covers, though a pattern for its form does."""
+    """Return the prefix of a command that only a pattern for its form covers, or None."""
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
         return None

@@ -113,7 +113,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         return f"{prompts} {run.word} {run.state} {self._notes(run)} {run.cwd} {run.worktree} {ids}"
 
     def _draw(self, run: Run, look: Look) -> Pieces:
-        glyph, role = _sign(run, look)
+        glyph, role = run_sign(run, look)
         mark, muted = own(look.glyphs.ellipsis), look[Role.MUTED]
         age = relative(run.started, look.now)
         folder = ellipsis(clean_line(Path(run.cwd).name or run.cwd), _FOLDER, mark=mark)
@@ -163,7 +163,8 @@ def _said(folder: RunFolder) -> Iterator[str]:
         yield text[:_SEARCHED]
 
 
-def _sign(run: Run, look: Look) -> tuple[str, Role]:
+def run_sign(run: Run, look: Look) -> tuple[str, Role]:
+    """Return the symbol of a run in a list, and its colour."""
     if run.state is RunState.ORPHANED:
         return look.glyphs.warning, Role.ERROR
     if run.asks:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run
 from gemtui.runs.worktrees import ComparedFile, WorktreeChange
 from gemtui.text import Clean, clean_line, counted, relative
@@ -14,7 +13,7 @@ from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.gutter_rows import remark
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.run.labels import END_COLOURS, sign
+from gemtui.ui.run.list_dialog import run_sign
 from gemtui.ui.transcript.card_body import draw_diff
 from gemtui.worktree_records import Worktree, made_at
 
@@ -65,7 +64,7 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
 
     `marked`: the name of the worktree that is marked for comparison, or None.
     """
-    glyph, role = _sign(row, look)
+    glyph, role = run_sign(row.run, look) if row.run else (" ", Role.MUTED)
     made = made_at(row.worktree)
     age = "?" if made is None else relative(made, look.now)
     chosen = f"{look.glyphs.ok} " if row.worktree.name == marked else ""
@@ -79,19 +78,6 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
     mark = own(look.glyphs.ellipsis)
     cut = fit(left, max(0, look.width - width_of(right)), mark)
     return spread(cut, right, look.width, Piece(own(" "), look[Role.MUTED]))
-
-
-def _sign(row: WorktreeRow, look: Look) -> tuple[str, Role]:
-    run = row.run
-    if run is None:
-        return " ", Role.MUTED
-    if run.asks:
-        return look.glyphs.ask, Role.WARNING
-    if run.state is RunState.RUNNING:
-        return look.glyphs.running, Role.ACCENT
-    if run.end is None:
-        return look.glyphs.ask, Role.WARNING
-    return sign(run.end, look.glyphs), Role(END_COLOURS[run.end])
 
 
 def facts_of(row: WorktreeRow) -> Clean:

@@ -18,7 +18,7 @@ from gemtui.errors import GemtuiError
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.review import ReviewSubject
 from gemtui.runs.worktrees import (
-    Applied,
+    AppliedWorktree,
     apply_worktree,
     compare,
     losses_of,
@@ -293,7 +293,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             self._tell(done)
         await self._read()
 
-    async def _applied(self, worktree: Worktree, *, dry_run: bool) -> Applied | None:
+    async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
         """Apply the changes, or only plan it; return None after reporting a failure."""
         try:
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
@@ -310,7 +310,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             await self._read()
             return None
 
-    def _tell(self, done: Applied) -> None:
+    def _tell(self, done: AppliedWorktree) -> None:
         changed = len(done.steps) - len(done.kept)
         words = f"Applied: {counted(changed, 'file')} changed; gemtui redo there undoes it"
         if not done.kept:
@@ -391,7 +391,7 @@ _DOES = {
 }
 
 
-def _planned_words(planned: Applied) -> Sequence[Clean]:
+def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
     """Return one line for each file, saying what would be done to it."""
     words = [
         clean_line(f"{does}  {path}")
