@@ -52,9 +52,12 @@ _MOVES = re.compile(
 )
 _WRITTEN = re.compile(
     "GEMINI_WRITE_SYSTEM_MD|GEMINI_TELEMETRY_OUTFILE|GEMINI_DEBUG_LOG_FILE|GEMINI_CONTEXT_TRACE_DIR"
-    "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_V8_COVERAGE"
+    "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_(V8_COVERAGE|COMPILE_CACHE|REDIRECT_WARNINGS)"
+    "|GIT_TRACE.*"
 )
-"""Variables that name a file or folder that the CLI itself writes to."""
+"""Variables that name a file or folder that the CLI itself, or its git, writes to."""
+_IN_SEARCHES = "RIPGREP_CONFIG_PATH"
+"""The variable that adds options, such as `--pre`, to the CLI's searches with ripgrep."""
 _RISKY = re.compile(
     # shells and the program loader
     r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
@@ -155,6 +158,11 @@ def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
 def written_by(variables: Iterable[str]) -> tuple[str, ...]:
     """Return the variables that name a file for the CLI itself to write."""
     return tuple(name for name in variables if _WRITTEN.fullmatch(name))
+
+
+def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
+    """Return the variables by which a search, which is never asked about, can run a program."""
+    return tuple(name for name in variables if name == _IN_SEARCHES)
 
 
 def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:

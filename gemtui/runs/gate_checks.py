@@ -17,6 +17,7 @@ from gemtui.calls.env_files import (
     env_files,
     env_variables,
     hook_variables,
+    in_searches,
     is_of_user,
     written_by,
 )
@@ -111,9 +112,13 @@ def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
     for name in hook_variables(found):
         if name not in environ or name.startswith("GEMTUI_"):
             yield f"{name} could change what gemtui's hooks do: remove it from {path}"
-    for name in () if is_of_user(path, environ) else written_by(found):
+    foreign = {} if is_of_user(path, environ) else found
+    for name in written_by(foreign):
         if name not in environ:
             yield f"Gemini CLI would write to the file that {name} names: remove it from {path}"
+    for name in in_searches(foreign):
+        if name not in environ:
+            yield f"{name} could make searches run a program unasked: remove it from {path}"
     sandbox = found.get("GEMINI_SANDBOX", "")
     if "GEMINI_SANDBOX" not in environ and sandbox.lower() not in _OFF:
         yield f"hooks in the sandbox don't reach gemtui: remove GEMINI_SANDBOX from {path}"

@@ -129,7 +129,10 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
 
 @pytest.mark.parametrize(
     "name",
-    ["BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX", "GEMINI_WRITE_SYSTEM_MD"],
+    [
+        *("BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX", "GEMINI_WRITE_SYSTEM_MD"),
+        *("GIT_TRACE2_EVENT", "NODE_COMPILE_CACHE", "RIPGREP_CONFIG_PATH"),
+    ],
 )
 def test_a_variable_of_an_env_file_that_reaches_into_hooks(
     store: Path, tmp_path: Path, name: str

@@ -108,6 +108,21 @@ def test_what_the_cli_takes_for_safe_and_is_not_is_asked_about() -> None:
     assert (allowed.way, allowed.rule) == (Way.THROUGH, "rule 1 of policy.toml")
 
 
+@pytest.mark.parametrize("tool", ["grep_search", "search_file_content"])
+def test_a_search_whose_pattern_is_an_option_is_denied_by_hook_and_policy(tool: str) -> None:
+    text = RULE.format("grep_search", "allow", 999)
+    option, plain = ({"include_pattern": "x", "pattern": each} for each in ("-Osh x", "[-]Osh x"))
+    excludes = {"exclude_pattern": "-x", "pattern": 'x "pattern":"-y'}
+    for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN):
+        engine, judge = unasked(text, mode), gate(text, mode).judge
+        assert judge(Call(tool, option)).way is Way.REFUSE
+        assert engine.outcome(Call(tool, option)).decision is Decision.DENY
+        assert engine.outcome(Call("grep_search", option)).offered
+        for args in (plain, excludes):
+            assert judge(Call(tool, args)).way is Way.PASS
+            assert engine.outcome(Call(tool, args)).decision is Decision.ALLOW
+
+
 def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> None:
     text = RULE.format("write_file", "allow", 999) + RULE.format("run_shell_command", "allow", 5)
     for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT):

@@ -138,6 +138,8 @@ async def test_nothing_runs_unasked_but_what_only_reads(gated: GeminiCli) -> Non
         answer(
             shell("ls\u00a0x/e.sh"),
             shell("git diff"),
+            call("grep_search", pattern="--open-files-in-pager=touch ran;", include_pattern="1"),
+            call("grep_search", pattern="[2]"),
             write(".gemini/settings.json", '{"tools": {"allowed": ["run_shell_command"]}}\n'),
             write("plain.txt"),
             shell("ls"),
@@ -153,7 +155,10 @@ async def test_nothing_runs_unasked_but_what_only_reads(gated: GeminiCli) -> Non
     with ModelServer(turns) as model:
         options = asked(gated, approve=approve, approval_mode="auto_edit")
         await collect(asking(gated, model).run("go", options))
+        told = json.dumps(model.asked[-1].body["contents"])
     assert sorted(requests) == [".gemini/settings.json", "git diff", "ls\u00a0x/e.sh"]
+    assert "Write its first character as" in told
+    assert "Found 1 match" in told
     assert (project / "plain.txt").exists()
     assert not (project / "ran").exists()
     assert not (project / ".gemini").exists()
