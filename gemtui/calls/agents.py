@@ -1,6 +1,7 @@
-"""Find agent definitions that bring their own MCP servers.
+"""Find agent definitions that start programs.
 
-Gemini CLI 0.61 starts such a server when the agent is invoked (assets/gemini-cli.md#settings).
+Gemini CLI 0.61 starts an agent's own MCP servers when the agent is invoked, and at each start the
+command that yields the password of an agent at another server (assets/gemini-cli.md#settings).
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from gemtui.paths import gemini_home
 
 _LARGEST: Final = 1_000_000
 _HEAD: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
-_SERVERS: Final = re.compile(rb"mcp_servers|\\")
-"""The key in the front matter, or a backslash, since an escape could spell it."""
+_STARTS: Final = re.compile(rb"mcp_servers|agent_card|\\")
+"""A key in the front matter, or a backslash, since an escape could spell one."""
 
 
-def agents_with_servers(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the agent files, of the project and of the user, that may start servers.
+def agents_that_start(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the agent files, of the project and of the user, that may start programs.
 
     A file is included if it can't be read or its front matter can't be parsed.
     """
     home = gemini_home(environ)
     folders = (project / ".gemini" / "agents", home / "agents")
     for folder in (*folders, *sorted(home.glob("extensions/*/agents"))):
-        yield from filter(_may_start_servers, sorted(folder.glob("*.md")))
+        yield from filter(_may_start, sorted(folder.glob("*.md")))
 
 
-def _may_start_servers(file: Path) -> bool:
+def _may_start(file: Path) -> bool:
     text = None
     with suppress(OSError):
         text = read_small(file, _LARGEST)
     head = None if text is None else _HEAD.match(text)
-    return head is None or _SERVERS.search(head[1]) is not None
+    return head is None or _STARTS.search(head[1]) is not None

@@ -13,6 +13,8 @@ from typing import Any, TypeGuard
 
 from gemtui.calls.env_files import host
 
+BROWSER_AGENT = "browser_agent"
+"""The built-in agent that starts and controls a browser; only settings turn it on."""
 _LONGEST = 400
 """The maximum number of characters of a value that are shown."""
 
@@ -195,8 +197,13 @@ def _server(server: Any) -> str:
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
-    """Yield the MCP servers that settings give to agents; they start with the agent."""
+    """Yield what settings let agents start: MCP servers, and a browser."""
     for agent, override in _items(overrides):
+        if agent == BROWSER_AGENT and (value := _at(override, "enabled")):
+            words = f"The agent {_shown(agent)} starts a browser when it is used."
+            yield SettingEffect(
+                f"agents.overrides.{agent}.enabled", SettingKind.STARTS, words, value
+            )
         for name, server in _items(_at(override, "mcpServers")):
             if words := _server(server):
                 setting = f"agents.overrides.{agent}.mcpServers.{name}"

@@ -17,7 +17,7 @@ from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.agents import agents_with_servers
+from gemtui.calls.agents import agents_that_start
 from gemtui.calls.env_files import (
     destinations,
     env_files,
@@ -150,9 +150,9 @@ def _notices(
                 words, value = shown.follows, shown.value
                 mine = file.path != own
                 yield _notice(effect.setting, file.path, effect.kind, words, value, own=mine)
-    for path in agents_with_servers(folder, environ):
+    for path in agents_that_start(folder, environ):
         if path.is_relative_to(folder):
-            words = "This agent may start MCP servers when it is used."
+            words = "This agent may start programs, such as MCP servers."
             yield _notice("agent", path, SettingKind.STARTS, words, "")
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):

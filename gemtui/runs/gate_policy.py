@@ -17,8 +17,9 @@ from pathlib import Path
 from gemtui.agent.cli_settings import at
 from gemtui.agent.run_folder import Request
 from gemtui.calls import later_files, paths
-from gemtui.calls.agents import agents_with_servers
+from gemtui.calls.agents import agents_that_start
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
+from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
@@ -223,8 +224,10 @@ class GatePolicy:
         given = overrides.values() if isinstance(overrides, Mapping) else ()
         if any(at(each, "mcpServers") for each in given):
             return "Settings (agents.overrides) give agents MCP servers, which start with them."
-        file = next(agents_with_servers(self._workspace, self._environ), None)
-        return None if file is None else f"{clean_line(str(file))} may start MCP servers."
+        if at(overrides, BROWSER_AGENT, "enabled"):
+            return f"Settings (agents.overrides) turn on {BROWSER_AGENT}, which starts a browser."
+        file = next(agents_that_start(self._workspace, self._environ), None)
+        return None if file is None else f"{clean_line(str(file))} may start programs."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
         """Judge a call of a tool without rules.

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from gemtui.agent.options import AgentOptions
-from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.engine.decide import Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.before_run import told_before
+from gemtui.runs.gate_policy import GatePolicy
 
 
 def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_path: Path) -> None:
@@ -81,3 +85,27 @@ def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Pat
         "security.enablePermanentToolApproval": "offers",
         "security.autoAddToPolicyByDefault": "offers",
     }
+
+
+def test_agents_that_start_programs_are_named_and_asked_about(home: Path, tmp_path: Path) -> None:
+    own = tmp_path / ".gemini" / "settings.json"
+    remote = tmp_path / ".gemini" / "agents" / "far.md"
+    remote.parent.mkdir(parents=True)
+    environ = {"GEMINI_CLI_HOME": str(home)}
+    call = Call("invoke_agent", {"agent_name": "browser_agent", "prompt": "go"})
+
+    def told_and_asked(settings: dict[str, Any]) -> tuple[list[str], str]:
+        own.write_text(json.dumps(settings))
+        setup = Setup(workspace=tmp_path, settings=settings)
+        judgement = GatePolicy(Policy(), setup, ApprovalMode.DEFAULT, environ).judge(call)
+        return list(told_before(AgentOptions(cwd=tmp_path), environ).lines()), judgement.why
+
+    assert told_and_asked({}) == ([], "")
+    browses = {"agents": {"overrides": {"browser_agent": {"enabled": True}}}}
+    (told,), why = told_and_asked(browses)
+    assert told.endswith("The agent `browser_agent` starts a browser when it is used.")
+    assert "starts a browser" in why
+    remote.write_text("---\nname: far\nagent_card_url: http://x\nauth: {key: '!make key'}\n---\n")
+    (told,), why = told_and_asked({})
+    assert told == f"agent in {remote}: This agent may start programs, such as MCP servers."
+    assert why == f"{remote} may start programs."

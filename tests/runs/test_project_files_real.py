@@ -151,5 +151,5 @@ async def test_an_agent_that_starts_servers_is_asked_about(gated: GeminiCli, by:
     assert not (gated.project / "server_ran").exists()
     await run(gated, *calls, ask=False)
     assert (gated.project / "server_ran").exists()
-    said = "starts `touch server_ran`" if by == "settings" else "may start MCP servers"
-    assert f"{said} when it is used." in told
+    said = "starts `touch server_ran`" if by == "settings" else "may start programs"
+    assert said in told
