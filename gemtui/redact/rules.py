@@ -35,7 +35,7 @@ class SecretForm(NamedTuple):
 
 
 _GITLEAKS = "https://github.com/gitleaks/gitleaks/blob/master/config/gitleaks.toml"
-_QUOTE = r"""["'`\\]{0,3}"""
+_QUOTE = r"""["'`\\]{0,8}"""
 _VALUE = r"""[^\s"'`\\,;<>(){}\[\]]"""
 
 
@@ -79,6 +79,23 @@ RULES: tuple[SecretForm, ...] = (
         ),
         "RFC 7468, RFC 9580",
     ),
+    SecretForm(
+        "private-key",
+        "Private keys of PuTTY",
+        ("private-lines:",),
+        re.compile(
+            r"Private-Lines: \d{1,3}(?:\\[nr]|\s){1,4}"
+            r"(?P<secret>(?:[0-9A-Za-z+/=]|\\[nr]|\s){20,8000})"
+        ),
+        "https://tartarus.org/~simon/putty-snapshots/htmldoc/AppendixC.html",
+    ),
+    SecretForm(
+        "private-key",
+        "Private keys in PEM armour that is in base64 once more, as in Kubernetes",
+        ("ls0tls1crudjti",),
+        re.compile(r"LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM)[0-9A-Za-z+/]{20,40000}={0,2}"),
+        "https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/",
+    ),
     _token("age-key", "age identities", "age-secret-key-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     _token(
         "github-token",
@@ -103,7 +120,23 @@ RULES: tuple[SecretForm, ...] = (
         r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",
         "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html",
     ),
-    _token("google-key", "Google API keys, those of Gemini too", "aiza", r"AIza[0-9A-Za-z_-]{35}"),
+    SecretForm(
+        "aws-key",
+        "The secrets of AWS access keys",
+        ("secret",),
+        re.compile(
+            rf"(?i:secret_?-?access_?-?key){_QUOTE}(?:\s{{0,3}}[:=]\s{{0,3}}|\s){_QUOTE}"
+            r"(?P<secret>[0-9A-Za-z/+]{40})(?![0-9A-Za-z/+])"
+        ),
+        "https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html",
+        anywhere=True,
+    ),
+    _token(
+        "google-key",
+        "Google API keys, those of Gemini too",
+        "aiza aq.ab",
+        r"AIza[0-9A-Za-z_-]{35}|AQ\.Ab[0-9A-Za-z_-]{30,100}",
+    ),
     _token(
         "google-token",
         "Google OAuth tokens and client secrets",
@@ -206,16 +239,32 @@ RULES: tuple[SecretForm, ...] = (
         "url-password",
         "Passwords in addresses",
         ("://",),
-        re.compile(r"://[^\s/:@\"'<>]{0,256}:(?P<secret>[^\s/@\"'<>]{1,256})@"),
+        re.compile(
+            r"://[^\s/:@\"'<>]{0,256}:"
+            r"(?P<secret>[^\s/\"'<>]{1,256}|(?!\d{1,5}/)[^\s:@\"'<>\[\]]{1,256})@"
+        ),
         "RFC 3986, 3.2.1",
         anywhere=True,
     ),
     SecretForm(
-        "login",
-        "Passwords that `curl -u` is given",
-        ("curl",),
+        "auth-header",
+        "Several cookies in one header",
+        ("cookie",),
         re.compile(
-            r"\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[= ]?[\"'\\]{0,2}[^\s:\"'\\]{1,100}:"
+            rf"(?i:(?<!set-)cookie){_QUOTE}\s{{0,3}}:\s{{0,3}}{_QUOTE}"
+            r"(?P<secret>[\w.-]{1,60}=[^\r\n\"'`\\;]{0,4000};[^\r\n\"'`\\]{8,4000})"
+        ),
+        "RFC 6265",
+    ),
+    SecretForm(
+        "login",
+        "Passwords that `curl -u`, `sshpass`, `mysql`, `docker login` or a `.netrc` file is given",
+        ("curl", "sshpass", "mysql", "login"),
+        re.compile(
+            r"(?:\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[= ]?[\"'\\]{0,2}[^\s:\"'\\]{1,100}:"
+            r"|(?:\bsshpass\b[^\n]{0,40}?\s-p\s?|\bmysql(?:dump|admin)?\b[^\n]{0,400}?\s-p(?=\S)"
+            r"|\bdocker\s{1,3}login\b[^\n]{0,400}?\s-p[= ]?"
+            r"|\b(?:machine\s{1,9}\S{1,100}|default)\s{1,9}login\s{1,9}\S{1,100}\s{1,9}password\s{1,9})[\"'\\]{0,2})"
             rf"(?P<secret>{_VALUE}{{3,200}})"
         ),
         _GITLEAKS,
@@ -238,9 +287,9 @@ RULES: tuple[SecretForm, ...] = (
     SecretForm(
         "secret",
         "Values given to a name such as `API_KEY`, `password` or `client_secret`",
-        ("key", "secret", "token", "passw", "pwd", "credential"),
+        ("key", "secret", "token", "passw", "pwd", "credential", "_auth"),
         re.compile(
-            r"(?i:api_?-?key|access_?-?key(?:_?-?id)?|account_?-?key|private_?-?key|secret(?:_?-?key)?|"
+            r"(?i:_auth(?=\s{0,3}=)|api_?-?key|access_?-?key(?:_?-?id)?|account_?-?key|private_?-?key|secret(?:_?-?key)?|"
             r"auth_?-?token|token|passw(?:or)?d|passphrase|pwd|credentials?)"
             rf"[\w-]{{0,20}}{_QUOTE}\s{{0,3}}(?::=|=>|=|:)\s{{0,3}}{_QUOTE}"
             rf"(?P<secret>{_VALUE}{{8,400}})"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import string
+from base64 import b64encode
 from itertools import chain
 
 _RANDOM = random.Random(21)
@@ -34,7 +36,7 @@ TOKENS = {
     "github-token": ["gh" + "p_" + rand(36), "github_" + "pat_" + rand(82)],
     "gitlab-token": ["gl" + "pat-" + rand(20)],
     "aws-key": ["AK" + "IA" + _upper(16)],
-    "google-key": ["AI" + "za" + rand(35)],
+    "google-key": ["AI" + "za" + rand(35), "AQ" + ".Ab" + rand(50)],
     "google-token": ["ya" + "29." + rand(60), "GOC" + "SPX-" + rand(28)],
     "anthropic-key": ["sk-" + "ant-api03-" + rand(90)],
     "openai-key": ["sk-" + "proj-" + rand(60), "sk-" + rand(48)],
@@ -48,18 +50,37 @@ TOKENS = {
 }
 """Tokens that their form gives away, wherever they stand."""
 
+AT, SLASH, MYSQL, NETRC, NPM, COOKIE, DEEP = (rand(n) for n in (9, 9, 12, 12, 24, 20, 12))
+AWS, PUTTY = "/" + "aBcD" * 9 + "xyz", "Ab3" * 16
+ARMOUR = b64encode(f"-----BEGIN EC {'PRIVATE'} KEY-----\n{rand(60)}".encode()).decode()
 BEARER, BASIC, URL, LOGIN, ASSIGNED, QUERY, FIELD = (rand(n) for n in (32, 24, 14, 13, 26, 20, 12))
 MARKED = {
     "auth-header": [
         (f"curl -H 'Authorization: Bearer {BEARER}' https://x.org", BEARER),
         (f"authorization: Basic {BASIC}==", BASIC),
+        (f"Cookie: theme=dark; session={COOKIE}", f"theme=dark; session={COOKIE}"),
     ],
-    "url-password": [(f"postgres://app:{URL}@db.internal:5432/app", URL)],
-    "login": [(f"curl -s https://x.org -u 'ada:{LOGIN}' -d 1", LOGIN)],
+    "url-password": [
+        (f"postgres://app:{URL}@db.internal:5432/app", URL),
+        (f"postgres://app:a@{AT}@db.internal/app", f"a@{AT}"),
+        (f"postgres://app:a/{SLASH}@db.internal/app", f"a/{SLASH}"),
+    ],
+    "aws-key": [(f"aws configure set aws_secret_access_key {AWS}", AWS)],
+    "private-key": [
+        (f"client-key-data: {ARMOUR}", ARMOUR),
+        (f"Private-Lines: 1\n{PUTTY}\nPrivate-MAC: 12", PUTTY),
+    ],
+    "login": [
+        (f"curl -s https://x.org -u 'ada:{LOGIN}' -d 1", LOGIN),
+        (f"mysql -u ada -p{MYSQL} shop", MYSQL),
+        (f"machine x.org login ada password {NETRC}", NETRC),
+    ],
     "url-key": [(f"https://x.org/v1?alt=json&access_token={QUERY}&a=b", QUERY)],
     "secret": [
         (f'export SERVICE_API_KEY="{ASSIGNED}"', ASSIGNED),
         (f'{{\\"client_secret\\": \\"{FIELD}\\"}}', FIELD),
+        (json.dumps(json.dumps(json.dumps({"password": DEEP}))), DEEP),
+        (f"//registry.example/:_auth={NPM}==", NPM),
     ],
     "email": [("Author: Ada <ada.l+x@mail.lovelace.org>", "ada.l+x@mail.lovelace.org")],
     "home": [

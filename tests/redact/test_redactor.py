@@ -112,6 +112,9 @@ LEFT_ALONE = [
     "7024884b-dece-41db-8a1b-a37b16abdfd7 task-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "http://localhost:8080/x?key=value&token=abc",
     "/Users/Shared/x /home/ /Users/",
+    "http://localhost:4873/@scope/package@1.2.3 http://[::1]:3000/a@b",
+    "login with password authentication; mysql -h db -u root",
+    "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSURCakNDQWU2Z0F3SUJBZ0lC",
 ]
 
 
