@@ -148,7 +148,10 @@ def undo_session(
     fork = None
     if chat and not dry_run:
         undo = None if done is None else done.undo
-        fork = _fork(session, number, undo, notes, gemini_home() if home is None else home)
+        home = gemini_home() if home is None else home
+        fork = fork_session(session, home, before=number, undo=undo)
+        if fork.session_id is None:
+            notes.append("Nothing is left of the chat: start a new one.")
     return Undone(
         to=number,
         session=session.id,
@@ -250,20 +253,6 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
             raise UndoError(f"{path} is not in {root}")
         found.append(name)
     return found
-
-
-def _fork(session: Summary, number: int, undo: int | None, notes: list[str], home: Path) -> Fork:
-    """Fork the chat, adding notes for the user to `notes`. Raises ForkFailed."""
-    made = fork_session(session, home, before=number)
-    fork = made.session_id
-    if fork is None:
-        notes.append("Nothing is left of the chat: start a new one.")
-    elif session.project is not None:
-        place, root, own = project_of(Path(session.project))
-        if place.is_dir():
-            with open_project(place, root, own) as project, project.store.transaction():
-                project.store.add_fork(fork, session.id, undo)
-    return made
 
 
 # --- the list of checkpoints ----------------------------------------------------------------------
