@@ -266,19 +266,22 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
     with _store_of(session) as store:
         if store is None:
             return []
-        return [_row(store, each) for each in _numbered_of(session, store)]
+        placed = with_uses(placed_calls(session), store)
+        return [_row(store, each) for each in _numbered_of(session, store, placed)]
 
 
 class Checkpointed(NamedTuple):
     """A summary of a session's checkpoints.
 
     `total`: their number. `newest`: the time of the newest one. `prompts`: the numbers of the
-    prompts that have a checkpoint.
+    prompts that have a checkpoint. `calls`: the ids, in the session's record, of the calls whose
+    changes are in a checkpoint.
     """
 
-    total: int
-    newest: datetime | None
-    prompts: frozenset[int]
+    total: int = 0
+    newest: datetime | None = None
+    prompts: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
 
 
 def checkpointed(session: Summary) -> Checkpointed:
@@ -287,13 +290,20 @@ def checkpointed(session: Summary) -> Checkpointed:
     Raises OSError, CheckpointsUnreadable.
     """
     with _store_of(session) as store:
-        found = [] if store is None else _numbered_of(session, store, by_calls=True)
+        if store is None:
+            return Checkpointed()
+        placed = with_uses(placed_calls(session), store)
+        found = _numbered_of(session, store, placed, by_calls=True)
+        calls = store.calls()
+    owners = {change.call for each in found for change in each.files} - {None}
+    uses = {calls[each].use for each in owners if each in calls}
     before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
     newest = max((each.checkpoint.time for each in found), default=None)
     return Checkpointed(
         total=len(found),
         newest=None if newest is None else datetime.fromtimestamp(newest, UTC),
         prompts=frozenset(each.prompt for each in before if each.prompt is not None),
+        calls=frozenset(each.call.id for each in placed if each.use in uses),
     )
 
 
@@ -321,13 +331,17 @@ def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
 
 
 def _numbered_of(
-    session: Summary, store: CheckpointStore, *, by_calls: bool = False
+    session: Summary,
+    store: CheckpointStore,
+    placed: Sequence[PlacedCall],
+    *,
+    by_calls: bool = False,
 ) -> list[_Numbered]:
     """Return the checkpoints of a session, oldest first.
 
-    `by_calls`: include only the changes of files that some call changed.
+    `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: include only the
+    changes of files that some call changed.
     """
-    placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
     return _numbered(store, changes, store.lineage(session.id), numbers, prompts)
