@@ -439,6 +439,7 @@ def _row(store: CheckpointStore, each: _Numbered) -> dict[str, Any]:
         "tool": None if each.owner is None else each.owner.tool,
         "command": None if each.owner is None else each.owner.command,
         "files": [_file(store, change) for change in each.files],
+        "notes": list(each.checkpoint.notes),
     }
 
 
