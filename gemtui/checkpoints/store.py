@@ -157,7 +157,8 @@ class FileChange:
 class Checkpoint:
     """A checkpoint.
 
-    `time`: seconds since the epoch. `notes`: what the checkpoint does not cover.
+    `time`: seconds since the epoch. `notes`: what the checkpoint does not cover, and whether it
+    ended an interrupted undo.
     """
 
     id: int

@@ -67,6 +67,7 @@ class Taker:
         calls: Sequence[WritingCall] = (),
         also: Mapping[bytes, Before] | None = None,
         owned: Mapping[bytes, int] | None = None,
+        notes: Sequence[str] = (),
         always: bool = True,
     ) -> Checkpoint | None:
         """Take a checkpoint and return it; None if nothing changed and not `always`.
@@ -75,6 +76,7 @@ class Taker:
         * `also`: files to include even if git ignores them. Each has its former state, in case no
           earlier checkpoint contains it.
         * `owned`: maps files to the ids of the calls that changed them.
+        * `notes`: what else the user should know about the checkpoint.
 
         Raises OSError, CheckpointsUnreadable.
         """
@@ -103,9 +105,8 @@ class Taker:
             ]
             taken = None
             if always or changes:
-                taken = self._store.add_checkpoint(
-                    began, reason, run, session, listing.notes, changes
-                )
+                notes = (*notes, *listing.notes)
+                taken = self._store.add_checkpoint(began, reason, run, session, notes, changes)
             if listing.whole or listing.index != self._store.git_index():
                 self._store.set_index(listing.index)
             self._store.set_tree(found, listing.names)

@@ -221,24 +221,28 @@ class Project:
         )
         return self.store.save_call(call)
 
-    def _finish(self, undo: Undo) -> Applied:
+    def _finish(self, undo: Undo, *, interrupted: bool = False) -> Applied:
+        """Carry out the tasks of an undo. If it was interrupted, its checkpoint notes that."""
         tasks = decoded(undo.plan or "[]")
         with ProjectFiles(self.root) as files:
             done = apply(self.store, files, tasks, undo.id)
         owned = dict.fromkeys(done.paths, undo.call)
         also = dict.fromkeys(done.paths, GONE)
-        self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also)
+        notes = tuple(_settled_words(undo, done)) if interrupted else ()
+        self._settled += notes
+        self.taker.take(Reason.UNDO, session=undo.session, owned=owned, also=also, notes=notes)
         with self.store.transaction():
             self.store.end_undo(undo)
         return done
 
-    def settle(self) -> None:
-        """Complete interrupted undos, and add notes about them to the next result.
+    def settle(self) -> tuple[str, ...]:
+        """Complete interrupted undos; return notes about all that this object completed.
 
-        Raises OSError.
+        The next result has the same notes. Raises OSError.
         """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
-            self._settled += _settled_words(undo, self._finish(undo))
+            self._finish(undo, interrupted=True)
+        return tuple(self._settled)
 
 
 @contextmanager

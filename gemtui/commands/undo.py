@@ -80,7 +80,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
             }
         )
     elif found:
-        lines_to_stdout(map(_row, found))
+        lines_to_stdout(_rows(found))
     else:
         note(f"there are no checkpoints of this session in {checkpoints_dir()}")
     return 0 if found else 1
@@ -131,6 +131,16 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
         yield clean_line(each)
     if done.fork is not None and done.to and not would:
         yield clean_line(f"Continue from there in session {done.fork}")
+
+
+def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
+    """Yield a line for each checkpoint, and its notes unless the one before has the same."""
+    before: list[str] = []
+    for each in checkpoints:
+        yield _row(each)
+        for words in each["notes"] if each["notes"] != before else ():
+            yield clean_line(f"{'':>5}  {words}")
+        before = each["notes"]
 
 
 def _row(each: dict[str, Any]) -> Clean:

@@ -1,7 +1,8 @@
 """The state of a run's checkpoints, in a file that the run's supervisor writes.
 
 The file exists only if there is something to report: a first checkpoint that takes longer than a
-second, a first checkpoint that was complete only after Gemini CLI had started, or a failure.
+second, a first checkpoint that was complete only after Gemini CLI had started, an interrupted undo
+that was completed, or a failure.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class CheckpointState:
 
     `done`, `files`: the number of files checked so far, and their total; 0 if not known yet.
     `late`: Gemini CLI was started before the first checkpoint was complete. `problem`: why a
-    checkpoint could not be taken; "" if none failed.
+    checkpoint could not be taken; "" if none failed. `settled`: descriptions of interrupted undos
+    of the project that the run's supervisor completed.
     """
 
     phase: CheckpointPhase
@@ -43,6 +45,7 @@ class CheckpointState:
     files: int = 0
     late: bool = False
     problem: str = ""
+    settled: tuple[str, ...] = ()
 
     @property
     def progress(self) -> str:
@@ -52,7 +55,7 @@ class CheckpointState:
 
     def notes(self) -> list[str]:
         """Return what the user should know about the checkpoints."""
-        notes = []
+        notes = [*self.settled]
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
         if self.late:

@@ -114,6 +114,7 @@ class RunCheckpoints:
         self._wanted: Reason | None = None
         self._ends = self._ready = False
         self._error: Exception | None = None
+        self._settled: tuple[str, ...] = ()
         self._state = CheckpointState(phase=CheckpointPhase.FIRST)
         self._taker: Taker | None = None
         self._ready_at = inf
@@ -130,7 +131,7 @@ class RunCheckpoints:
             self._start(Reason.PROMPT)
             self._wait()
         self._read()
-        self._raise()
+        self._report()
         return _STEP
 
     def close(self) -> None:
@@ -144,7 +145,7 @@ class RunCheckpoints:
             self._changed.notify_all()
         assert self._thread is not None
         self._thread.join(_LONGEST)
-        self._raise()
+        self._report()
         prune_if_due()
 
     def _start(self, first: Reason | None) -> None:
@@ -171,7 +172,12 @@ class RunCheckpoints:
         self._state = replace(self._state, **what)
         write_checkpoint_state(self._folder, self._state)
 
-    def _raise(self) -> None:
+    def _report(self) -> None:
+        """Record what the thread has reported. Raises the error if one has occurred."""
+        with self._changed:
+            settled = self._settled
+        if settled != self._state.settled:
+            self._tell(settled=settled, phase=CheckpointPhase.READY)
         error, self._error = self._error, None
         if error is not None:
             self._tell(problem=str(error), phase=CheckpointPhase.READY)
@@ -280,7 +286,7 @@ class RunCheckpoints:
             calls, also, session = [*self._calls.values()], {**self._also}, self._session
         began = time.time()
         with only_one(self._place):
-            project.settle()
+            settled = project.settle()
             project.taker.take(
                 reason,
                 run=self._run,
@@ -290,6 +296,7 @@ class RunCheckpoints:
                 always=reason is Reason.PROMPT,
             )
         with self._changed:
+            self._settled = settled
             self._ready_at = min(self._ready_at, time.time())
             self._calls = {
                 id: call

@@ -8,16 +8,19 @@ read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from gemtui.errors import ForkFailed
+from gemtui.checkpoints.store import open_store
+from gemtui.errors import CheckpointsUnreadable, ForkFailed
 from gemtui.files import make_folder, write_whole
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.vault import is_on, keep
+from gemtui.runs.checkpointing import project_of
 from gemtui.sessions.load import whole_records
 from gemtui.sessions.projects import path_hash, registered
 from gemtui.sessions.record_facts import RecordKind
@@ -53,14 +56,17 @@ class Fork:
     project: Path | None
 
 
-def fork_session(session: Summary, home: Path, *, before: int | None = None) -> Fork:
+def fork_session(
+    session: Summary, home: Path, *, before: int | None = None, undo: int | None = None
+) -> Fork:
     """Create a session from the part of a stored one that precedes a prompt.
 
     `session`: a session in the store under `home`, or archived in the vault. `before`: the 1-based
     number of a prompt in the present conversation. None, or one more than the number of prompts,
-    keeps everything. If the CLI could not resume the remaining history, no session is created and
-    `session_id` is None. The new session has no token counts, and statistics exclude its older
-    part, because the original session contains both.
+    keeps everything. `undo`: the id of the undo that restored the files to this point, if any. If
+    the CLI could not resume the remaining history, no session is created and `session_id` is None.
+    The new session has no token counts, and statistics exclude its older part, because the original
+    session contains both. The checkpoints of the original session are its checkpoints, too.
 
     Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
     new session; NotASession, SessionTooLarge, OSError.
@@ -87,7 +93,22 @@ def fork_session(session: Summary, home: Path, *, before: int | None = None) -> 
         past = entries[:cut]
         if not any(is_resumable(each.facts.outline) for each in past if _is_message(each)):
             return fork
-        return _written(fork, log, past, session, home, until=until)
+        made = _written(fork, log, past, session, home, until=until)
+    _share_checkpoints(made, session, undo)
+    return made
+
+
+def _share_checkpoints(fork: Fork, session: Summary, undo: int | None) -> None:
+    """Record whose checkpoints the fork uses, if the project has any.
+
+    Unreadable checkpoints are not reported here: every undo reports them.
+    """
+    if fork.session_id is None or fork.project is None:
+        return
+    place, _, _ = project_of(fork.project)
+    if place.is_dir():
+        with suppress(CheckpointsUnreadable), open_store(place) as store, store.transaction():
+            store.add_fork(fork.session_id, session.id, undo)
 
 
 def _is_message(entry: ReplayedMessage) -> bool:

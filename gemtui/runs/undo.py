@@ -148,7 +148,10 @@ def undo_session(
     fork = None
     if chat and not dry_run:
         undo = None if done is None else done.undo
-        fork = _fork(session, number, undo, notes, gemini_home() if home is None else home)
+        home = gemini_home() if home is None else home
+        fork = fork_session(session, home, before=number, undo=undo)
+        if fork.session_id is None:
+            notes.append("Nothing is left of the chat: start a new one.")
     return Undone(
         to=number,
         session=session.id,
@@ -252,20 +255,6 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
     return found
 
 
-def _fork(session: Summary, number: int, undo: int | None, notes: list[str], home: Path) -> Fork:
-    """Fork the chat, adding notes for the user to `notes`. Raises ForkFailed."""
-    made = fork_session(session, home, before=number)
-    fork = made.session_id
-    if fork is None:
-        notes.append("Nothing is left of the chat: start a new one.")
-    elif session.project is not None:
-        place, root, own = project_of(Path(session.project))
-        if place.is_dir():
-            with open_project(place, root, own) as project, project.store.transaction():
-                project.store.add_fork(fork, session.id, undo)
-    return made
-
-
 # --- the list of checkpoints ----------------------------------------------------------------------
 
 
@@ -277,19 +266,22 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
     with _store_of(session) as store:
         if store is None:
             return []
-        return [_row(store, each) for each in _numbered_of(session, store)]
+        placed = with_uses(placed_calls(session), store)
+        return [_row(store, each) for each in _numbered_of(session, store, placed)]
 
 
 class Checkpointed(NamedTuple):
     """A summary of a session's checkpoints.
 
     `total`: their number. `newest`: the time of the newest one. `prompts`: the numbers of the
-    prompts that have a checkpoint.
+    prompts that have a checkpoint. `calls`: the ids, in the session's record, of the calls whose
+    changes are in a checkpoint.
     """
 
-    total: int
-    newest: datetime | None
-    prompts: frozenset[int]
+    total: int = 0
+    newest: datetime | None = None
+    prompts: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
 
 
 def checkpointed(session: Summary) -> Checkpointed:
@@ -298,13 +290,20 @@ def checkpointed(session: Summary) -> Checkpointed:
     Raises OSError, CheckpointsUnreadable.
     """
     with _store_of(session) as store:
-        found = [] if store is None else _numbered_of(session, store, by_calls=True)
+        if store is None:
+            return Checkpointed()
+        placed = with_uses(placed_calls(session), store)
+        found = _numbered_of(session, store, placed, by_calls=True)
+        calls = store.calls()
+    owners = {change.call for each in found for change in each.files} - {None}
+    uses = {calls[each].use for each in owners if each in calls}
     before = (each for each in found if each.checkpoint.reason is Reason.PROMPT)
     newest = max((each.checkpoint.time for each in found), default=None)
     return Checkpointed(
         total=len(found),
         newest=None if newest is None else datetime.fromtimestamp(newest, UTC),
         prompts=frozenset(each.prompt for each in before if each.prompt is not None),
+        calls=frozenset(each.call.id for each in placed if each.use in uses),
     )
 
 
@@ -332,13 +331,17 @@ def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
 
 
 def _numbered_of(
-    session: Summary, store: CheckpointStore, *, by_calls: bool = False
+    session: Summary,
+    store: CheckpointStore,
+    placed: Sequence[PlacedCall],
+    *,
+    by_calls: bool = False,
 ) -> list[_Numbered]:
     """Return the checkpoints of a session, oldest first.
 
-    `by_calls`: include only the changes of files that some call changed.
+    `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: include only the
+    changes of files that some call changed.
     """
-    placed = with_uses(placed_calls(session), store)
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
     return _numbered(store, changes, store.lineage(session.id), numbers, prompts)
@@ -436,6 +439,7 @@ def _row(store: CheckpointStore, each: _Numbered) -> dict[str, Any]:
         "tool": None if each.owner is None else each.owner.tool,
         "command": None if each.owner is None else each.owner.command,
         "files": [_file(store, change) for change in each.files],
+        "notes": list(each.checkpoint.notes),
     }
 
 

@@ -207,7 +207,8 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     call to the recorded result, including the wait for the user's approval. `agent_id`: the session
     id of the subagent that did the work. `answer`: the user's answer in a supervised run. `rule`: a
     description of the user's own rule that allowed the call there without asking. `hooked`: whether
-    another hook changed the arguments; `args` are the changed ones.
+    another hook changed the arguments; `args` are the changed ones. `checkpoint`: whether its
+    changes of the project's files are in a checkpoint.
     """
 
     id: str
@@ -227,6 +228,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     answer: Answer | None = None
     rule: str = ""
     hooked: bool = False
+    checkpoint: bool = False
 
     @property
     def failed(self) -> bool:

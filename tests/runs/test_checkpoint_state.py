@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.checkpoints.store import only_one, open_store
+from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import covered_calls, open_project
 from gemtui.runs import checkpointing
 from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
@@ -62,6 +62,26 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
         assert [call.use for call in project.store.calls().values()] == ["1"]
         assert covered_calls(project.store) == frozenset()
         assert not any(change.sure for _, change in project.store.changes() if change.call)
+
+
+def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
+    folder: RunFolder,
+) -> None:
+    place, root, own = project_of(folder.path.parent / "project")
+    with open_project(place, root, own) as project:
+        taken = project.taker.take(Reason.UNDO, session="s")
+        assert taken is not None
+        project.store.begin_undo(time.time(), "s", 2, taken.id, 0, "[]")
+    checkpoints = of(folder)
+    checkpoints.look()
+    checkpoints.close()
+    state = checkpoint_state(folder)
+    assert state is not None
+    assert state.phase is CheckpointPhase.READY
+    assert state.notes() == ["An interrupted undo of this folder was finished first."]
+    with open_store(place) as store:
+        noted = [each.reason for each in store.checkpoints() if each.notes == state.settled]
+    assert noted == [Reason.UNDO]
 
 
 def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(

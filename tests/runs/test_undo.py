@@ -19,7 +19,8 @@ from gemtui.checkpoints.undo import open_project
 from gemtui.errors import UndoError
 from gemtui.paths import checkpoints_dir, config_file, gemini_home, live_dir
 from gemtui.runs.checkpointing import project_of
-from gemtui.runs.undo import Undone, checkpoint_list, undo_session
+from gemtui.runs.fork import fork_session
+from gemtui.runs.undo import Undone, checkpoint_list, sessions_with_checkpoints, undo_session
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from tests.cli.conftest import start
@@ -165,6 +166,15 @@ def test_where_checkpoints_are_off_none_is_taken(project: Path, fake_cli: FakeCl
     run(project, fake_cli)
     assert not project_of(project)[0].exists()
     assert checkpoint_list(stored()) == []
+
+
+def test_a_fork_has_the_checkpoints_of_its_session(project: Path) -> None:
+    with open_project(*project_of(project)) as opened:
+        opened.taker.take(Reason.PROMPT, run="r", session=uuid(1))
+    fork = fork_session(stored(), gemini_home())
+    assert fork.session_id in sessions_with_checkpoints()
+    forked = Index(gemini_home(), cache=None).find(fork.session_id)
+    assert checkpoint_list(forked) == checkpoint_list(stored()) != []
 
 
 def test_old_checkpoints_are_removed_but_not_those_that_a_run_needs(project: Path) -> None:

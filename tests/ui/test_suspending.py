@@ -12,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.agent.approval import ApprovalRequest
+from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.trust import remember
+from gemtui.runs.listing import list_runs, runs_dir
+from tests.fake_cli import INIT, FakeCli
 from tests.terminal import Terminal
 from tests.ui.test_end import STORE, restored
 
@@ -55,7 +60,7 @@ def continued(shell: Terminal, *texts: str, columns: int = 120, rows: int = 36) 
     while shell.read(0.3):  # it is drawn for the old size first
         pass
     assert all(text in shell.text for text in texts)
-    for mode in (b"\x1b[?1003h", b"\x1b[?2004h", b"\x1b[>", b"\x1b[?1049h", b"\x1b]2;gemtui"):
+    for mode in (b"\x1b[?1003h", b"\x1b[?2004h", b"\x1b[>", b"\x1b[?1049h", b"\x1b]2;"):
         off = b"\x1b[23;2t" if mode.startswith(b"\x1b]") else mode.replace(b"h", b"l")
         assert shell.raw.rfind(mode) > shell.raw.rfind(off.replace(b">", b"<u"))
     assert not shell.cooked
@@ -87,6 +92,32 @@ def test_ctrl_z_and_fg_keep_what_is_typed_in_every_pane_and_dialog(shell: Termin
             shell.hides(text)
     shell.press("\x11")
     shell.shows("ready:")
+
+
+def test_a_question_waits_through_ctrl_z_and_is_answered_after_fg(
+    fake_cli: FakeCli, shell: Terminal, tmp_path: Path
+) -> None:
+    program = fake_cli(f"print:{INIT}", "wait")
+    remember(tmp_path)
+    begin(shell, f"GEMINI_CLI_PATH={program} {{}} -m gemtui")
+    shell.press("2")
+    shell.shows("enter starts a run")
+    shell.press("go\r")
+    shell.shows("running", "^c stop")
+    (run,) = list_runs(runs_dir())
+    gate = GateFolder.of(run.folder)
+    gate.create()
+    push = {"command": "git push origin topic"}
+    gate.ask(ApprovalRequest(tool_name="run_shell_command", arguments=push, number=1))
+    shell.shows("Gemini asks", "origin topic")
+    for columns, rows in ((80, 24), (120, 36)):
+        shell.press(CTRL_Z)
+        stopped(shell)
+        assert gate.answer_to(1) is None
+        continued(shell, "Gemini asks", "origin topic", columns=columns, rows=rows)
+    shell.press("y")
+    shell.until(lambda: gate.answer_to(1) is not None, "the answer")
+    shell.hides("Gemini asks")
 
 
 def test_signals_from_outside_stop_it_and_bg_does_not_take_the_terminal(shell: Terminal) -> None:

@@ -118,6 +118,8 @@ class LiveRun:
         self.stderr = ""
         self.unprotected = ""
         """Why the run's later changes have no checkpoints; "" if they do have them."""
+        self.settled_undos: tuple[str, ...] = ()
+        """Descriptions of interrupted undos that the run's supervisor completed."""
         self.first_checkpoint = ""
         """The progress of the first checkpoint while the run waits for it; else ""."""
         self.pid: int | None = None
@@ -397,6 +399,7 @@ class LiveRun:
         if not self.unprotected:
             state = await asyncio.to_thread(checkpoint_state, self.run.folder)
             self.unprotected = "" if state is None else state.problem
+            self.settled_undos = () if state is None else state.settled
             waits = state is not None and state.phase is CheckpointPhase.FIRST
             self.first_checkpoint = state.progress if state and waits else ""
 

@@ -22,7 +22,7 @@ from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.side import RunSide, WriteList
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.view import TranscriptView
-from gemtui.ui.undo.marked_prompts import MarkedPrompts
+from gemtui.ui.undo.marked_transcript import MarkedTranscript
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -41,7 +41,7 @@ class RunPanes(Horizontal):
         self._glyphs = glyphs
         self._painted: object = None
         self._ending_closed = False
-        self._prompts = MarkedPrompts()
+        self._marked = MarkedTranscript()
         self._looked_for: object = None
 
     def compose(self) -> ComposeResult:
@@ -103,7 +103,7 @@ class RunPanes(Horizontal):
             return False
         self._painted = run.revision
         transcript, session = run.transcript(), run.session or run.resumes
-        self.view.show(self._prompts.mark(transcript), fresh=False)
+        self.view.show(self._marked.mark(transcript), fresh=False)
         if session is not None:
             self._look_again(run, session, transcript)
         return True
@@ -111,7 +111,7 @@ class RunPanes(Horizontal):
     # --- checkpoints ---------------------------------------------------------------------------
 
     def _forget_checkpoints(self) -> None:
-        self._prompts, self._looked_for = MarkedPrompts(), None
+        self._marked, self._looked_for = MarkedTranscript(), None
 
     def _look_again(self, run: LiveRun, session: str, transcript: Transcript) -> None:
         """Check for checkpoints after each prompt, its first answer, and at the end."""
@@ -125,16 +125,15 @@ class RunPanes(Horizontal):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self, session: str, transcript: Transcript) -> None:
-        """Mark the shown prompts that have a checkpoint before them."""
-        from gemtui.ui.undo.checkpointed_prompts import shown_checkpoints
+        """Mark the shown prompts and calls that have checkpoints."""
+        from gemtui.ui.undo.checkpointed import shown_checkpoints
 
-        app, prompts = cast("AppBase", self.app), self._prompts
-        numbers = await asyncio.to_thread(shown_checkpoints, app, session, transcript)
-        if prompts is self._prompts and numbers != prompts.numbers:
-            prompts.numbers = numbers
+        app, marked = cast("AppBase", self.app), self._marked
+        marks = await asyncio.to_thread(shown_checkpoints, app, session, transcript)
+        if marked is self._marked and marked.replace(marks):
             shown = self.before if self.run_shown is None else self.run_shown.transcript()
             if shown is not None:
-                self.view.show(prompts.mark(shown), fresh=False, news=False)
+                self.view.show(marked.mark(shown), fresh=False, news=False)
 
     # --- words ---------------------------------------------------------------------------------
 

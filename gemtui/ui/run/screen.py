@@ -90,8 +90,8 @@ class RunScreen(RunPane):
         been loaded.
         """
         self._frame = 0
-        self._warned: set[str] = set()
-        """The ids of the runs that were reported to have no checkpoints."""
+        self._reported: set[tuple[str, str]] = set()
+        """The messages about checkpoints that were shown, with their runs' ids."""
         self.ready = asyncio.Event()
         self.next_run = NextRun(self, folder)
         self._sending = Sending(self, registry, self.next_run, may_start)
@@ -199,7 +199,7 @@ class RunScreen(RunPane):
             return
         self._frame += 1
         self._asking.show(run)
-        self._warn(run)
+        self._report_checkpoints(run)
         if self.panes.paint():
             stood = run.stage, bool(run.steered.prompts), run.told is not None
             if self._stood != stood:
@@ -211,12 +211,16 @@ class RunScreen(RunPane):
         elif run.alive and self._frame % _CLOCK == 0:
             self.say_state(run)
 
-    def _warn(self, run: LiveRun) -> None:
-        """Report once why a run has no checkpoints."""
-        if run.unprotected and run.id not in self._warned:
-            self._warned.add(run.id)
+    def _report_checkpoints(self, run: LiveRun) -> None:
+        """Report once why a run has no checkpoints, and which undo its start completed."""
+        problem, settled = run.unprotected, " ".join(run.settled_undos)
+        if problem and (run.id, problem) not in self._reported:
+            self._reported.add((run.id, problem))
             self.say_state(run)
-            self.gemtui.say(f"Undo won't cover all of this run: {run.unprotected}", problem=True)
+            self.gemtui.say(f"Undo won't cover all of this run: {problem}", problem=True)
+        if settled and not run.past and (run.id, settled) not in self._reported:
+            self._reported.add((run.id, settled))
+            self.gemtui.say(settled)
 
     def _run_changed(self, run: LiveRun | None) -> None:
         """Update the pane after a run began (None) or ended, and show its successor."""

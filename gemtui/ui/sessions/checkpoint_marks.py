@@ -10,7 +10,7 @@ from gemtui.paths import checkpoints_dir
 from gemtui.runs.undo import sessions_with_checkpoints
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted, relative
-from gemtui.ui.undo.checkpointed_prompts import read_checkpoints
+from gemtui.ui.undo.checkpointed import read_checkpoints
 
 _FILES = (".sqlite3", ".sqlite3-wal")
 

@@ -37,7 +37,7 @@ from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
-from gemtui.ui.undo.marked_prompts import MarkedPrompts
+from gemtui.ui.undo.marked_transcript import CheckpointMarks, MarkedTranscript
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -80,7 +80,7 @@ class ReadPane(Vertical):
         self._marked: tuple[str, re.Pattern[str] | None] | None = None
         self._news = asyncio.Event()
         self._undoable: frozenset[str] = frozenset()
-        self._checkpoints = MarkedPrompts()
+        self._checkpoints = MarkedTranscript()
 
     def compose(self) -> ComposeResult:
         """Build the heading, the notice and the transcript."""
@@ -274,7 +274,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def take_undoable(self, sessions: frozenset[str]) -> None:
-        """Mark the prompts that have checkpoints, if the open session is in `sessions`."""
+        """Mark prompts and calls that have checkpoints, if the open session is in `sessions`."""
         self._undoable = sessions
         if self._shown is not None:
             self._look_for_checkpoints(self._shown)
@@ -284,16 +284,16 @@ class ReadPane(Vertical):
         summary = self.summary
         if summary is None or summary.id not in self._undoable:
             return
-        from gemtui.ui.undo.checkpointed_prompts import read_checkpoints
+        from gemtui.ui.undo.checkpointed import read_checkpoints
 
         found = await asyncio.to_thread(read_checkpoints, summary)
-        if reader is self._shown and found.prompts != self._checkpoints.numbers:
-            self._checkpoints.numbers = found.prompts
+        marks = CheckpointMarks(found.prompts, found.calls)
+        if reader is self._shown and self._checkpoints.replace(marks):
             self._show_again(reader)
 
     def _take_over(self, reader: SessionLoader | None) -> None:
         before, self._shown = self._shown, reader
-        self._checkpoints = MarkedPrompts()
+        self._checkpoints = MarkedTranscript()
         if reader is not None:
             self._look_for_checkpoints(reader)
         if before is not None:

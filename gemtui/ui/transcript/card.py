@@ -249,6 +249,9 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
     words = own(f" {look.glyphs.dot} ".join(filter(None, said)))
     if not words and not folded and call.time is not None:
         words = own(time_of_day(call.time, look))
+    if call.checkpoint:
+        mark = own(f"{look.glyphs.undo} checkpoint")
+        words = own(f" {look.glyphs.dot} ".join(filter(None, (words, mark))))
     return (Piece(words, look[Role.MUTED]),) if words else ()
 
 

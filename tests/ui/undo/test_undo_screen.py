@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from gemtui.agent.run_folder import Owner, Request, RunFolder
-from gemtui.checkpoints.store import Reason
+from gemtui.checkpoints.store import Reason, WritingCall
 from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
 from gemtui.runs.checkpointing import project_of
@@ -92,8 +93,7 @@ def prompt(me: Person) -> str:
 async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
     project: Path,
 ) -> None:
-    with open_project(*project_of(project)) as checkpoints:
-        checkpoints.taker.take(Reason.PROMPT, run="r", session=uuid(1), always=True)
+    take(project, Reason.PROMPT)
     async with person(gemini_home(), WIDE, project=project) as me:
         await me.sees("↶ undo")
         await to_second_prompt(me)
@@ -105,6 +105,28 @@ async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
         await me.press("escape", "c")
         await me.sees("continues session", "↶ checkpoint")
         assert me.text.count("↶ checkpoint") == 1
+
+
+async def test_calls_whose_changes_are_in_a_checkpoint_are_marked(project: Path) -> None:
+    take(project, Reason.PROMPT)
+    began = time.time()
+    (project / "moon.py").write_text("half\n")
+    call = WritingCall(
+        run="r", session=uuid(1), use="c20", tool="write_file", path=b"moon.py", began=began
+    )
+    take(project, Reason.CALL, call)
+    async with person(gemini_home(), WIDE, project=project) as me:
+        await to_second_prompt(me)
+        await me.sees("↶ checkpoint")
+        (marked,) = [line for line in me.text.splitlines() if "↶ checkpoint ─" in line]
+        above = me.text[: me.text.index(marked)]
+        assert above.rindex("moon.py") > above.rindex("Draw the moon.")
+        assert "sea.py" not in above
+
+
+def take(project: Path, reason: Reason, *calls: WritingCall) -> None:
+    with open_project(*project_of(project)) as checkpoints:
+        checkpoints.taker.take(reason, run="r", session=uuid(1), calls=calls)
 
 
 async def test_of_a_file_left_alone_the_three_texts_can_be_read(project: Path) -> None:

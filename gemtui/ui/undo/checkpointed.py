@@ -1,4 +1,4 @@
-"""The prompts that have a checkpoint before them, for the panes to mark."""
+"""The prompts and calls that have checkpoints, for the panes to mark."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from gemtui.errors import GemtuiError
 from gemtui.runs.undo import Checkpointed, checkpointed, prompts_of
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Transcript
+from gemtui.ui.undo.marked_transcript import CheckpointMarks
 from gemtui.ui.undo.start import find_stored, prompt_at
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
-
-_NONE = Checkpointed(0, None, frozenset())
 
 
 def read_checkpoints(session: Summary) -> Checkpointed:
@@ -21,11 +20,11 @@ def read_checkpoints(session: Summary) -> Checkpointed:
     try:
         return checkpointed(session)
     except (GemtuiError, OSError):
-        return _NONE
+        return Checkpointed()
 
 
-def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> frozenset[int]:
-    """Return the 1-based numbers of a transcript's prompts that have checkpoints.
+def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> CheckpointMarks:
+    """Return the prompts and calls of a transcript that have checkpoints.
 
     `session`: the id of the stored session, of which the transcript shows all or a part. The result
     is empty if nothing can be read.
@@ -34,6 +33,7 @@ def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> fro
         summary = find_stored(app, session)
         first = prompt_at(transcript, 0)(prompts_of(summary))
     except (GemtuiError, OSError):
-        return frozenset()
-    before = first - 1
-    return frozenset(each - before for each in read_checkpoints(summary).prompts if each > before)
+        return CheckpointMarks()
+    before, found = first - 1, read_checkpoints(summary)
+    prompts = frozenset(each - before for each in found.prompts if each > before)
+    return CheckpointMarks(prompts, found.calls)

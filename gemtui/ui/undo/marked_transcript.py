@@ -1,0 +1,78 @@
+"""Marks on the prompts and calls of a transcript that have checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import replace as message_with
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gemtui.transcript.model import Block, Message, Outline, ToolCall, Transcript
+from gemtui.transcript.tools import may_write
+
+
+class CheckpointMarks(NamedTuple):
+    """What to mark in a transcript.
+
+    `prompts`: the 1-based numbers of the prompts that have a checkpoint before them. `calls`: the
+    ids of the calls whose changes are in a checkpoint.
+    """
+
+    prompts: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
+
+
+class MarkedTranscript:
+    """Marks the prompts and calls of a transcript that have checkpoints.
+
+    A message that has not changed keeps its outline object, because views use it to recognise
+    messages.
+    """
+
+    def __init__(self) -> None:
+        self.marks = CheckpointMarks()
+        self._outlines: dict[str, tuple[Outline, Outline]] = {}
+
+    def replace(self, marks: CheckpointMarks) -> bool:
+        """Set what to mark; return whether that is something else than before."""
+        if marks == self.marks:
+            return False
+        self.marks, self._outlines = marks, {}
+        return True
+
+    def mark(self, transcript: Transcript) -> Transcript:
+        """Return the transcript with its prompts and calls marked."""
+        if self.marks == CheckpointMarks():
+            return transcript
+        prompts, outlines, number = set[int](), list[Outline](), 0
+        for place, outline in enumerate(transcript.outlines):
+            if outline.prompt and outline.dropped is None:
+                number += 1
+                if number in self.marks.prompts:
+                    prompts.add(place)
+            changed = place in prompts or self._may_mark(outline)
+            outlines.append(self._outline(outline) if changed else outline)
+
+        def read(place: int) -> Message:
+            message = transcript.read(place)
+            if place in prompts:
+                return message_with(message, checkpoint=True)
+            if self._may_mark(transcript.outlines[place]):
+                return message_with(message, blocks=tuple(map(self._block, message.blocks)))
+            return message
+
+        return Transcript(outlines=outlines, read=read, revision=transcript.revision)
+
+    def _may_mark(self, outline: Outline) -> bool:
+        return bool(self.marks.calls) and any(map(may_write, outline.tools))
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, ToolCall) and block.id in self.marks.calls:
+            return replace(block, checkpoint=True)
+        return block
+
+    def _outline(self, outline: Outline) -> Outline:
+        known = self._outlines.get(outline.id)
+        if known is None or known[0] is not outline:
+            known = self._outlines[outline.id] = outline, replace(outline)
+        return known[1]
