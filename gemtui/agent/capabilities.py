@@ -60,6 +60,11 @@ class Capabilities:
         """Whether the CLI can report a run while it is running."""
         return STREAM_JSON in self.output_formats
 
+    @property
+    def sufficient(self) -> bool:
+        """Whether gemtui can start runs: the CLI reports them and reads policy files."""
+        return self.streams and self.knows("policy")
+
     def to_dict(self) -> dict[str, object]:
         """Return the capabilities as `gemtui doctor --json` prints them.
 
@@ -83,7 +88,6 @@ NEWEST = Capabilities(
     flags=frozenset(
         {
             "allowed-mcp-server-names",
-            "allowed-tools",
             "approval-mode",
             "extensions",
             "include-directories",

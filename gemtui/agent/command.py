@@ -2,8 +2,7 @@
 
 Nothing is started or written here, so that the command can be shown first. Only flags that the
 installed CLI knows are used. Permissions are passed in policy files and the turn limit in a
-settings file, all written for this run alone. Only a CLI without policy files gets flags instead,
-because newer versions have deprecated these flags (`legacy_flags`).
+settings file, all written for this run alone.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Any
 import orjson
 
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
-from gemtui.agent.legacy_flags import NEWER, NO_SERVER, LegacyFlags, legacy_flags_for
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.policy_errors import broken_at_home, remarks
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
@@ -35,9 +33,7 @@ GATE = "policy-gate.toml"
 """The policy file of a run that asks; the run's supervisor writes it."""
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
-_LISTS = frozenset(
-    {"allowed-mcp-server-names", "allowed-tools", "extensions", "include-directories", "policy"}
-)
+_LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
 """Flags whose value the CLI splits at commas and strips of whitespace."""
 
 ARGUMENT_LIMIT = 100_000
@@ -75,7 +71,6 @@ class Command:
     * `stdin`: whether the prompt is passed in a file on stdin.
     * `turn_limit`: the number of turns after which gemtui ends the run. Set if the CLI ignores the
       run's settings, and always for 0, because older versions treat 0 as no limit.
-    * `tools_in_settings`: the denied tools are named only in the settings.
     * `ask`: the user is asked. A copied command line can't ask, so it denies the calls that gemtui
       would ask about.
     * `notes`: what the user should know.
@@ -89,7 +84,6 @@ class Command:
     session_id: str | None
     notes: tuple[str, ...]
     turn_limit: int | None = None
-    tools_in_settings: bool = False
     ask: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
@@ -119,14 +113,8 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
     The line reads the prompt and the policies from the run's folder. It leaves out the settings,
     because they are removed when a run ends. Therefore the turn limit is missing, and the default
     mode is named by a flag. The line also leaves out the session that the run resumed, because
-    nothing would protect that session. Raises OptionError if tools were denied only in the
-    settings.
+    nothing would protect that session.
     """
-    if request.about and request.about.get("tools_in_settings"):
-        raise OptionError(
-            "there is no line that does the same: which tools were denied stood in the settings of "
-            "this run, which are removed at its end"
-        )
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
     ours = ("--session-id=", "--resume=")
     argv = [word for word in _without_gate(request.argv) if not word.startswith(ours)]
@@ -181,11 +169,10 @@ def command_of(
     known = machine.capabilities
     warnings = remarks(options.policies, options.approval_mode)
     ruled = rules(options.tools)
-    older = None if known.knows("policy") else _older(options, machine, ruled)
-    files = _policy_files(ruled) if older is None else {}
+    files = _policy_files(ruled)
     settings = machine.settings_unread is None
     if settings:
-        files[SETTINGS] = _settings_text(options, machine, older)
+        files[SETTINGS] = _settings_text(options, machine)
     named = None if options.resume or not known.knows("session-id") else session_id
     argv = [
         str(machine.cli),
@@ -193,10 +180,10 @@ def command_of(
         *_mode(options, machine),
         *([f"--model={options.model}"] if options.model else []),
         *(["--sandbox"] if options.sandbox else []),
-        *(_policies(options, machine, files, folder) if older is None else older.flags),
+        *_policies(options, machine, files, folder),
         *(f"--include-directories={path}" for path in options.include_directories),
         *(f"--extensions={name}" for name in options.extensions),
-        *(f"--allowed-mcp-server-names={name}" for name in _servers(options, older)),
+        *(f"--allowed-mcp-server-names={name}" for name in options.mcp_servers),
         *_session(options, known, named),
     ]
     _check_words(argv, known)
@@ -211,9 +198,8 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
-        notes=(*_notes(options, machine, ruled, older), *warnings, *_at_home(machine)),
+        notes=(*_notes(options, machine, ruled), *warnings, *_at_home(machine)),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
-        tools_in_settings=older is not None and bool(older.settings),
         ask=options.asks,
     )
 
@@ -308,33 +294,10 @@ def _policies(
     return [f"--policy={path}" for path in paths]
 
 
-def _older(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> LegacyFlags:
-    """Return the rules as flags, for a CLI without policy files.
-
-    Raises OptionError.
-    """
-    allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
-    others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
-    from gemtui.policy.file.policy import Policy
-
-    named = Policy.load(options.policies).rules
-    words = legacy_flags_for((*others, *named, *allows), options.approval_mode)
-    if words.settings and machine.settings_unread is not None:
-        raise OptionError(
-            f"this Gemini CLI would not hear which tools are denied ({machine.settings_unread}): "
-            f"{NEWER}"
-        )
-    return words
-
-
-def _servers(options: AgentOptions, older: LegacyFlags | None) -> Sequence[str]:
-    return (NO_SERVER,) if older is not None and older.core is not None else options.mcp_servers
-
-
 # --- settings and environment ------------------------------------------------------------------
 
 
-def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags | None) -> str:
+def _settings_text(options: AgentOptions, machine: Machine) -> str:
     """Return the machine's settings, overridden by those of this run.
 
     See assets/gemini-cli.md#settings.
@@ -346,23 +309,8 @@ def _settings_text(options: AgentOptions, machine: Machine, older: LegacyFlags |
         ours["general"]["defaultApprovalMode"] = "default"
     if options.max_turns is not None:
         ours["model"] = {"maxSessionTurns": options.max_turns}
-    if older is not None and older.settings:
-        ours["tools"] = dict(older.settings)
-    system = machine.system_settings or {}
-    merged = _merged(dict(system), ours)
-    if older is not None and older.core is not None:
-        merged["tools"]["core"] = _core(older.core, system)
+    merged = _merged(dict(machine.system_settings or {}), ours)
     return orjson.dumps(merged, option=orjson.OPT_INDENT_2).decode()
-
-
-def _core(ours: Sequence[str], system: Mapping[str, Any]) -> list[str]:
-    """Return the tools that are also in the machine's own list, if it has one.
-
-    Returns `[""]` if no tool remains, because the CLI ignores an empty list.
-    """
-    tools = system.get("tools")
-    theirs = tools.get("core") if isinstance(tools, Mapping) else None
-    return [name for name in ours if not isinstance(theirs, list) or name in theirs] or [""]
 
 
 def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -370,8 +318,6 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         below = base.get(name)
         if isinstance(below, dict) and isinstance(value, Mapping):
             base[name] = _merged(dict(below), value)
-        elif isinstance(below, list) and isinstance(value, list):
-            base[name] = [*below, *(item for item in value if item not in below)]
         else:
             base[name] = value
     return base
@@ -391,19 +337,14 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
     return added
 
 
-def _notes(
-    options: AgentOptions, machine: Machine, ruled: Sequence[Rule], older: LegacyFlags | None
-) -> Iterable[str]:
+def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Iterable[str]:
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
-        safe = ", except safe shell commands" if older is None else ""
-        yield f"headless runs can't ask: ask means deny{safe}"
+        yield "headless runs can't ask: ask means deny, except safe shell commands"
     if options.tools.asks_unnamed:
         yield "no approval mode is named: a level that is not named asks, until a mode decides it"
     if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
-    if older is not None:
-        yield from older.notes
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
 

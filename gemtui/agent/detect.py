@@ -313,17 +313,17 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
         cli=found,
         version=version.text,
         capabilities=capabilities,
-        problem=None if capabilities.streams else _why_not(found, version, flags),
+        problem=None if capabilities.sufficient else _why_not(found, version, flags),
     )
 
 
 def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
-    """Return why a CLI that can't stream events is unusable, with a remedy."""
+    """Return why a CLI that lacks what runs need is unusable, with a remedy."""
     problem = version.problem or flags.problem
     if problem is None:
         return (
-            f"Gemini CLI {version.text} can't report a run as it happens: "
-            f"update it to 0.11 or newer ({INSTALL_LINK})"
+            f"Gemini CLI {version.text} is too old to start runs with: "
+            f"update it to 0.30 or newer ({INSTALL_LINK})"
         )
     if cli.found_by is FoundBy.VARIABLE and not is_file(cli.path):
         return f"GEMINI_CLI_PATH: {problem}: correct the variable, or unset it"

@@ -497,7 +497,6 @@ def _about(
         "session_id": command.session_id,
         "resume": options.resume,
         "notes": list(command.notes),
-        "tools_in_settings": command.tools_in_settings,
         "ask": command.ask,
         "away": options.away,
         "wait_for_quota": options.wait_for_quota,

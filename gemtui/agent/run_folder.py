@@ -69,7 +69,6 @@ class About(TypedDict, total=False):
     session_id: str | None
     resume: str | None
     notes: list[str]
-    tools_in_settings: bool
     ask: bool
     away: str
     wait_for_quota: bool

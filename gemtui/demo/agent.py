@@ -1,14 +1,15 @@
 """A stand-in for Gemini CLI in the demo, with the CLI's own options.
 
 The stand-in responds to `--version` and `--help`. Otherwise it reads a prompt from stdin or
-`--prompt`, and plays a scripted run as stream-json, with real files, real commands and a stored
-session. It works only under `$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE`
-changes its speed.
+`--prompt` and plays back a recording, whatever the prompt and the options are: events as
+stream-json, the files of the recorded calls, and a stored session. It works only under
+`$GEMINI_CLI_HOME`, where the demo's projects are. `$GEMTUI_DEMO_PACE` changes its speed.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -17,30 +18,27 @@ import sys
 import time
 import uuid
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from gemtui.demo.live import EventWriter, LiveChat, find_log
-from gemtui.demo.story import Player, TurnLimitReached, play
-from gemtui.demo.tools import Bench, Rights
-
 VERSION = "0.61.0-demo"
 MODEL = "gemini-2.5-pro"
-FAILED, NO_PROMPT, TURN_LIMIT = 1, 42, 53
+FAILED, NO_PROMPT = 1, 42
 
 HELP = """\
 Usage: gemini [options]
 
-gemtui's stand-in for Gemini CLI. It plays one piece, whatever it is asked.
+gemtui's stand-in for Gemini CLI. It plays back one recording, whatever it is asked.
 
 Options:
   -m, --model                     Model to name  [string]
   -p, --prompt                    The prompt, behind what comes on stdin  [string]
-      --approval-mode             What needs no confirmation  [string] \
+      --approval-mode             Has no effect here  [string] \
 [choices: "default", "auto_edit", "yolo", "plan"]
-      --policy                    Policy files or folders  [array]
-      --skip-trust                Trust the folder for this session  [boolean]
+      --policy                    Has no effect here  [array]
+      --skip-trust                Has no effect here  [boolean]
       --include-directories       Has no effect here  [array]
   -e, --extensions                Has no effect here  [array]
       --allowed-mcp-server-names  Has no effect here  [array]
@@ -49,6 +47,14 @@ Options:
   -o, --output-format             The format of the output  [string] [choices: "stream-json"]
   -v, --version                   Show the version  [boolean]
   -h, --help                      Show this  [boolean]
+"""
+
+_RECORDED = Path(__file__).with_name("recorded")
+"""The recordings: `first.jsonl` for a new session, `again.jsonl` for one that is resumed.
+
+Each line has `after`, the seconds since the line before, and one of `event` (for stdout), `record`
+(for the session's log) and `file` (a path in the project, and its text). A word such as `@ROOT@`
+is replaced by the value of this run, and each `@ID1@` by an id of its own.
 """
 
 
@@ -79,7 +85,7 @@ def main(words: list[str]) -> int:
         elif wanted.help:
             print(HELP, end="")  # noqa: T201
         else:
-            return _run(wanted)
+            _run(wanted)
     except Refused as refused:
         print(refused, file=sys.stderr)  # noqa: T201
         return refused.code
@@ -87,18 +93,18 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Exit immediately with code 0, leaving child processes running, as the CLI does."""
+    """Exit immediately with code 0, as the CLI does."""
     os._exit(0)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="gemini", add_help=False, allow_abbrev=False)
-    parser.add_argument("-m", "--model")
+    parser.add_argument("-m", "--model", default=MODEL)
     parser.add_argument("-p", "--prompt", default="")
     parser.add_argument("--approval-mode", choices=("default", "auto_edit", "yolo", "plan"))
-    parser.add_argument("--policy", action="append", type=Path)
-    for name in ("--include-directories", "--extensions", "--allowed-mcp-server-names"):
-        parser.add_argument(name, *(["-e"] if name == "--extensions" else []), action="append")
+    for name in ("--policy", "--include-directories", "--allowed-mcp-server-names"):
+        parser.add_argument(name, action="append")
+    parser.add_argument("-e", "--extensions", action="append")
     parser.add_argument("--session-id")
     parser.add_argument("-r", "--resume")
     parser.add_argument("-o", "--output-format", choices=("stream-json",))
@@ -108,56 +114,88 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(wanted: argparse.Namespace) -> int:
-    began = time.monotonic()
+def _run(wanted: argparse.Namespace) -> None:
     home, root = Path(os.environ["GEMINI_CLI_HOME"]).resolve(), Path.cwd()
     if not root.is_relative_to(home):
         raise Refused(FAILED, f"The demo's stand-in works only in the demo's projects: {home}")
-    prompt = _prompt(wanted.prompt)
-    bench = Bench(root, _slug(home, root))
-    chat = _chat(bench, home, wanted)
-    settings = _settings(home)
-    mode = wanted.approval_mode or settings.get("general", {}).get("defaultApprovalMode", "default")
-    policies = wanted.policy or [home / ".gemini" / "policies"]
-    said = EventWriter()
-    player = Player(
-        chat,
-        said,
-        Rights(mode, settings, policies),
-        pace=float(os.environ.get("GEMTUI_DEMO_PACE", "1")),
-        turns=settings.get("model", {}).get("maxSessionTurns"),
-    )
-    said("init", session_id=chat.id, model=wanted.model or "auto")
-    said("message", role="user", content=prompt)
-    chat.ask(prompt)
-    try:
-        play(player, bench, resumed=bool(wanted.resume))
-    except TurnLimitReached:
-        error = {"type": "FatalTurnLimitedError", "message": "Reached max session turns."}
-        said("result", status="error", error=error, stats=_stats(player, 0))
-        return TURN_LIMIT
-    said("result", status="success", stats=_stats(player, time.monotonic() - began))
-    return 0
-
-
-def _prompt(word: str) -> str:
     typed = "" if sys.stdin.isatty() else sys.stdin.read()
-    prompt = "\n\n".join(filter(str.strip, (typed, word)))
+    prompt = "\n\n".join(filter(str.strip, (typed, wanted.prompt)))
     if not prompt:
         raise Refused(NO_PROMPT, "No input provided via stdin. Pipe a prompt, or use --prompt.")
-    return prompt
+    session = wanted.resume or wanted.session_id or str(uuid.uuid4())
+    chats = home / ".gemini" / "tmp" / _slug(home, root) / "chats"
+    log = _log(chats, session, resumed=wanted.resume is not None)
+    name = "again.jsonl" if wanted.resume else "first.jsonl"
+    values = {
+        "@PROMPT@": prompt,
+        "@SESSION@": session,
+        "@MODEL@": wanted.model,
+        "@ROOT@": str(root),
+        "@HOME@": str(home),
+        "@HASH@": hashlib.sha256(os.fsencode(root)).hexdigest(),
+        "@DATE@": f"{datetime.now(UTC):%A, %B %d, %Y}",
+    }
+    _play((_RECORDED / name).read_text("utf-8"), values, root, log)
 
 
-def _chat(bench: Bench, home: Path, wanted: argparse.Namespace) -> LiveChat:
-    """Return the session of this run: a new one, or the one to resume."""
-    id = wanted.resume or wanted.session_id or str(uuid.uuid4())
-    chats = home / ".gemini" / "tmp" / bench.slug / "chats"
-    log = find_log(chats, id)
-    if wanted.resume and log is None:
-        raise Refused(NO_PROMPT, f'Error resuming session: Invalid session identifier "{id}".')
-    if not wanted.resume and log is not None:
-        raise Refused(NO_PROMPT, f"Session ID {id} already exists.")
-    return LiveChat(bench, id, chats, model=wanted.model or MODEL, resumed=log)
+def _play(recording: str, values: Mapping[str, str], root: Path, log: Path) -> None:
+    """Play a recording with these values in the place of its words, and with the present time."""
+    ids = {id: str(uuid.uuid4()) for id in re.findall(r"@ID\d+@", recording)}
+    pace = float(os.environ.get("GEMTUI_DEMO_PACE", "1"))
+    for line in recording.splitlines():
+        step = json.loads(line)
+        time.sleep(step["after"] * pace)
+        step = _filled(step, {"@NOW@": _now(), **ids, **values})
+        match step:
+            case {"event": event}:
+                print(json.dumps(event, ensure_ascii=False), flush=True)  # noqa: T201
+            case {"record": record}:
+                with log.open("a", encoding="utf-8", newline="\n") as file:
+                    file.write(f"{json.dumps(record, ensure_ascii=False)}\n")
+            case {"file": {"path": path, "text": text}}:
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8", newline="\n")
+
+
+_WORD = re.compile(r"@[A-Z]+\d*@")
+
+
+def _filled(value: Any, values: Mapping[str, str]) -> Any:
+    """Replace the words of the recording in all strings of a JSON value."""
+    match value:
+        case dict():
+            return {key: _filled(each, values) for key, each in value.items()}
+        case list():
+            return [_filled(each, values) for each in value]
+        case str():
+            return _WORD.sub(lambda word: values[word[0]], value)
+    return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _log(chats: Path, id: str, *, resumed: bool) -> Path:
+    """Return the log to write: a new one, or that of the session to resume.
+
+    For a session of an older CLI, a new log is created next to the session's file, as the CLI does.
+    """
+    logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
+    old = sorted(chats.glob(f"session-*-{id[:8]}.json"))
+    if resumed != bool(logs or old):
+        words = f'Error resuming session: Invalid session identifier "{id}".'
+        raise Refused(NO_PROMPT, words if resumed else f"Session ID {id} already exists.")
+    if logs:
+        return logs[-1]
+    if old:
+        stored = json.loads(old[-1].read_text("utf-8"))
+        records = (stored, *stored.pop("messages"))
+        log = old[-1].with_suffix(".jsonl")
+        log.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+        return log
+    chats.mkdir(parents=True, exist_ok=True)
+    return chats / f"session-{datetime.now(UTC):%Y-%m-%dT%H-%M}-{id[:8]}.jsonl"
 
 
 def _slug(home: Path, root: Path) -> str:
@@ -170,28 +208,6 @@ def _slug(home: Path, root: Path) -> str:
         projects["projects"][str(root)] = slug
         registry.write_text(json.dumps(projects, indent=2), encoding="utf-8")
     return str(slug)
-
-
-def _settings(home: Path) -> Mapping[str, Any]:
-    """Return the user's settings, overridden by the run's settings in each section."""
-    named = os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH")
-    merged: dict[str, Any] = {}
-    for path in (home / ".gemini" / "settings.json", *([Path(named)] if named else [])):
-        for section, values in json.loads(path.read_text("utf-8")).items():
-            merged[section] = {**merged.get(section, {}), **values}
-    return merged
-
-
-def _stats(player: Player, seconds: float) -> dict[str, Any]:
-    used = player.chat.used
-    return {
-        "total_tokens": used["total"],
-        "input_tokens": used["input"],
-        "output_tokens": used["output"],
-        "cached": used["cached"],
-        "duration_ms": round(seconds * 1000),
-        "tool_calls": player.calls,
-    }
 
 
 if __name__ == "__main__":

@@ -70,9 +70,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         if options.asks:
             found = self.detect()
             found.program()
-            check_gate(
-                options, self._environ, version=found.version, capabilities=found.capabilities
-            )
+            check_gate(options, self._environ, version=found.version)
         check_budget(options, _day_budget(), self._environ)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:

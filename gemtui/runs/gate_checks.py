@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
 from gemtui.calls.env_files import (
@@ -33,19 +32,13 @@ OLDEST = (0, 61)
 _OFF = ("", "0", "false")
 
 
-def check_gate(
-    options: AgentOptions,
-    environ: Mapping[str, str],
-    *,
-    version: str | None,
-    capabilities: Capabilities,
-) -> None:
+def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: str | None) -> None:
     """Raise GateError if a run with these options could not ask on this machine.
 
     `version`: of the CLI; None if unknown.
     """
     environ = {**environ, **options.environment}
-    for problem in _of_cli(version, capabilities):
+    for problem in _of_cli(version):
         raise GateError(f"this run can't ask: {problem}")
     for problem in _of_options(options, environ):
         raise GateError(f"this run can't ask: {problem}")
@@ -55,12 +48,12 @@ def check_gate(
         raise GateError(f"this run can't ask: {found.problem}", install=mends)
 
 
-def _of_cli(version: str | None, capabilities: Capabilities) -> Iterator[str]:
+def _of_cli(version: str | None) -> Iterator[str]:
     oldest = ".".join(map(str, OLDEST))
     numbers = re.match(r"v?(\d+)\.(\d+)", version or "")
     if numbers is None:
         yield f"the version of this Gemini CLI is not known: {oldest} or a newer one is needed"
-    elif (int(numbers[1]), int(numbers[2])) < OLDEST or not capabilities.knows("policy"):
+    elif (int(numbers[1]), int(numbers[2])) < OLDEST:
         yield f"Gemini CLI {version} is too old for it: update it to {oldest} or newer"
 
 

@@ -33,7 +33,12 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     [
         ("exit 3", "exit 3", "ended with exit code 3: reinstall Gemini CLI"),
         ("echo no number", "exit 0", "named no version: reinstall Gemini CLI"),
-        ("echo 0.8.2", "echo '  -m, --model  Model'", "Gemini CLI 0.8.2 can't report a run"),
+        ("echo 0.8.2", "echo '  -m, --model  Model'", "Gemini CLI 0.8.2 is too old"),
+        (
+            "echo 0.29.0",
+            "echo '  -o, --output-format  F [choices: \"stream-json\"]'",
+            "Gemini CLI 0.29.0 is too old to start runs with: update it to 0.30 or newer",
+        ),
     ],
 )
 def test_broken_or_too_old(fake_cli: FakeCli, version: str, help: str, problem: str) -> None:

@@ -342,7 +342,7 @@ async def test_a_program_that_cannot_be_started(tmp_path: Path, fake: Fake) -> N
     old = UnguardedAdapter(cli=tmp_path / "old", runs=broken.runs)
     (tmp_path / "old").write_text("#!/bin/sh\necho 0.10.0\n")
     (tmp_path / "old").chmod(0o755)
-    for adapter, words in ((broken, "can't be started"), (old, "0.10.0 can't report a run")):
+    for adapter, words in ((broken, "can't be started"), (old, "0.10.0 is too old")):
         events = await collect(adapter.run("x"))
         assert types(events) == ["init", "error", "done"]
         assert words in str(done(events).result)

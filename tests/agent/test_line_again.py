@@ -5,16 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from gemtui.agent.command import line_again
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.errors import OptionError
 from gemtui.policy.model.rules import ApprovalMode
-from tests.fake_cli import HELP, INIT, OK, FakeCli
-
-OLDER = HELP.replace("--policy           Policies", "--allowed-tools    Tools   ")
+from tests.fake_cli import INIT, OK, FakeCli
 
 
 async def ended(options: AgentOptions) -> GeminiRun:
@@ -38,21 +33,3 @@ async def test_it_has_the_mode_and_a_session_of_its_own(fake_cli: FakeCli, tmp_p
     )
     words = pasted(await ended(options), tmp_path / "words")
     assert words == ["--output-format=stream-json", "--approval-mode=default"]
-
-
-async def test_there_is_none_where_only_the_settings_denied_a_tool(
-    fake_cli: FakeCli, tmp_path: Path
-) -> None:
-    program = fake_cli(f"print:{INIT}", f"print:{OK}", help=OLDER)
-    program.write_text(program.read_text().replace("0.61.0", "0.29.0"))
-    options = AgentOptions(cwd=tmp_path, approval_mode=ApprovalMode.YOLO, trust=True)
-    assert "--approval-mode=yolo" in pasted(await ended(options), tmp_path / "words")
-    denying = AgentOptions(
-        cwd=tmp_path,
-        approval_mode=ApprovalMode.YOLO,
-        disallowed_tools=["run_shell_command"],
-        trust=True,
-    )
-    run = await ended(denying)
-    with pytest.raises(OptionError, match="which tools were denied stood in the settings"):
-        line_again(run.request, run.folder)

@@ -72,7 +72,7 @@ def test_a_run_in_the_demo_ends_with_it(
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.05")
+    monkeypatch.setenv("GEMTUI_DEMO_PACE", "0.4")
     with terminal("--demo", folder=tmp_path) as screen:
         screen.shows("demo", "Gemini")
         screen.press("2")

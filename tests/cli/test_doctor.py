@@ -111,7 +111,7 @@ def test_a_cli_that_is_too_old_says_so(store: Path, fake_cli: FakeCli, gemtui: G
     fake_cli(help="  -m, --model  Model\n")
     answer = gemtui("doctor")
     assert answer.code == 1
-    assert "can't report a run as it happens: update it to 0.11 or newer" in answer.out
+    assert "is too old to start runs with: update it to 0.30 or newer" in answer.out
 
 
 def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> None:

@@ -166,7 +166,7 @@ def test_a_broken_and_an_old_cli_have_their_words(fake_cli: FakeCli, gemtui: Gem
     fake_cli(help="  -m, --model  Model\n")
     answer = gemtui("run", "Go")
     assert answer.code == 1
-    assert "update it to 0.11 or newer" in answer.complaint
+    assert "update it to 0.30 or newer" in answer.complaint
     program = fake_cli()
     program.write_text("#!/bin/sh\nexit 3\n")
     for words in ((), ("--dry-run",)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
@@ -23,13 +22,11 @@ from gemtui.agent.events import (
     ErrorSaid,
     ResultStatus,
     ToolResult,
-    ToolUse,
 )
 from gemtui.agent.fold import Fold
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.demo import PROJECT, install_agent, write_store
-from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.enrich import enrich
@@ -103,13 +100,10 @@ async def test_it_is_taken_for_the_cli(place: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """A whole run; `calls`: how many were stored when each command had come back. `asked_on`: the
-    events of a second run that resumed its session.
-    """
+    """A whole run. `asked_on`: the events of a second run that resumed its session."""
 
     place: Path
     events: list[AgentEvent]
-    calls: list[int]
     stderr: str
     asked_on: list[AgentEvent]
 
@@ -130,16 +124,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
 
 async def play(place: Path) -> Played:
-    events, calls = [], []
-    async for event in run(AgentOptions(cwd=place / PROJECT)):
-        events.append(event)
-        if isinstance(event.payload, ToolResult) and event.payload.tool_name == SHELL:
-            calls.append(stored(place, event.session_id).tool_calls)
+    events = await played(AgentOptions(cwd=place / PROJECT))
     (folder,) = runs_dir().iterdir()
     stderr = RunFolder(folder).stderr.read_text()
     options = AgentOptions(cwd=place / PROJECT, resume=done(events).resume_token)
     asked_on = await played(options, "And once more")
-    return Played(place=place, events=events, calls=calls, stderr=stderr, asked_on=asked_on)
+    return Played(place=place, events=events, stderr=stderr, asked_on=asked_on)
 
 
 def test_a_run_writes_tests_fails_repairs_and_passes(whole: Played) -> None:
@@ -148,7 +138,7 @@ def test_a_run_writes_tests_fails_repairs_and_passes(whole: Played) -> None:
     assert [event.type for event in events if event.type == "error"] == []
     assert whole.stderr == ""
     assert [name for name, _ in results(events)] == [
-        "read_file", "write_file", "write_file", SHELL, "replace", SHELL, "replace",
+        "read_file", "write_file", "write_file", SHELL, "replace", SHELL,
     ]  # fmt: skip
     outputs = [
         event.payload.output
@@ -157,11 +147,9 @@ def test_a_run_writes_tests_fails_repairs_and_passes(whole: Played) -> None:
     ]
     assert ["FAILED (errors=1)" in outputs[0], "OK" in outputs[1]] == [True, True]
     assert "tries - 1" in (whole.project / "tidewatch/fetch.py").read_text()
-    assert "tidewatch/fetch.py" in (whole.project / "README.md").read_text()
 
 
-def test_the_session_is_stored_while_it_runs(whole: Played) -> None:
-    assert 0 < whole.calls[0] < whole.calls[1] <= 7
+def test_the_session_is_stored_under_its_prompt(whole: Played) -> None:
     summary = stored(whole.place, whole.session)
     assert (summary.title, summary.project) == ("Be polite", str(whole.project))
 
@@ -187,48 +175,24 @@ def test_the_stored_session_tells_what_the_stream_lacks(whole: Played) -> None:
     assert [call.exit_code for call in calls if call.name == SHELL] == [1, None]
     assert {type(call.display) for call in calls if call.name == "replace"} == {DiffDisplay}
     assert len([block for block in blocks if isinstance(block, Thought)]) == 3
-    assert sum(message.usage is not None for message in told) == 7
+    assert sum(message.usage is not None for message in told) == 6
 
 
-async def test_an_abort_ends_the_command_and_its_children(place: Path, project: Path) -> None:
+async def test_an_abort_ends_the_recording_with_what_is_stored_until_then(
+    place: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEMTUI_DEMO_PACE", "1")
     stop = asyncio.Event()
-    seen, below = [], 0
+    seen = []
     async for event in run(AgentOptions(cwd=project, abort=stop)):
         seen.append(event)
-        (folder,) = runs_dir().iterdir()
-        if isinstance(event.payload, ToolUse) and event.payload.tool_name == SHELL:
-            while not (children := unittests(folder.name)):
-                await asyncio.sleep(0)
-            below = len(children)
+        if event.type == "text_delta":
             stop.set()
-    assert below > 0
-    assert process_tree.tagged(folder.name) == set()
     assert done(seen).status is DoneStatus.INTERRUPTED
     assert seen[-1].metadata == {"complete": False, "exitCode": 0}
-    assert "tries - 2" in (project / "tidewatch/fetch.py").read_text()
-
-
-def unittests(run_id: str) -> list[int]:
-    return [each.pid for each in process_tree.tagged(run_id) if "unittest" in each.cmdline()]
-
-
-@pytest.mark.parametrize("mode", [ApprovalMode.DEFAULT, ApprovalMode.PLAN])
-async def test_a_mode_without_writing_changes_nothing(project: Path, mode: ApprovalMode) -> None:
-    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    events = await played(AgentOptions(cwd=project, approval_mode=mode))
-    assert results(events)[1:] == [("write_file", ResultStatus.DENIED)] * 2
-    assert done(events).status is DoneStatus.SUCCESS
-    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
-
-
-async def test_levels_are_policies_and_hold(project: Path) -> None:
-    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.ASK)
-    events = await played(AgentOptions(cwd=project, permissions=levels))
-    assert results(events)[1:] == [
-        ("write_file", ResultStatus.SUCCESS),
-        ("write_file", ResultStatus.SUCCESS),
-        (SHELL, ResultStatus.DENIED),
-    ]
+    summary = stored(place, done(seen).resume_token)
+    assert (summary.prompts, summary.tool_calls) == (1, 0)
+    assert not (project / "tidewatch/fetch.py").exists()
 
 
 async def test_a_session_of_an_old_version_goes_on_in_a_log(place: Path, project: Path) -> None:
@@ -249,11 +213,9 @@ def oldest(place: Path) -> Summary:
 
 
 async def test_every_project_can_be_run_in(place: Path) -> None:
-    levels = PermissionPolicy(file_write=Level.ALLOW)
-    events = await played(AgentOptions(cwd=place / "notes", permissions=levels))
-    assert results(events)[0] == ("list_directory", ResultStatus.SUCCESS)
+    events = await played(AgentOptions(cwd=place / "notes"))
     assert done(events).status is DoneStatus.SUCCESS
-    assert (place / "notes/test_fetch.py").exists()
+    assert (place / "notes/tests/test_fetch.py").exists()
     assert stored(place, done(events).resume_token).project == str(place / "notes")
 
 
@@ -293,11 +255,3 @@ def test_bad_starts_have_the_exit_codes_of_the_cli(
     ended = stand_in(*words, folder=project)
     assert (ended.returncode, ended.stdout) == (code, "")
     assert said in ended.stderr
-
-
-def test_a_turn_limit_in_the_settings(project: Path, tmp_path: Path) -> None:
-    settings = tmp_path / "settings.json"
-    settings.write_text(json.dumps({"model": {"maxSessionTurns": 1}}))
-    ended = stand_in("--prompt=x", folder=project, GEMINI_CLI_SYSTEM_SETTINGS_PATH=str(settings))
-    last = json.loads(ended.stdout.splitlines()[-1])
-    assert (ended.returncode, last["error"]["type"]) == (53, "FatalTurnLimitedError")

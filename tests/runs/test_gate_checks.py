@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME, write
@@ -33,7 +31,7 @@ def check(store: Path, **more: Any) -> None:
     base: dict[str, Any] = {"cwd": store.parent, "ask": True}
     options = AgentOptions(**(base | more))
     environ = {"GEMINI_CLI_HOME": str(store.parent)}
-    check_gate(options, environ, version="0.61.0", capabilities=NEWEST)
+    check_gate(options, environ, version="0.61.0")
 
 
 def settings(store: Path, value: Any) -> None:
@@ -121,10 +119,7 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
     options = AgentOptions(cwd=store.parent, ask=True)
     environ = {"GEMINI_CLI_HOME": str(store.parent)}
     with pytest.raises(GateError, match=r"0\.61"):
-        check_gate(options, environ, version=version, capabilities=NEWEST)
-    older = replace(NEWEST, flags=NEWEST.flags - {"policy"})
-    with pytest.raises(GateError, match="too old"):
-        check_gate(options, environ, version="1.0.0", capabilities=older)
+        check_gate(options, environ, version=version)
 
 
 @pytest.mark.parametrize(

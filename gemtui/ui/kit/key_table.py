@@ -192,7 +192,6 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("raw", "v", OPEN, "Raw", "Show the raw JSON of this block"),
         ("open_file", "o", OPEN, "Edit file", "Open the file in your editor, images in a viewer"),
         ("history", "W", OPEN, "History", "All writes of this file, in all sessions"),
-        ("save_media", "S", COPY, "Save image", "Save the attached image to a file"),
         ("back", "escape", OPEN, "Back", "Close the search, or go back to the list"),
     ),
     Where.FIND: (

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual.actions import SkipAction
 
 from gemtui.agent.command import line_again
-from gemtui.errors import OptionError
 from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import AllowCallRequested
@@ -139,12 +138,7 @@ class RunKeys(RunPart):
         if run is None:
             return
         new = ", for a new session" if run.resumes else ""
-        try:
-            line = line_again(run.run.request, run.run.folder)
-        except OptionError as error:
-            app.say(str(error), problem=True)
-        else:
-            app.copy(line, f"the command line{new}")
+        app.copy(line_again(run.run.request, run.run.folder), f"the command line{new}")
 
     @dialog
     async def action_command(self) -> None:

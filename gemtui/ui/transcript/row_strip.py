@@ -199,7 +199,6 @@ def _hint(part: DrawnBlock) -> str:
         keys.append(f"{BY_ID['transcript.fold'].footer()} to {'unfold' if part.folded else 'fold'}")
     if part.media:
         keys.append(f"{BY_ID['transcript.open_file'].footer()} to show")
-        keys.append(f"{BY_ID['transcript.save_media'].footer()} to save")
     return "  ".join(keys)
 
 

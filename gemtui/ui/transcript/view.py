@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.transcript.media import stored_images
-from gemtui.transcript.model import Image, Outline, ToolCall, Transcript
+from gemtui.transcript.model import Outline, ToolCall, Transcript
 from gemtui.ui.draw.formats import moment
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, look_of
@@ -390,9 +390,10 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     def action_open_file(self) -> None:
         """Open an attached image in a viewer, or the file of a tool call in the editor."""
-        from gemtui.ui.transcript.media import open_image
+        if images := stored_images(self.page.block):
+            from gemtui.ui.transcript.media import open_one
 
-        if self._with_image(open_image):
+            open_one(cast("AppBase", self.app), images)
             return
         block = self.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None
@@ -407,21 +408,6 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         if file is not None:
             self.post_message(HistoryRequested(file[0]))
         self._act(lambda: file is not None, "no file here")
-
-    def action_save_media(self) -> None:
-        """Save an attached image to a file."""
-        from gemtui.ui.transcript.media import save
-
-        done = self._with_image(save)
-        self._act(lambda: done, "no stored image here")
-
-    def _with_image(self, act: Callable[[AppBase, Image], None]) -> bool:
-        """Apply an action to an image of the current block; return False if it has none."""
-        from gemtui.ui.transcript.media import with_one
-
-        if images := stored_images(self.page.block):
-            with_one(cast("AppBase", self.app), images, act)
-        return bool(images)
 
     def action_raw(self) -> None:
         """Show the stored record."""
