@@ -171,7 +171,7 @@ class GemtuiApp(AppBase):
         """Run the action of the key with this id, even if the focus is elsewhere."""
         for key, node in (*acting(self.screen), *reachable(self.screen)):
             if key.id == id:
-                await self.run_action(key.action, node)
+                await self.run_action(key.call, node)
                 return
 
     def action_help(self) -> None:
@@ -198,7 +198,7 @@ class GemtuiApp(AppBase):
 
         def run(key: Key | None) -> None:
             if key is not None:
-                self.call_later(self.run_action, key.action, nodes[key])
+                self.call_later(self.run_action, key.call, nodes[key])
 
         if not isinstance(self.screen, CommandScreen):
             self.push_screen(CommandScreen(clean_line(title), list(nodes), few), run)

@@ -151,17 +151,12 @@ class OptionList(widgets.OptionList):
     def __init__(self, *options: Option, id: str | None = None) -> None:
         super().__init__(*options, id=id, markup=False, compact=True)
 
-    def action_half_up(self) -> None:
-        """Move up half a page."""
-        self._turn(-1)
-
-    def action_half_down(self) -> None:
-        """Move down half a page."""
-        self._turn(1)
-
-    def _turn(self, step: int) -> None:
+    def action_page(self, pages: float) -> None:
+        """Move by pages; negative numbers move up."""
+        step = 1 if pages > 0 else -1
+        lines = max(1, int(abs(pages) * self.size.height))
         options, here = self.options, self.highlighted or 0
-        far = max(0, min(here + step * max(1, self.size.height // 2), len(options) - 1))
+        far = max(0, min(here + step * lines, len(options) - 1))
         places = (*range(far, here, -step), *range(far, len(options) if step > 0 else -1, step))
         self.highlighted = next((at for at in places if not options[at].disabled), here)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -77,7 +77,13 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
             rows = (*self._few, More(len(self._keys)))
         self.rows.show(rows, fresh=True)
 
-    key_down, key_up = SteersRows.action_cursor_down, SteersRows.action_cursor_up
+    def key_down(self) -> None:
+        """Move down one row."""
+        self.action_step(1)
+
+    def key_up(self) -> None:
+        """Move up one row."""
+        self.action_step(-1)
 
     @on(Input.Submitted)
     def _entered(self) -> None:
@@ -99,10 +105,9 @@ class CommandList(SteeredRows[CommandRow], can_focus=False):
     def __init__(self) -> None:
         super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
 
-    def on_click(self, event: events.Click) -> None:
+    def opens(self, clicks: int) -> bool:
         """Run a command with a single click."""
-        if self.place_of(event) is not None:
-            self.call_later(self.action_open)
+        return clicks == 1
 
 
 def _said(key: Key) -> str:

@@ -1,13 +1,9 @@
-"""Screens with a header and a footer; a screen with many keys has parts.
-
-A part holds the state of one subject of its screen, and the actions of that subject's keys.
-"""
+"""Screens with a header and a footer, and the parts of those with many keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from functools import partial, wraps
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 from textual.app import ComposeResult
@@ -18,13 +14,10 @@ from textual.worker import ResultType, Worker, WorkType
 
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
+from gemtui.ui.kit.parts import HasParts, KeyPart
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
-
-
-_ACTION = "action_"
-"""Prefix of the methods that Textual calls when a key is pressed."""
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
@@ -54,7 +47,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return self.query_one("#status", BarLine)
 
 
-class DialogGuardScreen(FullScreen[ScreenResultType]):
+class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
     """A screen that ignores keys while one of its dialogs opens or is being handled.
 
     Otherwise keys of the same burst would act on this screen although they were meant for the
@@ -65,25 +58,6 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
     RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
     """Names of workers that mostly ask nothing: what is typed meanwhile does not wait for them."""
     _began_to_ask = 0.0
-    _part_of: Mapping[str, ScreenPart] = MappingProxyType({})
-    """Maps the name of each action to the part that has it."""
-
-    def add_parts(self, *parts: ScreenPart) -> None:
-        """Register parts, so that the keys of this screen can call their actions."""
-        found = {name: part for part in parts for name in dir(part) if name.startswith(_ACTION)}
-        self._part_of = {name.removeprefix(_ACTION): part for name, part in found.items()}
-        for name, part in found.items():
-            setattr(self, name, getattr(part, name))
-
-    def can(self, action: str) -> bool:
-        """Return whether an action is available now, as decided by its part."""
-        part = self._part_of.get(action)
-        return part is None or part.can(action)
-
-    def only_says_why(self, action: str) -> bool:
-        """Return whether a key has nothing to act on now, but says so; no footer offers it."""
-        part = self._part_of.get(action)
-        return part is not None and part.only_says_why(action)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable all actions while a dialog opens or its answer is being handled."""
@@ -120,20 +94,10 @@ class DialogGuardScreen(FullScreen[ScreenResultType]):
             self.refresh_bindings()
 
 
-class ScreenPart:
-    """One subject of a screen: its state, and the `action_*` methods of its keys."""
+class ScreenPart(KeyPart):
+    """One subject of a screen."""
 
     screen: DialogGuardScreen[Any]
-
-    def can(self, action: str) -> bool:
-        """Return whether one of this part's actions is available now."""
-        del action
-        return True
-
-    def only_says_why(self, action: str) -> bool:
-        """Return whether the key of one of its actions has nothing to act on now, but says so."""
-        del action
-        return False
 
 
 Part = TypeVar("Part", bound=ScreenPart)

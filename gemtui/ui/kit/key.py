@@ -6,7 +6,9 @@ from collections.abc import Collection
 from enum import StrEnum
 
 from msgspec import Struct
+from textual.actions import parse
 from textual.binding import Binding
+from textual.dom import DOMNode
 
 
 class Where(StrEnum):
@@ -76,21 +78,26 @@ class Group(StrEnum):
 
 
 Row = tuple[str, str, Group, str, str]
-"""One row of the key table: action, keys, group, label and help."""
+"""One row of the key table: action, keys, group, label and help.
+
+If the action is not the method of the same name, the call follows: "half_up = page(-0.5)".
+"""
 
 
 class Key(Struct, frozen=True, kw_only=True):
     """One key binding.
 
-    `keys`: Textual key names, separated by commas. `label`: one or two words for the footer and the
-    palette. `help`: a sentence for the help. `rank`: 1-based position in the footer from the left,
-    0 to leave the key out. `face`: the name in the footer if it is not the first key's (for pairs
-    such as n/N).
+    `action`: its name in the id. `call`: the action method as Textual writes it, without the prefix
+    "action_" and with arguments, such as "page(-0.5)". `keys`: Textual key names, separated by
+    commas. `label`: one or two words for the footer and the palette. `help`: a sentence for the
+    help. `rank`: 1-based position in the footer from the left, 0 to leave the key out. `face`: the
+    name in the footer if it is not the first key's (for pairs such as n/N).
     """
 
     id: str
     keys: str
     action: str
+    call: str
     label: str
     help: str
     group: Group
@@ -104,13 +111,18 @@ class Key(Struct, frozen=True, kw_only=True):
         """The Textual binding of this key."""
         return Binding(
             self.keys,
-            self.action,
+            self.call,
             self.label,
             show=False,
             priority=self.priority,
             tooltip=self.help,
             id=self.id,
         )
+
+    def works(self, node: DOMNode) -> bool:
+        """Return whether the action is available at the node that binds the key."""
+        _, method, arguments = parse(self.call)
+        return bool(node.check_action(method, arguments))
 
     def shown(self, *, ascii: bool = False) -> str:
         """Return all keys under their usual names, such as "↑ k" or "space"."""

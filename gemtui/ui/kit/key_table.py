@@ -8,9 +8,14 @@ MOVE, OPEN, SEARCH, VIEW = Group.MOVE, Group.OPEN, Group.SEARCH, Group.VIEW
 COPY, CHANGE, APP = Group.COPY, Group.CHANGE, Group.APP
 
 
+_UP, _DOWN = "cursor_up = step(-1)", "cursor_down = step(1)"
+_PAGES = (
+    ("page_up = page(-1)", "pageup", MOVE, "Page up", "One page up"),
+    ("page_down = page(1)", "pagedown", MOVE, "Page down", "One page down"),
+)
 _HALF_PAGES = (
-    ("half_up", "ctrl+u", MOVE, "Half up", "Half a page up"),
-    ("half_down", "ctrl+d", MOVE, "Half down", "Half a page down"),
+    ("half_up = page(-0.5)", "ctrl+u", MOVE, "Half up", "Half a page up"),
+    ("half_down = page(0.5)", "ctrl+d", MOVE, "Half down", "Half a page down"),
 )
 
 
@@ -20,10 +25,9 @@ def _moves(row: str) -> tuple[Row, ...]:
     `row`: the noun for a row of this list.
     """
     return (
-        ("cursor_up", "up,k", MOVE, "Up", f"Previous {row}"),
-        ("cursor_down", "down,j", MOVE, "Move", f"Next {row}"),
-        ("page_up", "pageup", MOVE, "Page up", "One page up"),
-        ("page_down", "pagedown", MOVE, "Page down", "One page down"),
+        (_UP, "up,k", MOVE, "Up", f"Previous {row}"),
+        (_DOWN, "down,j", MOVE, "Move", f"Next {row}"),
+        *_PAGES,
         *_HALF_PAGES,
         ("first", "home", MOVE, "First", f"First {row}"),
         ("last", "end,G", MOVE, "Last", f"Last {row}"),
@@ -36,11 +40,24 @@ def _steers(row: str) -> tuple[Row, ...]:
     `row`: the noun for a row of this list.
     """
     return (
-        ("cursor_up", "up", MOVE, "Up", f"Previous {row}"),
-        ("cursor_down", "down", MOVE, "Move", f"Next {row}"),
-        ("page_up", "pageup", MOVE, "Page up", "One page up"),
-        ("page_down", "pagedown", MOVE, "Page down", "One page down"),
+        (_UP, "up", MOVE, "Up", f"Previous {row}"),
+        (_DOWN, "down", MOVE, "Move", f"Next {row}"),
+        *_PAGES,
     )
+
+
+def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Row, ...]:
+    """Return the keys that jump to the previous and next block of a kind in a transcript."""
+    above, below = f"previous_{kind} = jump('{kind}', -1)", f"next_{kind} = jump('{kind}', 1)"
+    return (
+        (above, keys[0], MOVE, f"Previous {label.lower()}", f"Go to the previous {noun}"),
+        (below, keys[1], MOVE, label, f"Go to the next {noun}"),
+    )
+
+
+def _all(method: str, *rows: Row) -> tuple[Row, ...]:
+    """Return keys that all call one method with the name of their action."""
+    return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 
 UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
@@ -154,39 +171,29 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("clear", "escape", SEARCH, "Clear", "Clear the search"),
     ),
     Where.TRANSCRIPT: (
-        ("cursor_up", "up,k", MOVE, "Up", "Previous block, or one line up inside a long one"),
-        ("cursor_down", "down,j", MOVE, "Move", "Next block, or one line down in a long one"),
-        ("page_up", "pageup,ctrl+b", MOVE, "Page up", "One page up"),
-        ("page_down", "pagedown,ctrl+f", MOVE, "Page down", "One page down"),
+        (_UP, "up,k", MOVE, "Up", "Previous block, or one line up inside a long one"),
+        (_DOWN, "down,j", MOVE, "Move", "Next block, or one line down in a long one"),
+        ("page_up = page(-1)", "pageup,ctrl+b", MOVE, "Page up", "One page up"),
+        ("page_down = page(1)", "pagedown,ctrl+f", MOVE, "Page down", "One page down"),
         *_HALF_PAGES,
         ("start", "home", MOVE, "Start", "Go to the first message"),
         ("follow", "end,G", MOVE, "Follow", "Go to the end and follow new messages"),
-        (
-            "previous_prompt",
-            "left_curly_bracket,ctrl+up",
-            MOVE,
-            "Previous prompt",
-            "Go to the previous prompt",
+        *_jumps(
+            "prompt",
+            ("left_curly_bracket,ctrl+up", "right_curly_bracket,ctrl+down"),
+            "Prompt",
+            "prompt",
         ),
-        ("next_prompt", "right_curly_bracket,ctrl+down", MOVE, "Prompt", "Go to the next prompt"),
         ("prompts", "P", MOVE, "Prompts", "List the prompts and jump to one"),
-        (
-            "previous_tool",
-            "left_square_bracket",
-            MOVE,
-            "Previous tool",
-            "Go to the previous tool call",
-        ),
-        ("next_tool", "right_square_bracket", MOVE, "Tool", "Go to the next tool call"),
-        ("previous_failure", "X", MOVE, "Previous failed", "Go to the previous failed call"),
-        ("next_failure", "x", MOVE, "Failed", "Go to the next failed call"),
+        *_jumps("tool", ("left_square_bracket", "right_square_bracket"), "Tool", "tool call"),
+        *_jumps("failure", ("X", "x"), "Failed", "failed call"),
         ("open", "enter", OPEN, "Open", "Unfold the block, or open the subagent"),
         ("fold", "space", VIEW, "Fold", "Fold or unfold the block"),
         ("fold_all", "f", VIEW, "Fold all", "Fold or unfold everything"),
         ("dropped", "full_stop", VIEW, "Dropped", "Show or hide rewound and failed messages"),
         ("find", "slash", SEARCH, "Find", "Find in this transcript"),
-        ("next_match", "n", SEARCH, "Match", "Next match"),
-        ("previous_match", "N", SEARCH, "Previous match", "Previous match"),
+        ("next_match = match(1)", "n", SEARCH, "Match", "Next match"),
+        ("previous_match = match(-1)", "N", SEARCH, "Previous match", "Previous match"),
         ("copy_block", "y", COPY, "Copy", "Copy this block: text, code, output or command"),
         ("copy_message", "Y", COPY, "Copy message", "Copy the whole message"),
         ("raw", "v", OPEN, "Raw", "Show the raw JSON of this block"),
@@ -195,8 +202,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("back", "escape", OPEN, "Back", "Close the search, or go back to the list"),
     ),
     Where.FIND: (
-        ("next", "down", SEARCH, "Next", "Next match"),
-        ("previous", "up", SEARCH, "Previous", "Previous match"),
+        ("next = match(1)", "down", SEARCH, "Next", "Next match"),
+        ("previous = match(-1)", "up", SEARCH, "Previous", "Previous match"),
         (
             "close",
             "enter,escape",
@@ -446,11 +453,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.DIALOG: (("close", "escape", OPEN, "Close", "Close without changes"),),
     Where.CHOICES: _HALF_PAGES,
-    Where.HELP: (
-        ("page_up", "pageup", MOVE, "Page up", "One page up"),
-        ("page_down", "pagedown", MOVE, "Page down", "One page down"),
-        *_HALF_PAGES,
-    ),
+    Where.HELP: (*_PAGES, *_HALF_PAGES),
     Where.POLICY: (
         ("next_part", "tab", MOVE, "Next part", "Go to the next part of the pane"),
         ("previous_part", "shift+tab", MOVE, "Previous part", "Switch backwards"),
@@ -486,8 +489,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("open", "enter,e", CHANGE, "Edit", "Edit this rule in a form"),
     ),
     Where.LEVELS: (
-        ("cursor_up", "up,k", MOVE, "Up", "Previous row"),
-        ("cursor_down", "down,j", MOVE, "Move", "Next row"),
+        (_UP, "up,k", MOVE, "Up", "Previous row"),
+        (_DOWN, "down,j", MOVE, "Move", "Next row"),
         ("previous", "left", CHANGE, "Choose", "Choose the option on the left"),
         ("next", "right", CHANGE, "Choose", "Choose the option on the right"),
         ("open", "enter", CHANGE, "Change", "Next option, or edit the list of tools"),

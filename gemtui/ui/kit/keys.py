@@ -1,9 +1,9 @@
 """Every key of gemtui in one table, used by widgets, footer, help and palette.
 
 A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)` and implements the
-methods `action_<action>`. A key has one meaning in one place, and the same meaning everywhere if
-possible: enter opens, esc goes back, / searches, n and N go to the next and previous match, space
-folds, y copies, and . shows hidden items.
+methods `action_<action>`, or those that the table names instead. A key has one meaning in one
+place, and the same meaning everywhere if possible: enter opens, esc goes back, / searches, n and N
+go to the next and previous match, space folds, y copies, and . shows hidden items.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
     place = where.name.lower()
     return tuple(
         Key(
-            id=(id := f"{place}.{action}"),
+            id=(id := f"{place}.{(parted := action.partition(' = '))[0]}"),
             keys=keys,
-            action=action,
+            action=parted[0],
+            call=parted[2] or action,
             label=label,
             help=help,
             group=group,
@@ -90,7 +91,7 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
                 for name in names - taken
                 if name in bound and (bound[name].node is node or name in _HANDED_ON)
             }
-            if alive and node.check_action(key.action, ()):
+            if alive and key.works(node):
                 found.append((key, node))
             taken |= names
     return found
@@ -101,7 +102,7 @@ def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
     found: dict[Key, DOMNode] = {}
     for node in _shown(screen):
         for key in _keys_of(node):
-            if node.check_action(key.action, ()):
+            if key.works(node):
                 found.setdefault(key, node)
     return [
         (key, found[key])

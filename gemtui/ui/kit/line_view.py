@@ -19,13 +19,10 @@ Draw = Callable[[Look], Sequence[Line]]
 class HalfPages(ScrollView, inherit_bindings=False):
     """A view that can also scroll by half pages."""
 
-    def action_half_up(self) -> None:
-        """Scroll up half a page."""
-        self.scroll_relative(y=-max(1, self.size.height // 2))
-
-    def action_half_down(self) -> None:
-        """Scroll down half a page."""
-        self.scroll_relative(y=max(1, self.size.height // 2))
+    def action_page(self, pages: float) -> None:
+        """Scroll by pages; negative numbers scroll up."""
+        lines = max(1, int(abs(pages) * self.size.height))
+        self.scroll_relative(y=lines if pages > 0 else -lines)
 
 
 class LineView(HalfPages, can_focus=True, inherit_bindings=False):

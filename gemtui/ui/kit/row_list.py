@@ -1,12 +1,13 @@
-"""A list of any length with a cursor; each row is one line, drawn when visible."""
+"""A list of any length with a cursor; its rows are drawn when visible."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from textual import events
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -15,72 +16,19 @@ from gemtui.text import Clean
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, strip_of
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.row_index import RowIndex, RowKind, ScrollAnchor
 
 Item = TypeVar("Item")
 GUTTER = 1
 """Cells at the left that are reserved for the cursor."""
 
 
-class CursorKeys:
-    """The actions of the keys that move a cursor over rows."""
+class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
+    """A list of rows with a cursor; cursor and scroll position survive changes of the rows.
 
-    @property
-    def cursor(self) -> int:
-        """The index of the row with the cursor."""
-        raise NotImplementedError
-
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        raise NotImplementedError
-
-    def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to this row, or the next selectable one by `step`."""
-        raise NotImplementedError
-
-    def turn(self, pages: float) -> None:
-        """Move the cursor by pages; negative numbers move up."""
-        raise NotImplementedError
-
-    def action_cursor_up(self) -> None:
-        """Move up one row."""
-        self.go(self.cursor - 1, -1)
-
-    def action_cursor_down(self) -> None:
-        """Move down one row."""
-        self.go(self.cursor + 1)
-
-    def action_page_up(self) -> None:
-        """Move up a page."""
-        self.turn(-1)
-
-    def action_page_down(self) -> None:
-        """Move down a page."""
-        self.turn(1)
-
-    def action_half_up(self) -> None:
-        """Move up half a page."""
-        self.turn(-0.5)
-
-    def action_half_down(self) -> None:
-        """Move down half a page."""
-        self.turn(0.5)
-
-    def action_first(self) -> None:
-        """Move to the first row."""
-        self.go(0)
-
-    def action_last(self) -> None:
-        """Move to the last row."""
-        self.go(self.count - 1, -1)
-
-
-class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
-    """A list of rows with a cursor; `draw(item, look)` draws one row.
-
-    The width of `look` is the width of the row. `stops`: returns whether a row can have the cursor;
-    headings can't. `key`: identifies a row, so that the cursor stays on that row when the rows
-    change. `empty`: the text to show if there are no rows.
+    `draw(item, look)` draws one row; the width of `look` is the width of the row. A subclass can
+    draw rows of several lines (`strips`). `stops`, `key` and `height`: see `RowKind`. `empty`: the
+    text to show if there are no rows.
     """
 
     BINDINGS = bindings(Where.ROWS)
@@ -113,20 +61,43 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         *,
         stops: Callable[[Item], bool] = lambda _: True,
         key: Callable[[Item], object] = lambda item: item,
+        height: Callable[[Item, int], int] | None = None,
         empty: Clean = Clean(""),  # noqa: B008 (a string)
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self._draw, self._stops, self._key = draw, stops, key
+        self._draw, self._kind = draw, RowKind(key, stops, height)
         self.empty = empty
-        self.items: Sequence[Item] = ()
+        self._places = RowIndex(self._kind)
         self._cursor = 0
+        self._height = 0
+        self._look: Look | None = None
+        self._drawn: dict[int, Sequence[Strip]] = {}
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The rows."""
+        return self._places.rows
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self._places)
 
     @property
     def chosen(self) -> Item | None:
         """The item under the cursor, or None if there is none."""
-        here = self._cursor < len(self.items) and self._stops(self.items[self._cursor])
-        return self.items[self._cursor] if here else None
+        here = self._places.stops(self._cursor)
+        return self._places.rows[self._cursor] if here else None
+
+    @property
+    def chosen_key(self) -> object:
+        """The key of the item under the cursor, or None if there is none."""
+        return self._places.key(self._cursor) if self._places.stops(self._cursor) else None
+
+    def find(self, key: object) -> int | None:
+        """Return the index of the row with this key; None if there is no such row."""
+        return self._places.find(key)
 
     @property
     def active(self) -> bool:
@@ -144,106 +115,149 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         `fresh`: move the cursor to the first row. `wanted`: the key of the row to which the cursor
         moves, if there is such a row.
         """
-        chosen, place = self.chosen, 0 if fresh else self._cursor
-        before = None if chosen is None else self._key(chosen)
-        self.items = items
-        if before is not None and not fresh:
-            place = self._find(before, place)
-        if wanted is not None:
-            place = self._find(wanted, place)
-        self._cursor = self._near(place, 1)
-        self.virtual_size = Size(self._width, len(items))
+        before = self.chosen_key
+        keys, otherwise = ((wanted,), 0) if fresh else ((wanted, before), self._cursor)
+        self.put(items, keys, otherwise, shows=fresh or wanted is not None)
         if fresh:
             self.scroll_to(y=0, animate=False)
-        self._show_cursor()
-        self.refresh()
-        if fresh or self.chosen is None or self._key(self.chosen) != before:
-            self.post_message(self.Highlighted(self))
+            self._show_cursor()
+        if fresh or self.chosen is None or self.chosen_key != before:
+            self.report_cursor()
 
-    def _find(self, key: object, near: int) -> int:
-        """Return the current index of the row with this key; `near` if the row is gone."""
-        items = self.items
-        if near < len(items) and self._key(items[near]) == key:
-            return near
-        return next((at for at, item in enumerate(items) if self._key(item) == key), near)
+    def put(
+        self, items: Sequence[Item], keys: Iterable[object], otherwise: int, *, shows: bool
+    ) -> None:
+        """Replace the rows, without a message.
+
+        The cursor moves to the first of `keys` that has a row, or else to the index `otherwise`.
+        `shows`: scroll to the cursor even if it was not visible.
+        """
+        with self._kept_in_place(shows=shows):
+            self._places = RowIndex(self._kind, items, self._width)
+            found = (at for key in keys if (at := self._places.find(key)) is not None)
+            self._cursor = self._places.stop(next(found, otherwise))
 
     def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to this row, or the next selectable one by `step`."""
-        self._cursor = self._near(place, step)
+        """Move the cursor to this row, or the next selectable one in the direction of `step`."""
+        self._cursor = self._places.stop(place, step)
         self._show_cursor()
         self.refresh()
+        self.report_cursor()
+
+    def report_cursor(self) -> None:
+        """Post that the cursor has moved."""
         self.post_message(self.Highlighted(self))
 
-    def _near(self, place: int, step: int) -> int:
-        last = len(self.items) - 1
-        if last < 0:
-            return 0
-        place = max(0, min(place, last))
-        ahead = range(place, last + 1) if step > 0 else range(place, -1, -1)
-        behind = range(place, -1, -1) if step > 0 else range(place, last + 1)
-        found = (at for at in (*ahead[:1000], *behind[:1000]) if self._stops(self.items[at]))
-        return next(found, place)
-
-    def _show_cursor(self) -> None:
-        top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        first = self._cursor
-        if 0 < first <= 3 and not any(map(self._stops, self.items[:first])):
-            first = 0
-        taller = len(self.items) > height  # new rows may need a scroll bar that does not exist yet
-        if self._cursor >= top + height:
-            self.scroll_to(y=self._cursor - height + 1, animate=False, force=taller)
-        elif first < top:
-            self.scroll_to(y=first, animate=False)
+    # --- lines ---------------------------------------------------------------------------------
 
     @property
     def _width(self) -> int:
         return self.scrollable_content_region.width
 
-    # --- drawing -------------------------------------------------------------------------------
+    def in_sight(self, place: int) -> bool:
+        """Return whether a row is completely visible."""
+        top = self.scroll_offset.y
+        return self._places.within(place, top, top + self._height)
 
-    def render_line(self, y: int) -> Strip:
-        """Return one visible row."""
-        look = look_of(self.app, self._width)
-        place = y + self.scroll_offset.y
-        pieces: Pieces = ()
-        if place < len(self.items):
-            drawn = self._draw(self.items[place], look.narrowed(GUTTER))
-            pieces = (*self._front(place, look), *drawn)
-        elif not self.items and place == 0:
-            pieces = (
-                Piece(own(" " * GUTTER), look[Role.MUTED]),
-                Piece(self.empty, look[Role.MUTED]),
-            )
-        line = Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))
-        return (
-            strip_of(line, look.width).adjust_cell_length(look.width).apply_style(self.rich_style)
-        )
+    @contextmanager
+    def _kept_in_place(self, *, shows: bool = False) -> Iterator[None]:
+        """Keep rows on their lines of the screen while the rows or their heights change.
 
-    def _front(self, place: int, look: Look) -> Pieces:
-        if place != self._cursor or not self._stops(self.items[place]):
-            return (Piece(own(" " * GUTTER), look[Role.TEXT]),)
-        role = Role.CURSOR if self.active else Role.MUTED
-        return (Piece(own(look.glyphs.cursor), look[role]),)
+        Afterwards, the cursor is visible if it was before, or if `shows`. A cursor that the mouse
+        wheel has left behind stays there.
+        """
+        places, top = self._places, self.scroll_offset.y
+        held, seen = None, shows or not self._height or self.in_sight(self._cursor)
+        if top and places:
+            place = self._cursor if self.in_sight(self._cursor) else places.at(top)
+            held = ScrollAnchor(places.key(place), places.top(place) - top)
+        yield
+        self._height = self.size.height
+        self.virtual_size = Size(self._width, self._places.height)
+        self.refresh()
+        if held is not None and (at := self._places.find(held.key)) is not None:
+            self.scroll_to_line(self._places.top(at) - held.line)
+        if seen:
+            self._show_cursor()
+
+    def scroll_to_line(self, y: int) -> None:
+        """Scroll to a line, even if the scroll bar for new rows does not exist yet."""
+        taller = self._places.height > self.size.height
+        self.scroll_to(y=y, animate=False, force=taller)
+
+    def lead(self, place: int) -> int:
+        """Return the first row that is shown together with a row below it, such as its heading."""
+        above = range(min(place, 4))
+        return 0 if place <= 3 and not any(map(self._places.stops, above)) else place
+
+    def _show_cursor(self) -> None:
+        """Scroll until the cursor's row is visible, together with what leads to it."""
+        places, top, height = self._places, self.scroll_offset.y, self.size.height
+        if not places:
+            return
+        start, end = places.top(self.lead(self._cursor)), places.bottom(self._cursor)
+        if end > top + height:
+            self.scroll_to_line(end - height)
+        elif start < top:
+            self.scroll_to_line(start)
 
     def on_resize(self) -> None:
-        """Keep the cursor visible."""
-        self.virtual_size = Size(self._width, len(self.items))
-        self._show_cursor()
-        self.refresh()
+        """Lay out the rows again, because their heights may depend on the width."""
+        with self._kept_in_place():
+            self._places.measure(self._width)
+
+    # --- drawing -------------------------------------------------------------------------------
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw a region; rows are cached for the duration of this call."""
+        self._look = look_of(self.app, self._width)
+        self._drawn = {}
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """Return one visible line."""
+        look = self._look or look_of(self.app, self._width)
+        line = y + self.scroll_offset.y
+        place = self._places.at(line) if self._places else -1
+        if place not in self._drawn:
+            drawn = self.strips(place, look) if self._places else self.empty_strips(look)
+            self._drawn[place] = drawn
+        lines = self._drawn[place]
+        inside = line - self._places.top(place) if self._places else line
+        strip = lines[inside] if inside < len(lines) else Strip([])
+        return strip.adjust_cell_length(look.width).apply_style(self.rich_style)
+
+    def strips(self, place: int, look: Look) -> Sequence[Strip]:
+        """Draw one row."""
+        front = Piece(own(" " * GUTTER), look[Role.TEXT])
+        if place == self._cursor and self._places.stops(place):
+            front = Piece(own(look.glyphs.cursor), look[Role.CURSOR if self.active else Role.MUTED])
+        return _fitted((front, *self._draw(self.items[place], look.narrowed(GUTTER))), look)
+
+    def empty_strips(self, look: Look) -> Sequence[Strip]:
+        """Draw what is shown if there are no rows."""
+        style = look[Role.MUTED]
+        return _fitted((Piece(own(" " * GUTTER), style), Piece(self.empty, style)), look)
+
+    # --- the mouse -----------------------------------------------------------------------------
 
     def place_of(self, event: events.Click) -> int | None:
         """Return the index of the clicked row, or None if it can't have the cursor."""
         inside = event.get_content_offset(self)
-        place = -1 if inside is None else inside.y + self.scroll_offset.y
-        here = 0 <= place < len(self.items) and self._stops(self.items[place])
-        return place if here else None
+        line = -1 if inside is None else inside.y + self.scroll_offset.y
+        place = self._places.at(line)
+        return place if 0 <= line < self._places.height and self._places.stops(place) else None
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor on a click, and open the row on a double click."""
         if (place := self.place_of(event)) is not None:
             self.go(place)
-            if event.chain == 2:
+            if self.opens(event.chain):
                 self.action_open()
+
+    def opens(self, clicks: int) -> bool:
+        """Return whether this many clicks in a row open the row under the cursor."""
+        return clicks == 2
 
     # --- actions -------------------------------------------------------------------------------
 
@@ -252,21 +266,35 @@ class RowList(CursorKeys, ScrollView, Generic[Item], can_focus=True, inherit_bin
         del action, parameters
         return bool(self.items)
 
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return len(self.items)
+    def action_step(self, rows: int) -> None:
+        """Move the cursor by rows; negative numbers move up."""
+        self.go(self._cursor + rows, rows)
 
-    def turn(self, pages: float) -> None:
+    def action_page(self, pages: float) -> None:
         """Move the cursor by pages; negative numbers move up."""
-        rows = max(1, int(abs(pages) * (self.size.height - 1)))
-        step = 1 if pages > 0 else -1
-        self.go(self._cursor + step * rows, step)
+        if self._places:
+            top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
+            lines = max(bottom - top, int(abs(pages) * (self.size.height - (bottom - top))))
+            step = 1 if pages > 0 else -1
+            self.go(self._places.at(top + step * lines), step)
+
+    def action_first(self) -> None:
+        """Move to the first row."""
+        self.go(0)
+
+    def action_last(self) -> None:
+        """Move to the last row."""
+        self.go(self.count - 1, -1)
 
     def action_open(self) -> None:
         """Open the row under the cursor."""
         if self.chosen is not None:
             self.post_message(self.Opened(self))
+
+
+def _fitted(pieces: Pieces, look: Look) -> Sequence[Strip]:
+    line = Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))
+    return (strip_of(line, look.width),)
 
 
 class SteeredRows(RowList[Item], can_focus=False):
@@ -278,7 +306,7 @@ class SteeredRows(RowList[Item], can_focus=False):
         return True
 
 
-class SteersRows(CursorKeys):
+class SteersRows:
     """The cursor keys of a screen whose `SteeredRows` never have the focus."""
 
     @property
@@ -286,20 +314,10 @@ class SteersRows(CursorKeys):
         """The rows."""
         raise NotImplementedError
 
-    @property
-    def cursor(self) -> int:
-        """The index of the row with the cursor."""
-        return self.rows.cursor
+    def action_step(self, rows: int) -> None:
+        """Move the cursor by rows; negative numbers move up."""
+        self.rows.action_step(rows)
 
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return self.rows.count
-
-    def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to this row, or the next selectable one by `step`."""
-        self.rows.go(place, step)
-
-    def turn(self, pages: float) -> None:
+    def action_page(self, pages: float) -> None:
         """Move the cursor by pages; negative numbers move up."""
-        self.rows.turn(pages)
+        self.rows.action_page(pages)

@@ -134,7 +134,9 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
     def __init__(self) -> None:
-        super().__init__(draw, empty=Clean("No rule matches."), id="rules")
+        super().__init__(
+            draw, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules"
+        )
 
     @property
     def place(self) -> int | None:

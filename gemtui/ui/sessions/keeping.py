@@ -32,7 +32,7 @@ class SessionKeeping(SessionsPart):
             case "restore":
                 return chosen is not None and Flag.KEPT in chosen.flags
             case "delete":
-                return chosen is not None or bool(self.screen.sessions.selection)
+                return chosen is not None or bool(self.screen.sessions.selection.keys)
         return True
 
     def only_says_why(self, action: str) -> bool:

@@ -22,7 +22,7 @@ class MarkKeys(SessionsPart):
     def can(self, action: str) -> bool:
         """Return whether there are sessions to mark."""
         del action
-        return self.screen.chosen is not None or bool(self.screen.sessions.selection)
+        return self.screen.chosen is not None or bool(self.screen.sessions.selection.keys)
 
     @dialog
     async def action_marks(self) -> None:
@@ -52,7 +52,7 @@ class MarkKeys(SessionsPart):
     def action_archive(self) -> None:
         """Archive the selected sessions; if all are archived, unarchive them."""
         self._toggle("archived")
-        self.screen.sessions.select_listed()
+        self.screen.sessions.selection.keep_listed()
 
     def _toggle(self, state: Literal["pinned", "archived"]) -> None:
         from gemtui.marks import MarkEdit

@@ -159,7 +159,7 @@ class SessionsScreen(SessionsPane):
         if not self.app.is_running:
             return
         first = before is None
-        self.sessions.show(snapshot)
+        self.sessions.show_sessions(snapshot)
         if snapshot.renewed is not None and (before is None or before.renewed is None):
             self.gemtui.say(snapshot.renewed.what)
         if first and not self._has_project(snapshot):
@@ -373,7 +373,7 @@ class SessionsScreen(SessionsPane):
         if snapshot is None:
             yield "reading"
             return
-        if selection := self.sessions.selection:
+        if selection := self.sessions.selection.words:
             yield selection
         if not snapshot.complete:
             yield f"reading {snapshot.done:,} of {snapshot.total:,}"

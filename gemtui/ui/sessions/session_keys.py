@@ -27,7 +27,7 @@ class SessionKeys(SessionsPart):
             case "info":
                 return chosen
             case "export" | "patch":
-                return chosen or bool(self.screen.sessions.selection)
+                return chosen or bool(self.screen.sessions.selection.keys)
         return True
 
     @dialog

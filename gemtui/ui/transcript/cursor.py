@@ -33,21 +33,27 @@ class Target(NamedTuple):
     row.
     """
 
+    noun: str
     message: Callable[[Outline], bool]
     block: Callable[[Block], bool] | None
     at_top: bool
 
 
-PROMPT = Target(lambda outline: outline.prompt, None, at_top=True)
+PROMPT = Target("prompt", lambda outline: outline.prompt, None, at_top=True)
 TOOL = Target(
-    lambda outline: outline.calls > 0, lambda block: isinstance(block, ToolCall), at_top=False
+    "tool call",
+    lambda outline: outline.calls > 0,
+    lambda block: isinstance(block, ToolCall),
+    at_top=False,
 )
 FAILURE = Target(
+    "failed tool",
     lambda outline: outline.calls > 0,
     lambda block: isinstance(block, ToolCall) and block.failed,
     at_top=False,
 )
 """Failed calls, including commands with a nonzero exit code."""
+TARGETS = {"prompt": PROMPT, "tool": TOOL, "failure": FAILURE}
 
 
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:

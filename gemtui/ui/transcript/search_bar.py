@@ -248,15 +248,11 @@ class SearchedView(ScrollView, inherit_bindings=False):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action is available now."""
         del parameters
-        return action not in ("next_match", "previous_match") or bool(self.found.query)
+        return action != "match" or bool(self.found.query)
 
-    def action_next_match(self) -> None:
-        """Move to the next hit."""
-        self.finder.step(1)
-
-    def action_previous_match(self) -> None:
-        """Move to the previous hit."""
-        self.finder.step(-1)
+    def action_match(self, step: int) -> None:
+        """Move to the next hit (`step` 1) or the previous one (-1)."""
+        self.finder.step(step)
 
     @on(HitsFound)
     def _hits_found(self, message: HitsFound) -> None:
@@ -320,13 +316,9 @@ class FindBar(Horizontal):
         text.focus()
         text.select_all()
 
-    def action_next(self) -> None:
-        """Move to the next hit."""
-        self._view.action_next_match()
-
-    def action_previous(self) -> None:
-        """Move to the previous hit."""
-        self._view.action_previous_match()
+    def action_match(self, step: int) -> None:
+        """Move to the next hit (`step` 1) or the previous one (-1)."""
+        self._view.action_match(step)
 
     def action_close(self) -> None:
         """Remove the bar and focus the transcript."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.style import Style
@@ -31,7 +31,7 @@ from gemtui.ui.kit.messages import (
     TranscriptMoved,
 )
 from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
-from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Cursor, Target, next_target
+from gemtui.ui.transcript.cursor import TARGETS, Cursor, next_target
 from gemtui.ui.transcript.row_strip import (
     GUTTER,
     RowFrame,
@@ -54,21 +54,6 @@ to see both ends of a card.
 """
 PROMPT_ROOM = 50
 """Maximum number of cells of a prompt in the list of prompts."""
-
-
-def _jump(
-    target: Target, step: int, word: str
-) -> Callable[[TranscriptView], Coroutine[None, None, None]]:
-    """Return an action that jumps to a target, or reports that there is none."""
-
-    async def action(self: TranscriptView) -> None:
-        page, transcript = self.page, self.page.transcript
-        found = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
-        if found is not None:
-            page.jump(found, transcript.outlines[found.message].id, at_top=target.at_top)
-        self._act(lambda: found is not None, word)
-
-    return action
 
 
 class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
@@ -305,29 +290,13 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.word = word if act() is False else ""
         self.refresh_page()
 
-    def action_cursor_up(self) -> None:
-        """Move to the block above, or up a line in a long block."""
-        self._act(self.page.up)
+    def action_step(self, step: int) -> None:
+        """Move to the next block or up (-1), or by a line in a long block."""
+        self._act(self.page.down if step > 0 else self.page.up)
 
-    def action_cursor_down(self) -> None:
-        """Move to the block below, or down a line in a long block."""
-        self._act(self.page.down)
-
-    def action_page_up(self) -> None:
-        """Move up a screen."""
-        self._act(lambda: self.page.page(-1))
-
-    def action_page_down(self) -> None:
-        """Move down a screen."""
-        self._act(lambda: self.page.page(1))
-
-    def action_half_up(self) -> None:
-        """Move up half a screen."""
-        self._act(lambda: self.page.page(-0.5))
-
-    def action_half_down(self) -> None:
-        """Move down half a screen."""
-        self._act(lambda: self.page.page(0.5))
+    def action_page(self, pages: float) -> None:
+        """Move by screens; negative numbers move up."""
+        self._act(lambda: self.page.page(pages))
 
     def action_start(self) -> None:
         """Move to the first message."""
@@ -337,8 +306,14 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         """Move to the end, and follow it."""
         self._act(self.page.follow)
 
-    action_next_prompt = _jump(PROMPT, 1, "no prompt below")
-    action_previous_prompt = _jump(PROMPT, -1, "no prompt above")
+    async def action_jump(self, kind: str, step: int) -> None:
+        """Jump to the next (`step` 1) or previous (-1) target, or report that there is none."""
+        page, transcript, target = self.page, self.page.transcript, TARGETS[kind]
+        found = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
+        if found is not None:
+            page.jump(found, transcript.outlines[found.message].id, at_top=target.at_top)
+        where = "below" if step > 0 else "above"
+        self._act(lambda: found is not None, f"no {target.noun} {where}")
 
     def action_prompts(self) -> None:
         """Choose a prompt to jump to."""
@@ -359,11 +334,6 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
                 self.refresh_page()
 
         self.app.push_screen(ChooseScreen(own("Prompts"), (), rows, at=at), jump)
-
-    action_next_tool = _jump(TOOL, 1, "no tool call below")
-    action_previous_tool = _jump(TOOL, -1, "no tool call above")
-    action_next_failure = _jump(FAILURE, 1, "no failed tool below")
-    action_previous_failure = _jump(FAILURE, -1, "no failed tool above")
 
     # --- folding and opening -------------------------------------------------------------------
 

@@ -7,13 +7,14 @@ from pkgutil import walk_packages
 from typing import TypeVar
 
 import pytest
+from textual.actions import parse
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 import gemtui.ui
-from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
 from gemtui.ui.kit.key_table import FOOTER
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, bindings, keys_of, name
+from gemtui.ui.kit.parts import HasParts, KeyPart
 
 
 def test_ids_are_unique() -> None:
@@ -83,8 +84,8 @@ def package(kind: type) -> str:
 
 
 def actions_of_parts(kind: type[DOMNode]) -> Counter[str]:
-    """How many parts of a screen, which are in its package, have an action."""
-    mine = [each for each in subclasses(ScreenPart) if package(each) == package(kind)]
+    """How many parts of a screen or widget, which are in its package, have an action."""
+    mine = [each for each in subclasses(KeyPart) if package(each) == package(kind)]
     return Counter(name for each in mine for name in vars(each) if name.startswith("action_"))
 
 
@@ -92,8 +93,8 @@ def test_every_action_exists_once() -> None:
     wrong = [
         (kind.__name__, id)
         for kind, id in bound()
-        if not hasattr(kind, name := f"action_{BY_ID[id].action}")
-        and not (issubclass(kind, DialogGuardScreen) and actions_of_parts(kind)[name] == 1)
+        if not hasattr(kind, name := f"action_{parse(BY_ID[id].call)[1]}")
+        and not (issubclass(kind, HasParts) and actions_of_parts(kind)[name] == 1)
     ]
     assert wrong == []
 

@@ -107,7 +107,7 @@ async def showing(
 ) -> AsyncIterator[tuple[ListApp, Pilot[None]]]:
     app = ListApp(project)
     async with app.run_test(size=size) as pilot:
-        app.sessions.show(snapshot(sessions))
+        app.sessions.show_sessions(snapshot(sessions))
         app.sessions.focus()
         await pilot.pause()
         yield app, pilot
@@ -323,7 +323,7 @@ async def test_a_new_session_moves_neither_cursor_nor_screen() -> None:
     async with showing(MANY) as (app, pilot):
         await pilot.press(*["pagedown"] * 3)
         before, highlighted = app.lines(), app.highlighted
-        app.sessions.show(snapshot((summary("new", "A new one", hours=0), *MANY)))
+        app.sessions.show_sessions(snapshot((summary("new", "A new one", hours=0), *MANY)))
         await pilot.pause()
         assert app.highlighted == highlighted
         assert app.lines() == before
@@ -334,14 +334,14 @@ async def test_the_screen_stays_where_the_wheel_left_it() -> None:
         app.sessions.scroll_relative(y=30, animate=False)
         await pilot.pause()
         before = app.lines()
-        app.sessions.show(snapshot((summary("new", "A new one", hours=0), *MANY)))
+        app.sessions.show_sessions(snapshot((summary("new", "A new one", hours=0), *MANY)))
         await pilot.pause()
         assert app.lines() == before
 
 
 async def test_at_the_top_a_new_session_comes_into_sight() -> None:
     async with showing(MANY) as (app, pilot):
-        app.sessions.show(snapshot((summary("new", "A new one", hours=0), *MANY)))
+        app.sessions.show_sessions(snapshot((summary("new", "A new one", hours=0), *MANY)))
         await pilot.pause()
         assert "A new one" in app.lines()[1]
         assert app.highlighted == "m0"
@@ -351,7 +351,7 @@ async def test_a_session_that_changed_shows_what_is_new() -> None:
     async with showing() as (app, pilot):
         await pilot.press("down", "down")
         changed = replace(FEW[2], prompts=4, updated=NOW, flags=frozenset({Flag.LIVE}))
-        app.sessions.show(snapshot((changed, FEW[0], FEW[1], *FEW[3:])))
+        app.sessions.show_sessions(snapshot((changed, FEW[0], FEW[1], *FEW[3:])))
         await pilot.pause()
         assert app.listed == ["s3", "s1", "s2", "s4"]
         assert app.lines()[1:3] == [
@@ -365,25 +365,25 @@ async def test_a_session_that_changed_shows_what_is_new() -> None:
 async def test_when_the_highlighted_session_goes_its_neighbour_is_highlighted_for_good() -> None:
     async with showing() as (app, pilot):
         await pilot.press("down")
-        app.sessions.show(snapshot((FEW[0], *FEW[2:])))
+        app.sessions.show_sessions(snapshot((FEW[0], *FEW[2:])))
         assert app.highlighted == "s3"
-        app.sessions.show(snapshot((summary("new", hours=0), FEW[0], *FEW[2:])))
+        app.sessions.show_sessions(snapshot((summary("new", hours=0), FEW[0], *FEW[2:])))
         assert app.highlighted == "s3"
 
 
 async def test_a_search_goes_on_while_the_store_changes() -> None:
     async with showing() as (app, pilot):
         await pilot.press("slash", *"parser", "down", "down")
-        app.sessions.show(snapshot((summary("new", "A parser", hours=0), *FEW)))
+        app.sessions.show_sessions(snapshot((summary("new", "A parser", hours=0), *FEW)))
         assert app.listed == ["new", "s1", "s3"]
         assert app.highlighted == "s3"
 
 
 async def test_reading_is_said_and_the_list_works_meanwhile() -> None:
     async with showing(()) as (app, pilot):
-        app.sessions.show(snapshot((), complete=False))
+        app.sessions.show_sessions(snapshot((), complete=False))
         assert app.lines()[1] == "   Reading…"
-        app.sessions.show(snapshot(FEW[:3], complete=False))
+        app.sessions.show_sessions(snapshot(FEW[:3], complete=False))
         assert app.sessions.crumbs[2] == "reading 3 of 412"
         await pilot.press("down")
         assert app.highlighted == "s2"

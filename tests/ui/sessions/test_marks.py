@@ -210,7 +210,7 @@ async def test_several_are_pinned_and_archived_at_once(store: Path) -> None:
         await me.until(lambda: {id for id, mark in Marks().all().items() if mark.pinned} == ids)
         await me.press("A")
         await said(me, "Archived: 2 sessions")
-        assert me.rows.selection == ""
+        assert me.rows.selection.words == ""
         await me.press("u")
         await said(me, "Undone: archived 2 sessions")
         await me.until(lambda: set(titles(me)[:2]) == {"first question", "Write a haiku file"})

@@ -93,7 +93,10 @@ async def test_selected_sessions_that_are_not_listed_are_said_and_kept(store: Pa
         await me.press("escape", "s", "s", "f5")
         await me.until(lambda: me.home.read)
         await me.sees("2 selected")
-        assert {each.title for each in me.rows.selected} == {"first question", "Write a haiku file"}
+        assert {each.title for each in me.rows.selected} == {
+            "first question",
+            "Write a haiku file",
+        }
 
 
 async def test_v_selects_all_from_the_last_selected_one(store: Path) -> None:

@@ -1,0 +1,180 @@
+"""The rows of the list of sessions: which there are, in which order, and where the cursor is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+from textual.message import Message
+
+from gemtui.sessions.catalog import Snapshot
+from gemtui.sessions.days import Days
+from gemtui.sessions.listing import (
+    DayHeading,
+    Heading,
+    Listing,
+    Row,
+    Rows,
+    SessionRow,
+    Sort,
+    View,
+)
+from gemtui.sessions.summary import Summary
+from gemtui.ui.draw.theme import look_of
+from gemtui.ui.kit.filtering import FilterBar
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.sessions.labels import crumbs
+from gemtui.ui.sessions.row import row_height
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
+
+
+class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
+    """Sessions, arranged by a `View`, and headings of groups or days.
+
+    `bar`: the search field above the list. `project`: the folder to which the list can be limited;
+    None if it always shows all projects.
+    """
+
+    class Arranged(Message):
+        """The rows, or their description (`crumbs`), have changed."""
+
+    def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
+        super().__init__(
+            lambda _row, _look: (),  # a subclass draws rows of several lines
+            stops=lambda row: not isinstance(row, DayHeading),
+            key=lambda row: row.key,
+            height=row_height,
+        )
+        self.bar = bar
+        self.view = View(everywhere=project is None)
+        self.marks: Mapping[str, Mark] = {}
+        self.rows = Rows()
+        """The listed rows."""
+        self.days: Days | None = None
+        """The names of days, as of the last arrangement."""
+        self._listing = Listing(project)
+        self._snapshot: Snapshot | None = None
+        self._wanted: object = None
+        self._moved = False
+        self._told: object = None
+
+    @property
+    def highlighted(self) -> Summary | None:
+        """The session under the cursor; None on a heading or without rows."""
+        row = self.chosen
+        return row.entry.summary if isinstance(row, SessionRow) else None
+
+    def summaries(self, keys: set[str]) -> tuple[Summary, ...]:
+        """Return the sessions with these keys, newest first, whether listed or not."""
+        return self._listing.summaries(keys)
+
+    @property
+    def crumbs(self) -> tuple[str, ...]:
+        """A description of the listed sessions, the most important parts first."""
+        return crumbs(self.view, self.rows, self._snapshot)
+
+    def show_sessions(self, snapshot: Snapshot) -> None:
+        """List these sessions, keeping the cursor and the scroll position.
+
+        Until the store has been loaded completely, newer sessions may still appear at the top.
+        Therefore the cursor stays on the first session until then, unless the user has moved it.
+        """
+        reading = self._snapshot is None or not self._snapshot.complete
+        at_start = reading and not self._moved
+        if at_start:
+            self._wanted = None
+        self._snapshot = snapshot
+        self._listing.take(snapshot.sessions)
+        self.rearrange(self.view, typed=at_start)
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Update the user's marks on sessions, by session id."""
+        self.marks = marks
+        self._listing.mark(marks)
+        self.rearrange(self.view)
+
+    def filter(self, text: str) -> None:
+        """List only the matching sessions (see `ListQuery`); "" lists all sessions."""
+        if text != self.view.query:
+            self.rearrange(replace(self.view, query=text), typed=True)
+
+    def sort(self, sort: Sort, *, reverse: bool = False) -> None:
+        """Sort by a property, in its natural direction or in the opposite one."""
+        self.rearrange(replace(self.view, sort=sort, reverse=reverse))
+
+    def group(self, grouped: bool) -> None:
+        """Group the sessions by project, or don't."""
+        self.rearrange(replace(self.view, grouped=grouped))
+
+    def scope(self, *, everywhere: bool) -> None:
+        """List the sessions of all projects, or only of the project given at creation."""
+        self.rearrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
+
+    def highlight(self, summary: Summary) -> bool:
+        """Move the cursor to a session; return False if it is not listed."""
+        return self.go_to(summary.name) or self.go_to(summary.id)
+
+    def go_to(self, key: object) -> bool:
+        """Move the cursor to the row with a key; return False if it is not listed."""
+        if (place := self.find(key)) is not None:
+            self.go(place)
+        return place is not None
+
+    def go(self, place: int, step: int = 1) -> None:
+        """Move the cursor to this row, or the next selectable one in the direction of `step`."""
+        if self._places:
+            super().go(place, step)
+            self._wanted = self._places.key(self._cursor)
+            self._moved = True
+
+    # --- arranging -----------------------------------------------------------------------------
+
+    def rearrange(self, view: View, *, typed: bool = False, wanted: object = None) -> None:
+        """Rebuild the rows, keeping the cursor on its session, or else at its position.
+
+        `typed`: the search has changed. If the search leaves out the session under the cursor, the
+        cursor moves to the first match. When the search ends, the cursor stays on its session; only
+        if nothing had matched, it returns to the session from before the search. `wanted`: the key
+        of the row to which the cursor moves.
+        """
+        before, ends = self.chosen_key, bool(self.view.query) and not view.query
+        self._wanted = wanted or (before if ends else None) or self._wanted
+        self.view = view
+        look = look_of(self.app, self._width)
+        self.days = Days(look.now, look.tz)
+        self.rows = self._listing.arrange(view, self.days)
+        rows = self.rows.rows
+        keys, otherwise = (self._wanted, before), self._cursor
+        if typed or before is None:
+            sessions = (at for at, row in enumerate(rows) if isinstance(row, SessionRow))
+            keys, otherwise = (self._wanted, None), next(sessions, 0)
+        self.put(rows, keys, otherwise, shows=typed)
+        if not view.query and self.chosen is not None:
+            self._wanted = self.chosen_key
+        if ends and rows:
+            self.scroll_to_line(max(0, self._places.top(self.cursor) - self.size.height // 2))
+        self.report_cursor()
+        self.post_message(self.Arranged())
+
+    def lead(self, place: int) -> int:
+        """Return the heading directly above a row, which is shown with it."""
+        above = place > 0 and not isinstance(self.items[place - 1], SessionRow)
+        return place - 1 if above else place
+
+    def report_cursor(self) -> None:
+        """Post that the cursor has moved, if it is on another row now."""
+        if self.chosen_key != self._told:
+            self._told = self.chosen_key
+            super().report_cursor()
+
+    def fold(self) -> None:
+        """Fold or unfold the group under the cursor."""
+        above = reversed(self.items[: self.cursor + 1])
+        heading = next((row for row in above if isinstance(row, Heading)), None)
+        if heading is not None:
+            folded = self.view.folded ^ {heading.group}
+            self.rearrange(replace(self.view, folded=folded), wanted=heading.key)
