@@ -98,6 +98,7 @@ _LATER = "changes what runs later"
         ("cd - && make", _OUTSIDE),
         ("cp a .git/hooks/pre-commit", _LATER),
         ("cp -r a .git", _LATER),
+        ("git mv a .husky/pre-commit", _LATER),
         ("cp a .g*t/hooks/pre-commit", _LATER),
         ("cd .git/hooks && cp ../../a pre-commit", _LATER),
         ("tee .gemini/settings.json", _LATER),
