@@ -63,6 +63,9 @@ def test_a_command_stands_for_its_prefix(
     ("command", "also", "never"),
     [
         ("git log -3", "git log --oneline", "git log --output=x"),
+        ("git init", "git init -q", "git init --templ=./hooks"),
+        ("git cat-file -p x", "git cat-file -t x", "git cat-file --filters x"),
+        ("git mv a.txt b.txt", "git mv b.txt c.txt", "git mv b.txt .husky/pre-commit"),
         ("git log -3", "git log  src", "git log --outp=x"),
         ("git log -3", "git log", "git log --textconv"),
         ("git shortlog", "git shortlog -n", "git shortlog --output=x"),

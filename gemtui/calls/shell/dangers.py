@@ -46,6 +46,7 @@ _CONFIGURES: Final = "it sets git's configuration, by which programs can run"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
 """Syntax after which a `cd` may not affect all of the rest of the command."""
 _LOADS: Final = "it sets a variable by which programs can run"
+_HIDDEN: Final = "one of its arguments can run a program or write a file"
 _ANY_CODE: Final = "it runs any code that it is given"
 _DELETES: Final = frozenset(
     ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
@@ -114,6 +115,10 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
         return reach, [_SUBSTITUTES[span.kind]]
     if span.kind == "file_redirect":
         return reach, [] if _SAFE_TARGET.fullmatch(text) else [*_of_redirect(text, reach)]
+    if span.kind in ("variable_assignment", "declaration_command"):
+        return reach, [*_of_assignments(text)]
+    if span.kind == "test_command":
+        return reach, [_HIDDEN] if programs.hides_a_program("[[", _words(text)) else []
     if span.kind != "command":
         return reach, []
     variables, rest = _words_of(span.name, text)
@@ -127,6 +132,16 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
         reach = reach.after_cd(rest, certain=not _MAY_NOT_HOLD.search(command))
         return reach, [*found, LEAVES] if reach.is_outside else found
     return reach, [*found, *reach.why(span.name, rest)]
+
+
+def _of_assignments(text: str) -> Iterator[str]:
+    """Yield why it is dangerous to set variables, as in `PATH=.` or `export PATH=.`."""
+    words = _words(text)
+    names = [sets[1] for word in words if (sets := _SETS.match(word))]
+    if any(is_risky(name) or hook_variables({name: "/"}) for name in names):
+        yield _LOADS
+    if programs.hides_a_program("export", words):
+        yield _HIDDEN
 
 
 def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
@@ -170,6 +185,8 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
         configures, rest = _of_git(rest)
         if configures:
             yield _CONFIGURES
+    if programs.hides_a_program(name, rest):
+        yield _HIDDEN
     second = next((word for word in rest if not word.startswith("-")), "")
     why = programs.NEVER.get(name, programs.DELETES if name.startswith("mkfs.") else "")
     if holds_controls(program) or not _NAME.fullmatch(program):

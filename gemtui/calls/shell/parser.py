@@ -129,7 +129,7 @@ class CommandSpan:
 
 
 def spans(text: str) -> tuple[CommandSpan, ...] | None:
-    """Return the commands, redirections and substitutions in order, nested too.
+    """Return the commands, assignments, redirections and substitutions in order, nested too.
 
     Returns None if the command line can't be parsed.
     """
@@ -142,11 +142,17 @@ def spans(text: str) -> tuple[CommandSpan, ...] | None:
     while stack:
         node = stack.pop()
         name = _name(node, node.type, source.slice)
+        if not name and node.type == "variable_assignment" and not _is_within_command(node):
+            name = "="
         if name:
             start, end = source.place(node)
             found.append(CommandSpan(kind=node.type, name=name, start=start, end=end))
         stack.extend(reversed(node.children))
     return tuple(found)
+
+
+def _is_within_command(node: Node) -> bool:
+    return node.parent is not None and node.parent.type in ("command", "declaration_command")
 
 
 def has_redirection(text: str) -> bool:

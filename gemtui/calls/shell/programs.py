@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Final
 
 DELETES: Final = "it can delete or overwrite any file"
@@ -120,3 +122,62 @@ HARMLESS: Final = _names("echo pwd cd true false exit sleep date which type whoa
 MAKES: Final = _names("mkdir touch mktemp mkfifo")
 CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright")
 """Programs that check code, and may modify it."""
+
+_LONGEST: Final = 1000
+"""The longest script of sed or awk, in characters, that is analysed."""
+_EVALUATED: Final = r"(?s:[^\[]*\[(?:[^`$]|\$(?!\())*(?:\$\(|`).*)"
+"""A subscript with a substitution: bash runs it where a name is meant, even in single quotes."""
+_SCRIPT_RUNS: Final = {
+    "sed": r"(?s:.*s(?P<s>[^\w\s])(?:(?!(?P=s)).)*(?P=s)(?:(?!(?P=s)).)*(?P=s)[gpiImM0-9]*[ew].*"
+    r"|(?:.*[;{}\n!]|[\d$,/]*|/.*/)\s*[ewW](?:\s.*)?)",
+    "awk": r"(?s:inplace|.*(?:\bsystem\s*\(|\|&?\s*(?:getline|\"\")|\bprint[^;}]*>).*)",
+}
+_EDITOR: Final = r"-c.*|--cmd.*|\+.*|-S.*|--eval.*|-eval|-l|--load.*|--script.*"
+_OPTIONS_RUN: Final = {
+    "tar": r"--checkpoint-action.*|--to-command.*|--use-compress-program.*|-I.*|--rsh-command.*"
+    r"|--(?:info|new-volume)-script.*|-F.*",
+    "sort": r"--compress-pro.*",
+    "rsync": r"-[a-zA-Z]*e.*|--rsh.*|--rsync-path.*",
+    "split": r"--fil.*",
+    "zip": r"-[a-zA-Z]*TT.*|--unzip-command.*",
+    "rg": r"--pre(?:=.*)?|--hostname-bin.*",
+    "git": r"--upload-pack.*|--receive-pack.*|--exec.*|--open-files.*|-O.+|--extcmd.*",
+    "man": r"-P.*|--pager.*|-H.*|--html.*",
+    "env": r"-[a-zA-Z]*S.*|--split-string.*",
+    "make": r"--eval.*|SHELL=.*",
+    "mapfile": r"-C.*",
+    "compgen": r"-C.*",
+    "complete": r"-C.*",
+    "bind": r"-x.*",
+    "gdb": r"--?(?:ex|x|eval-command|command|iex|ix).*",
+    "vim": _EDITOR,
+    "emacs": _EDITOR,
+    "sed": _SCRIPT_RUNS["sed"],
+    "awk": _SCRIPT_RUNS["awk"],
+    **dict.fromkeys(("printf", "test", "[", "read", "unset", "let", "wait"), _EVALUATED),
+}
+_SAME: Final = {
+    **dict.fromkeys(("gtar", "bsdtar"), "tar"),
+    **dict.fromkeys(("vi", "nvim", "ex", "view"), "vim"),
+    **dict.fromkeys(("gawk", "mawk", "nawk"), "awk"),
+    **dict.fromkeys(("gsed",), "sed"),
+    **dict.fromkeys(("gmake",), "make"),
+    **dict.fromkeys(("readarray",), "mapfile"),
+    **dict.fromkeys(("declare", "local", "typeset", "export", "[["), "test"),
+}
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_COMPILED: Final = {name: re.compile(pattern) for name, pattern in _OPTIONS_RUN.items()}
+
+
+def hides_a_program(name: str, words: Iterable[str]) -> bool:
+    """Return whether a word of a familiar program can run a program or write a file.
+
+    `name`: the program without its folder. `words`: its arguments, without quotes.
+    """
+    known = _SAME.get(name, name)
+    pattern = _COMPILED.get(known)
+    if known in _SCRIPT_RUNS:
+        words = [_STRING.sub('""', word) if known == "awk" else word for word in words]
+        if any(len(word) > _LONGEST for word in words):
+            return True
+    return pattern is not None and any(pattern.fullmatch(word) for word in words)

@@ -325,6 +325,10 @@ _GIT_ACTS: Final = (
     "--work-tree",
     "--no-index",
     "--config-env",
+    "--template",
+    "--separate-git-dir",
+    "--filters",
+    "--show-signature",
 )
 
 _FIND_TESTS: Final = _names(

@@ -114,6 +114,8 @@ class Reach:
     def _why(self, name: str, rest: Sequence[str]) -> Iterator[str]:
         if name in _READERS:
             return
+        if name == "git" and "mv" in rest:
+            name, rest = "mv", rest[rest.index("mv") + 1 :]
         writes = name in _LAST or name in _ALL or _edits_in_place(name, rest)
         for word in _targets(name, rest):
             yield from self._why_written(word) if writes else self._why_named(name, word)

@@ -63,6 +63,39 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
     assert marked(command) == expected
 
 
+@pytest.mark.parametrize(
+    ("command", "quiet"),
+    [
+        ("awk 'BEGIN { system(\"id\") }'", "awk -F: '{ print $1\"|\"$2 }' a"),
+        ("awk '{ print | \"sh\" }' a", "awk '$1 > 5 { print $2 }' a"),
+        ("sed 's/x/id/e' a", "sed 's/we/e/g; /w e/d' a"),
+        ("sed -n '1w b' a", "sed -n '3,5p' a"),
+        ("sed -e '1e id' a", "sed -E 's,/w,/e/,g' a"),
+        ("sed " + "s/s/" * 4000, "sed '$!N;P;D' a"),
+        ("tar -cf a --checkpoint=1 --checkpoint-action=exec=id b", "tar -czf a.tgz b"),
+        ("tar -I ./x -xf a", "tar -xf a"),
+        ("sort --compress-prog=id a", "sort -u a"),
+        ("rsync -ae ./x a b", "rsync -av --delete a b"),
+        ("split --filter=id a", "split -l 5 a"),
+        ("git fetch --upload-pack=id", "git fetch --all"),
+        ("git grep -O./x a", "git grep -n a"),
+        ("env -S 'id x'", "env A=b pytest"),
+        ("vim -c '!id' a", "vim a"),
+        ("mapfile -C id -c 1 a", "mapfile -t a"),
+        ("test -v 'a[$(id)]'", 'test -n "$a"'),
+        ("[[ -v 'a[`id`]' ]]", "[[ $a == [a-z]* ]]"),
+        ("printf -v 'a[$(id)]' x", "printf '[%s]' x"),
+        ("export PATH=.:$PATH", "export DEBUG=1"),
+        ("BASH_ENV=./x; bash a.sh", "A=1; pytest"),
+    ],
+)
+def test_arguments_of_usual_programs_that_run_something_are_marked(
+    command: str, quiet: str
+) -> None:
+    assert dangers(command)
+    assert not dangers(quiet)
+
+
 _OUTSIDE = "outside of the project"
 _LATER = "changes what runs later"
 
@@ -98,6 +131,7 @@ _LATER = "changes what runs later"
         ("cd - && make", _OUTSIDE),
         ("cp a .git/hooks/pre-commit", _LATER),
         ("cp -r a .git", _LATER),
+        ("git mv a .husky/pre-commit", _LATER),
         ("cp a .g*t/hooks/pre-commit", _LATER),
         ("cd .git/hooks && cp ../../a pre-commit", _LATER),
         ("tee .gemini/settings.json", _LATER),
