@@ -168,7 +168,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             return
         of.say([Content(short_path(row.worktree.repository))])
         if other is None or other.changes is None or row.changes is None:
-            heading.say([Content(facts_of(row))])
+            heading.say([Content(facts_of(row, self.gemtui.glyphs))])
             self.side.show(lambda look: change_lines(row, look), fresh=fresh)
             return
         names = other.label, row.label
