@@ -493,6 +493,7 @@ def _about(
     return {
         "prompt": prompt[:2000],
         "model": options.model,
+        "policies": [str(path) for path in options.policies],
         "approval_mode": options.approval_mode,
         "session_id": command.session_id,
         "resume": options.resume,

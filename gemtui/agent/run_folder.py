@@ -65,6 +65,7 @@ class About(TypedDict, total=False):
 
     prompt: str
     model: str | None
+    policies: list[str]
     approval_mode: str | None
     session_id: str | None
     resume: str | None

@@ -66,6 +66,7 @@ class Run:
     * `pids`: the run's processes, if they have no supervisor.
     * `asks`: the number of its unanswered questions.
     * `undelivered`: the number of messages and prompts that have not reached the agent.
+    * `policies`: the policy files that were chosen for it.
     * `worktree`: the branch of the git worktree in which the run works; None if in none.
     """
 
@@ -86,6 +87,7 @@ class Run:
     asks: int = 0
     undelivered: int = 0
     worktree: str | None = None
+    policies: tuple[Path, ...] = ()
 
     @property
     def id(self) -> str:
@@ -144,6 +146,7 @@ class Run:
             "asks": self.asks,
             "undelivered": self.undelivered,
             "worktree": self.worktree,
+            "policies": [str(path) for path in self.policies],
         }
 
 
@@ -425,6 +428,7 @@ def _run(folder: RunFolder) -> Run | None:
         asks=len(GateFolder.of(folder).waiting()) if state is RunState.RUNNING else 0,
         undelivered=Steering.of(folder).undelivered(),
         worktree=(about.get("worktree") or {}).get("branch"),
+        policies=tuple(map(Path, about.get("policies") or ())),
     )
 
 

@@ -97,6 +97,10 @@ class ListQuery:
     not the text of the sessions. `#tag` also matches the beginning of a tag; `after:7d` and
     `before:2026-11-20` match by last use. `today` and `yesterday` match by day, or as words. `now`:
     an aware time, None for the current one.
+
+    `note`: which part is searched as words but may be meant otherwise; None if none is.
+    `of_messages`: the fields, such as `in:prompt`, that only a search of all texts knows; they are
+    searched as words, too.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
@@ -106,7 +110,9 @@ class ListQuery:
         self._before, self._after = asked.before, asked.after
         words = [(term.text, not term.excluded) for term in asked.terms]
         others = (each for each in asked.fields if not can_tell(each))
-        words += [(f"{each.field}:{each.value}", not each.excluded) for each in others]
+        of_messages = [(f"{each.field}:{each.value}", not each.excluded) for each in others]
+        words += of_messages
+        self.note, self.of_messages = asked.note, tuple(word for word, _ in of_messages)
         self.wanted = tuple(word for word, wanted in words if wanted)
         self.unwanted = tuple(word for word, wanted in words if word and not wanted)
         self._days = {each: day for each in self.wanted if (day := _day(each, now)) is not None}

@@ -367,6 +367,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("remove", "d,delete", CHANGE, "Remove", "Remove it (asks first)"),
         ("review", "H", OPEN, "Review", "Review its changes hunk by hunk, then apply"),
         ("each", "m", CHANGE, "Other models", "Send its prompt to other models in new worktrees"),
+        (
+            "each_policy",
+            "p",
+            CHANGE,
+            "Other policies",
+            "Send its prompt with other policies in new worktrees",
+        ),
         ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
         ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
         ("close", "escape,q", OPEN, "Back", "Back to where you were"),

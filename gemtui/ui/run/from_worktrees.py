@@ -38,9 +38,9 @@ async def show_wanted(
 async def _start_each(
     app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
 ) -> None:
-    """Send a worktree's first prompt to other models, and show the first new run.
+    """Send a worktree's first prompt again with other options; show the first new run.
 
-    Each model gets its own new worktree.
+    Each run gets its own new worktree.
     """
     worktree = wanted.worktree
     begun: list[LiveRun] = []
@@ -49,8 +49,8 @@ async def _start_each(
     folder = origin_of(worktree.folder)
     same = screen.options.cwd in (folder, worktree.folder)
     options = screen.options if same else AgentOptions(cwd=folder)
-    for model in wanted.models:
-        chosen = replace(options, cwd=folder, worktree=True, resume=None, model=model)
+    for variant in wanted.variants:
+        chosen = replace(options, cwd=folder, worktree=True, resume=None, **variant)
         run = await actions.start(app, registry, prompt or worktree.prompt, chosen, None)
         if run is None:
             break

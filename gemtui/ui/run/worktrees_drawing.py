@@ -6,19 +6,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from rich.cells import cell_len
+
 from gemtui.runs.listing import Run
 from gemtui.runs.worktrees import ComparedFile, WorktreeChange
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.displays import content_diff
-from gemtui.ui.draw.gutter_rows import remark
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, spread, width_of
-from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.draw.gutter_rows import remark, styled
+from gemtui.ui.draw.lines import (
+    BLANK,
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    fit_end,
+    fit_start,
+    flat,
+    own,
+    spread,
+    width_of,
+)
+from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.run.list_dialog import run_sign
 from gemtui.ui.transcript.card_body import draw_diff
 from gemtui.worktree_records import Worktree, made_at
 
 SIDE_BY_SIDE = 60
 """Least width in cells at which a comparison has two columns."""
+_NARROW = 40
+"""Width in cells below which a row shows only name and files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +61,15 @@ class WorktreeRow:
         return (self.run.model or "") if self.run is not None else ""
 
     @property
+    def variant(self) -> str:
+        """What distinguishes the newest run from others of its prompt: model and policies."""
+        names = () if self.run is None else (path.stem for path in self.run.policies)
+        return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
+
+    @property
     def label(self) -> str:
-        """The worktree's name and its model."""
-        return f"{self.worktree.name}  {self.model}" if self.model else self.worktree.name
+        """The worktree's name, and the model and policies of its newest run."""
+        return ", ".join(filter(None, (self.worktree.name, self.variant)))
 
     @property
     def files(self) -> str:
@@ -62,31 +84,29 @@ class WorktreeRow:
 def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
     """Draw the row of one worktree.
 
-    `marked`: the name of the worktree that is marked for comparison, or None.
+    If there is little room, model, policies and age are left out, and the name loses its beginning:
+    names of worktrees with the same prompt differ at their ends. `marked`: the name of the worktree
+    that is marked for comparison, or None.
     """
     glyph, role = run_sign(row.run, look) if row.run else (" ", Role.MUTED)
-    made = made_at(row.worktree)
+    chosen = f"{look.glyphs.selected} " if row.worktree.name == marked else ""
+    front = (Piece(own(f"{glyph} "), look[role]), Piece(own(chosen), look[Role.ACCENT]))
+    made, mark = made_at(row.worktree), own(look.glyphs.ellipsis)
     age = "?" if made is None else relative(made, look.now)
-    chosen = f"{look.glyphs.ok} " if row.worktree.name == marked else ""
-    left = (
-        Piece(own(f"{glyph} "), look[role]),
-        Piece(own(chosen), look[Role.ACCENT]),
-        Piece(clean_line(row.worktree.name), look[Role.TEXT]),
-        Piece(clean_line(f"  {row.model}" if row.model else ""), look[Role.MODEL]),
-    )
-    right = (Piece(own(f"  {row.files}  {age:>4}"), look[Role.MUTED]),)
-    mark = own(look.glyphs.ellipsis)
-    cut = fit(left, max(0, look.width - width_of(right)), mark)
-    return spread(cut, right, look.width, Piece(own(" "), look[Role.MUTED]))
+    words = f"  {row.files}" if look.width < _NARROW else f"  {row.files}  {age:>4}"
+    right = (Piece(own(words), look[Role.MUTED]),)
+    room = look.width - width_of(front) - width_of(right)
+    name = fit_end(clean_line(row.worktree.name), max(0, room), mark)
+    variant = fit_start(flat(row.variant), room - cell_len(name) - 2, mark)
+    shown = own(f"  {variant}" if variant else "")
+    left = (*front, Piece(name, look[Role.TEXT]), Piece(shown, look[Role.MODEL]))
+    return spread(left, right, look.width, Piece(own(" "), look[Role.MUTED]))
 
 
-def facts_of(row: WorktreeRow) -> Clean:
-    """Return the text of a worktree's heading: its branch, result and model."""
-    run = row.run
-    words = [row.worktree.branch]
-    if run is not None:
-        words += [run.word, *([row.model] if row.model else [])]
-    return clean_line("   ".join(words))
+def facts_of(row: WorktreeRow, glyphs: Glyphs) -> Clean:
+    """Return the text of a worktree's heading: its branch, result, model and policies."""
+    words = [row.worktree.branch, row.run.word if row.run else "", row.variant]
+    return clean_line(f" {glyphs.dot} ".join(filter(None, words)))
 
 
 def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
@@ -106,9 +126,14 @@ def _words(words: str, look: Look, role: Role) -> Line:
 def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:
     added, removed = change.lines
     numbers = "" if added is None else f"  +{added} {look.glyphs.removed}{removed}"
-    taken = "  applied" if change.is_taken else ""
-    yield _words(f"{change.change}  {change.name}{numbers}{taken}", look, Role.HEADING)
+    front, end = f"{change.change}  ", f"{numbers}{'  applied' if change.is_taken else ''}"
+    name = _path(change.name, look.width - len(front) - len(end), look)
+    yield Line(styled(own(f"{front}{name}{end}"), look[Role.HEADING]))
     yield from _diff(change, look)
+
+
+def _path(name: str, room: int, look: Look) -> Clean:
+    return fit_end(clean_line(name), room, own(look.glyphs.ellipsis))
 
 
 def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
@@ -146,9 +171,15 @@ def compared_lines(
 def _beside(file: ComparedFile, half: Look, look: Look) -> Iterator[Line]:
     yield BLANK
     if file.same and file.left is not None:
-        yield _words(f"{file.left.name}  the same in both", look, Role.MUTED)
+        yield _same(file.left, look)
         return
     yield from _columns(_side(file.left, half), _side(file.right, half), half, look)
+
+
+def _same(change: WorktreeChange, look: Look) -> Line:
+    words = "  the same in both"
+    name = _path(change.name, look.width - len(words), look)
+    return Line(styled(own(f"{name}{words}"), look[Role.MUTED]))
 
 
 def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
@@ -180,7 +211,7 @@ def _one_below_the_other(
 ) -> Iterator[Line]:
     for file in files:
         if file.same and file.left is not None:
-            yield _words(f"{file.left.name}  the same in both", look, Role.MUTED)
+            yield _same(file.left, look)
         else:
             for name, change in ((left, file.left), (right, file.right)):
                 yield _words(name, look, Role.ACCENT)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,6 +15,7 @@ from textual.content import Content
 
 from gemtui.checkpoints.plan import Action
 from gemtui.errors import GemtuiError
+from gemtui.policy.edit.store import Origin, find_policy, list_policies
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.review import ReviewSubject
 from gemtui.runs.worktrees import (
@@ -54,25 +55,30 @@ LOOK = 2.0
 _MOST_LISTED = 200
 
 
+Variant = Mapping[str, Any]
+"""Options of a run, by name, in which it differs from others of the same prompt."""
+
+
 class Then(StrEnum):
     """What the run pane does after the worktrees screen has closed."""
 
     SHOW = "show"
     """Show the worktree's newest run, or prepare a new run in the worktree."""
     EACH = "each"
-    """Send the worktree's first prompt to other models, in new worktrees."""
+    """Send the worktree's first prompt again with other options, in new worktrees."""
 
 
 class WorktreeWanted(NamedTuple):
     """What the run pane should do with a worktree.
 
-    `models`: the models for `Then.EACH`. `prompt`: text to put into the prompt.
+    `variants`: for `Then.EACH`, the options in which each run differs. `prompt`: text to put into
+    the prompt.
     """
 
     then: Then
     worktree: Worktree
     runs: tuple[Run, ...]
-    models: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
     prompt: str = ""
 
 
@@ -168,7 +174,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             return
         of.say([Content(short_path(row.worktree.repository))])
         if other is None or other.changes is None or row.changes is None:
-            heading.say([Content(facts_of(row))])
+            heading.say([Content(facts_of(row, self.gemtui.glyphs))])
             self.side.show(lambda look: change_lines(row, look), fresh=fresh)
             return
         names = other.label, row.label
@@ -222,10 +228,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group="leave")
     async def _leave(
-        self, then: Then, row: WorktreeRow, models: tuple[str, ...] = (), prompt: str = ""
+        self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = ""
     ) -> None:
         runs = await asyncio.to_thread(_runs, row.worktree)
-        self.dismiss(WorktreeWanted(then, row.worktree, runs, models, prompt))
+        self.dismiss(WorktreeWanted(then, row.worktree, runs, variants, prompt))
 
     @work(exclusive=True, group=DIALOG)
     async def action_each(self) -> None:
@@ -240,7 +246,25 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             )
         )
         if text is not None:
-            self._leave(Then.EACH, row, models=_names(text))
+            self._leave(Then.EACH, row, tuple({"model": name} for name in _names(text)))
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_each_policy(self) -> None:
+        """Ask for policies, and send the same prompt with each of them in a new worktree."""
+        if (row := self.rows.chosen) is None:
+            return
+        known = await asyncio.to_thread(list_policies)
+        ours = (each.path.stem for each in known if each.origin is Origin.OURS)
+        text = await self.app.push_screen_wait(
+            AskScreen(
+                Clean("Policies, separated by commas"),
+                value=", ".join(ours),
+                problem=_policies_problem,
+            )
+        )
+        if text is not None:
+            found = tuple({"policies": (find_policy(name),)} for name in _names(text))
+            self._leave(Then.EACH, row, found)
 
     @work(exclusive=True, group=DIALOG)
     async def action_review(self) -> None:
@@ -382,6 +406,13 @@ def _runs(worktree: Worktree) -> tuple[Run, ...]:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (each.strip() for each in text.split(","))))
+
+
+def _policies_problem(text: str) -> str:
+    try:
+        return "" if [find_policy(name) for name in _names(text)] else "Name at least one policy."
+    except GemtuiError as error:
+        return str(error)
 
 
 _DOES = {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.listing import Rows, View
+from gemtui.sessions.listing import ListQuery, Rows, View
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, short_path
 from gemtui.ui.draw.lines import fit_end, own
@@ -103,6 +103,12 @@ def nothing(
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]
+    query = ListQuery(view.query)
+    for field in query.of_messages[:1]:
+        key = BY_ID["sessions.search"].footer()
+        lines.append(f"{field} is for the text of sessions: {before}{key} searches it.")
+    if query.note is not None:
+        lines.append(f"{query.note}.")
     if rows.elsewhere:
         lines.append(
             f"{rows.elsewhere} in other projects: {before}{_key('scope')} shows all projects."

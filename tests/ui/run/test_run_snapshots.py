@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,9 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.stream import Stream
 from gemtui.transcript.model import Consent
 from gemtui.ui.run.screen import RunScreen
+from gemtui.worktree_records import list_worktrees
+from tests.checkpoints.projects import put
+from tests.checkpoints.test_repositories import repository
 from tests.fake_cli import FakeCli
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
@@ -194,7 +199,32 @@ async def question_answered(me: Person, cli: FakeCli) -> None:
     await me.until(lambda: not pane.question.asks)
 
 
+async def worktrees(me: Person, cli: FakeCli) -> None:
+    """Two runs of one prompt, whose worktrees are compared."""
+    repository(me.app.start.home.parent / "project", other="other\n")
+    cli(*STEPS, *END)
+    await me.press("f6")
+    await ask(me)
+    await settled(me)
+    await me.press("f7")
+    await me.sees("tests/test_tail.py")
+    await me.press("m")
+    await me.sees("Models, separated by commas")
+    await me.type("gemini-3-pro-preview")
+    await me.press("enter")
+    await me.sees("3-pro-preview", "refused")
+    await settled(me)
+    tree = list_worktrees()[0].tree
+    put(tree, b"reader.py", b"lines, last\n")
+    put(tree, b"a-folder-with-a-rather-long-name/for-notes/notes.md", b"Done.\n")
+    await me.press("f7")
+    await me.sees("tests/test_tail.py")
+    await me.press("space", "down")
+    await me.sees("the same in both")
+
+
 SCENES: dict[str, Scene] = {
+    "worktrees": worktrees,
     "question-edit": question_edit,
     "question-shell": question_shell,
     "question-list": question_list,
@@ -227,6 +257,10 @@ async def test_each_state_of_a_run(
     defaults = Stream.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "clock", lambda: MOMENT)
+    made = NOW - timedelta(minutes=2)
+    monkeypatch.setattr("gemtui.ui.run.worktrees_drawing.made_at", lambda _worktree: made)
+    numbers = count(1)
+    monkeypatch.setattr("secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("gemtui.ui.run.labels._SILENT", PATIENCE)
     fake_cli()
     async with person(home / ".gemini", SIZES[size], project=project) as me:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.own_folders import make_own_folder
+from gemtui.policy.edit.named_policies import path_of
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.worktrees import make_worktree
 from gemtui.ui.run.worktrees_screen import WorktreesScreen
@@ -93,10 +95,14 @@ async def test_two_worktrees_are_shown_side_by_side(
         await me.until(lambda: me.app.screen is me.pane)
 
 
-async def test_the_same_prompt_goes_to_other_models(
+async def test_the_same_prompt_goes_to_other_models_and_policies(
     home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     repository(project)
+    policies = [path_of(name) for name in ("calm", "strict")]
+    for path in policies:
+        make_own_folder(path.parent)
+        path.write_text("[[rule]]\ntoolName = 'glob'\ndecision = 'allow'\npriority = 1\n")
     fake_cli(f"print:{INIT}", says("Done."), f"print:{OK}")
     async with runner(home, project) as me:
         await me.press("f6")
@@ -116,3 +122,17 @@ async def test_the_same_prompt_goes_to_other_models(
             ("Make it", "flash"),
         }
         assert len({run.cwd for run in runs}) == len(list_worktrees()) == 3
+        await opened(me)
+        await me.press("p")
+        await me.sees("Policies, separated by commas", "calm, strict")
+        await me.press("end")
+        await me.type(", lax")
+        await me.press("enter")
+        await me.sees("there is no policy lax")
+        await me.press(*["backspace"] * 5, "enter")
+        await me.until(lambda: len(list_runs(runs_dir())) == 5)
+        await me.ended()
+        chosen = {run.policies: run.prompt for run in list_runs(runs_dir())}
+        assert chosen == {(): "Make it"} | {(path,): "Make it" for path in policies}
+        await opened(me)
+        await me.sees("strict", "calm", "flash")

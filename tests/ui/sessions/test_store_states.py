@@ -57,6 +57,18 @@ async def test_nothing_is_shown_beside_a_search_that_finds_nothing(tmp_path: Pat
         assert "frog leaps in" not in me.text
 
 
+async def test_a_field_of_the_full_text_search_is_named_where_nothing_matches(
+    tmp_path: Path,
+) -> None:
+    async with person(copy_store(tmp_path), WIDE) as me:
+        await me.sees("Answer one.")
+        await me.press("slash")
+        await me.type("in:prompt haiku")
+        await me.sees("in:prompt is for the text of sessions:", "F searches it.")
+        await me.type(" projct:x")
+        await me.sees("projct: is not a field")
+
+
 async def test_an_empty_store_says_how_many_projects_we_looked_in(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "tmp" / name / "chats").mkdir(parents=True)
