@@ -27,7 +27,7 @@ from gemtui.paths import marks_file
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, connect, identity, why
 
 VERSION = 2
-"""The version of the file format; version 1 had no checksums. Newer files are left alone."""
+"""The version of the file format; newer files are left alone."""
 APPLICATION = 0x67656D01
 LONGEST_NAME = 200
 LONGEST_TAG = 50
@@ -282,24 +282,11 @@ def _prepare(database: sqlite3.Connection) -> None:
         database.execute(_TABLE)
         database.execute(f"pragma user_version = {VERSION}")
         database.execute(f"pragma application_id = {APPLICATION}")
-    elif application != APPLICATION:
+    elif application != APPLICATION or version < VERSION:
         raise Damaged("gemtui did not create this file")
     elif version > VERSION:
         raise Newer
-    elif version == 1:
-        _add_checksums(database)
     database.execute("commit")
-
-
-def _add_checksums(database: sqlite3.Connection) -> None:
-    """Upgrade a version 1 file by adding checksums. Raises Damaged."""
-    rows = database.execute(_SELECT.replace(", checksum", "")).fetchall()
-    database.execute("alter table mark rename to before")
-    database.execute(_TABLE)
-    for row in rows:
-        database.execute(_INSERT, (*row, checksum(row)))
-    database.execute("drop table before")
-    database.execute(f"pragma user_version = {VERSION}")
 
 
 def _has_tables(database: sqlite3.Connection) -> bool:

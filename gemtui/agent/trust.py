@@ -44,12 +44,12 @@ class TrustState(StrEnum):
 class TrustedFolder:
     """A folder that the user told gemtui to trust, by its real path.
 
-    `inode`, `owner`: distinguish the folder from another folder at the same path; None = unknown.
+    `inode`, `owner`: distinguish the folder from another folder at the same path.
     """
 
     path: str
-    inode: int | None = None
-    owner: int | None = None
+    inode: int
+    owner: int
 
     @property
     def place(self) -> TrustState:
@@ -59,7 +59,7 @@ class TrustedFolder:
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
         except (OSError, ValueError):
             return TrustState.GONE
-        known = self.inode in (None, facts.st_ino) and self.owner in (None, facts.st_uid)
+        known = (self.inode, self.owner) == (facts.st_ino, facts.st_uid)
         return TrustState.SAME if known and not moved else TrustState.REPLACED
 
 
@@ -110,9 +110,7 @@ def trusted_folders() -> tuple[TrustedFolder, ...]:
 
 
 def _folder(value: Any) -> TrustedFolder | None:
-    """Parse an entry of the file; a string that is just a path is the old format."""
-    if isinstance(value, str):
-        return TrustedFolder(value)
+    """Parse an entry of the file; None if it is not one."""
     with suppress(msgspec.ValidationError):
         return msgspec.convert(value, TrustedFolder)
     return None

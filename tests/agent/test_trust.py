@@ -164,13 +164,6 @@ def test_a_broken_list_trusts_nothing(tmp_path: Path, content: str) -> None:
     assert trusted_folders() == ()
 
 
-def test_a_list_of_mere_paths_still_counts(tmp_path: Path) -> None:
-    remember(tmp_path)
-    (stored,) = Path(os.environ["XDG_STATE_HOME"]).glob("*/trusted.json")
-    stored.write_text(json.dumps([str(tmp_path)]))
-    assert remembered(tmp_path)
-
-
 def test_an_odd_list_of_the_cli_is_passed_over(home: Path, environ: dict[str, str]) -> None:
     (home / ".gemini/trustedFolders.json").write_text('{"/": [], "/x": 3}')
     assert must_ask(home, environ)

@@ -1,16 +1,14 @@
 """Find rules that never apply because others decide first, and conflicting ties.
 
-A rule is split into cases, each of which is one tool, one condition, one approval mode, and either
-headless or interactive. A rule never applies if each of its cases is covered by a rule that the
-engine tries earlier (assets/gemini-cli.md#priorities).
+A rule is split into cases, each of which is one tool with one condition. A case never applies if
+the engine tries another rule earlier (assets/gemini-cli.md#priorities) that has the tool and the
+same condition or none, and applies in at least the same situations.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from gemtui.policy.check.finding_builder import FindingDraft, warned
@@ -20,51 +18,12 @@ from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import listed
 
-_Situations = frozenset[tuple[str, bool]]
 _Condition = tuple[str | None, str | None]
-_Key = tuple[bool, bool, str, _Condition]
-
-
-@dataclass(frozen=True)
-class _Case:
-    """One tool and one condition of a rule, in all situations that the rule is for.
-
-    `condition`: a command prefix and a pattern, at most one of which is given; if both are None,
-    any arguments match. `situations`: pairs of an approval mode and whether the run is interactive.
-    """
-
-    tool: str
-    condition: _Condition
-    situations: _Situations
-
-    @cached_property
-    def around(self) -> tuple[tuple[str, _Condition], ...]:
-        """The tool and condition of every case that would cover this one."""
-        return tuple(product(_covering_names(self.tool), _covering_conditions(self.condition)))
-
-    @cached_property
-    def as_earlier(self) -> tuple[_Key, ...]:
-        """The keys under which `_Equal` stores this case."""
-        return tuple(_keys(self, earlier=True))
-
-    @cached_property
-    def as_later(self) -> tuple[_Key, ...]:
-        """The keys under which `_Equal` looks up earlier cases that overlap this one."""
-        return tuple(_keys(self, earlier=False))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ranked:
-    """A rule with its cases.
-
-    `place`: the rule's index in load order. `rank`: the rule's index in the order in which the
-    engine tries rules.
-    """
-
-    rule: Rule
-    place: int
-    rank: int
-    cases: tuple[_Case, ...]
+"""A command prefix and a pattern, at most one of which is given."""
+_NONE: _Condition = (None, None)
+"""The condition of a rule that applies to any arguments."""
+_Situations = frozenset[tuple[str, bool]]
+"""Pairs of an approval mode and whether the run is interactive."""
 
 
 def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
@@ -74,22 +33,14 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
     """
     found: dict[int, tuple[FindingDraft, ...]] = {}
     earlier = _Earlier()
-    strength = [rule.effective for rule in rules]
-    order = sorted(range(len(rules)), key=lambda place: (-strength[place], place))
-    of_equal: dict[float, _Equal] = {
-        one: _Equal() for one, number in Counter(strength).items() if number > 1
-    }
-    for rank, place in enumerate(order):
-        rule, equal = rules[place], of_equal.get(strength[place])
-        one = _Ranked(rule=rule, place=place, rank=rank, cases=_cases(rule))
-        if by := _covering(one, earlier):
+    for place in sorted(range(len(rules)), key=lambda place: (-rules[place].effective, place)):
+        rule = rules[place]
+        if by := earlier.covering(rule):
             found[place] = (_never_applies(rule, by),)
-        else:
-            if equal is not None and (tie := _tie(one, equal)):
-                found[place] = (tie,)
-            earlier.add(one)
-        if equal is not None:
-            equal.add(one)
+            continue
+        if tie := earlier.tied(rule):
+            found[place] = (_tie(rule, tie),)
+        earlier.add(rule)
     return found
 
 
@@ -104,7 +55,7 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     shown: defaultdict[str, set[tuple[str, bool]]] = defaultdict(set)
     anything: set[tuple[str, bool]] = set()
     for place, rule in order:
-        tools, situations = tool_names(rule), _situations(rule.modes, rule.interactive)
+        tools, situations = tool_names(rule), _situations(rule)
         if rule.decision is not Decision.DENY and rule.conditional and rule.subagent is None:
             anything |= situations
             for tool in tools:
@@ -117,68 +68,53 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
 
 
 class _Earlier:
-    """The rules that the engine tries earlier, indexed by tool and condition."""
+    """The rules that the engine tries earlier, except those that never apply."""
 
     def __init__(self) -> None:
-        self._cases: defaultdict[tuple[str, _Condition], list[tuple[_Ranked, _Case]]]
-        self._cases = defaultdict(list)
+        self._by_case: defaultdict[tuple[str, _Condition], list[Rule]] = defaultdict(list)
+        self._by_tool: defaultdict[tuple[str, float], list[Rule]] = defaultdict(list)
 
-    def add(self, ranked: _Ranked) -> None:
-        """Add a rule; one that never applies may be omitted because others cover it."""
-        for case in ranked.cases:
-            self._cases[case.tool, case.condition].append((ranked, case))
+    def add(self, rule: Rule) -> None:
+        """Add a rule; the engine tries it after all that were added before."""
+        for case in _cases(rule):
+            self._by_case[case].append(rule)
+        for tool in {"*", *tool_names(rule)}:
+            self._by_tool[tool, rule.effective].append(rule)
 
-    def around(self, case: _Case) -> list[tuple[_Ranked, _Case]]:
-        """Return the cases that may cover this one, ordered by rule.
+    def covering(self, rule: Rule) -> tuple[Rule, ...]:
+        """Return the rules that cover all cases of this one, or () if a case is left."""
+        by: dict[int, Rule] = {}
+        for case in _cases(rule):
+            found = next((one for one in self._with(*case) if _wider(one, rule)), None)
+            if found is None:
+                return ()
+            by[id(found)] = found
+        return tuple(by.values())
 
-        A case covers this one if it also has the same situations.
+    def tied(self, rule: Rule) -> Rule | None:
+        """Return a rule of equal priority that decides some of the same calls differently.
+
+        Whether two different conditions are true of one call is unknown, so one of the two rules
+        has none, or both have the same.
         """
-        found = [one for key in case.around for one in self._cases.get(key, ())]
-        return sorted(found, key=lambda one: one[0].rank)
+        for tool, condition in _cases(rule):
+            narrower: Sequence[Rule] = (
+                self._by_tool[tool, rule.effective] if condition == _NONE else ()
+            )
+            for other in (*self._with(tool, condition), *narrower):
+                if (
+                    other.effective == rule.effective
+                    and other.decision is not rule.decision
+                    and (None in (rule.subagent, other.subagent) or rule.subagent == other.subagent)
+                    and _situations(rule) & _situations(other)
+                ):
+                    return other
+        return None
 
-
-_Callers = tuple[Decision, str | None, _Situations]
-"""A rule's decision, its subagent (None = any), and its situations."""
-
-
-class _Equal:
-    """Rules of equal priority, indexed to find overlapping cases efficiently."""
-
-    def __init__(self) -> None:
-        self._rules: defaultdict[_Key, dict[_Callers, _Ranked]] = defaultdict(dict)
-
-    def add(self, ranked: _Ranked) -> None:
-        """Add a rule that rules tried later may overlap."""
-        rule = ranked.rule
-        for case in ranked.cases:
-            for key in case.as_earlier:
-                self._rules[key].setdefault((rule.decision, rule.subagent, case.situations), ranked)
-
-    def met(self, rule: Rule, case: _Case) -> Iterator[_Ranked]:
-        """Yield the earlier rules with a different decision for some calls in this case."""
-        for key in case.as_later:
-            for (decision, subagent, situations), ranked in self._rules.get(key, _NONE).items():
-                same = None in (rule.subagent, subagent) or rule.subagent == subagent
-                if same and decision is not rule.decision and situations & case.situations:
-                    yield ranked
-
-
-_NONE: Mapping[_Callers, _Ranked] = {}
-
-
-_LONGEST = 2048
-"""The number of characters of a prefix to compare; the CLI drops longer patterns."""
-
-
-def _covering_conditions(condition: _Condition) -> Iterator[_Condition]:
-    prefix, pattern = condition
-    yield None, None
-    if pattern is not None:
-        yield None, pattern
-    if prefix is not None:
-        ends = (at for at, char in enumerate(prefix[:_LONGEST]) if char in ' "')
-        for end in (*ends, len(prefix)):
-            yield prefix[:end], None
+    def _with(self, tool: str, condition: _Condition) -> Iterator[Rule]:
+        """Yield the rules that have the tool, and the same condition or none."""
+        for key in product(_covering_names(tool), dict.fromkeys((_NONE, condition))):
+            yield from self._by_case.get(key, ())
 
 
 _MOST_PARTS = 50
@@ -200,58 +136,26 @@ def _covering_names(tool: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, ALIASES.get(tool, tool))))
 
 
-def _cases(rule: Rule) -> tuple[_Case, ...]:
+def _cases(rule: Rule) -> Iterator[tuple[str, _Condition]]:
+    """Yield each tool of a rule with each of its conditions."""
     prefixes = rule.command_prefixes
     if not rule.prefix_list:
         prefixes = tuple(filter(None, prefixes))
     patterns = () if prefixes else pattern_sources(rule)
-    return _made(tool_names(rule), prefixes, patterns, rule.modes, rule.interactive)
-
-
-@lru_cache(maxsize=16_384)
-def _made(
-    tools: Sequence[str],
-    prefixes: Sequence[str],
-    patterns: Sequence[str | None],
-    modes: Sequence[str],
-    interactive: bool | None,
-) -> tuple[_Case, ...]:
-    situations = _situations(modes, interactive)
     conditions = [*((prefix, None) for prefix in prefixes), *((None, each) for each in patterns)]
-    return tuple(
-        _Case(tool, condition, situations)
-        for tool, condition in product(dict.fromkeys(tools), conditions)
-    )
+    return product(dict.fromkeys(tool_names(rule)), conditions)
 
 
-def _situations(modes: Sequence[str], interactive: bool | None) -> _Situations:
-    asked = (True, False) if interactive is None else (interactive,)
-    return frozenset(product(modes or MODES, asked))
-
-
-# --- precedence ----------------------------------------------------------------------------------
-
-
-def _covering(one: _Ranked, earlier: _Earlier) -> tuple[Rule, ...]:
-    """Return the earlier rules that together cover all cases of this one, or ()."""
-    by: dict[int, Rule] = {}
-    for case in one.cases:
-        left = case.situations
-        for other, its in earlier.around(case):
-            if left & its.situations and _wider(other.rule, one.rule):
-                left -= its.situations
-                by[other.place] = other.rule
-            if not left:
-                break
-        if left:
-            return ()
-    return tuple(by.values())
+def _situations(rule: Rule) -> _Situations:
+    asked = (True, False) if rule.interactive is None else (rule.interactive,)
+    return frozenset(product(rule.modes or MODES, asked))
 
 
 def _wider(one: Rule, other: Rule) -> bool:
-    """Return whether `one` covers all subagents, servers and annotations of `other`."""
+    """Return whether `one` covers all situations, callers and annotations of `other`."""
     return (
-        one.subagent in (None, other.subagent)
+        _situations(one) >= _situations(other)
+        and one.subagent in (None, other.subagent)
         and one.mcp_name in (None, "*", other.mcp_name)
         and not (one.annotations and dict(one.annotations) != dict(other.annotations or {}))
     )
@@ -272,31 +176,6 @@ def _named(rule: Rule, beside: Rule) -> str:
     return f"rule {rule.index}{place} (priority {rule.priority:g}, {rule.decision})"
 
 
-# --- equal priorities ----------------------------------------------------------------------------
-
-
-def _tie(one: _Ranked, equal: _Equal) -> FindingDraft | None:
-    """Report an earlier rule of equal priority that decides some calls differently."""
-    met = (other for case in one.cases for other in equal.met(one.rule, case))
-    other = min(met, key=lambda other: other.rank, default=None)
-    if other is None:
-        return None
-    first = _named(other.rule, one.rule)
-    said = f"{first} has the same priority and goes first: order decides"
+def _tie(rule: Rule, first: Rule) -> FindingDraft:
+    said = f"{_named(first, rule)} has the same priority and goes first: order decides"
     return warned("priority", said, "give the one that should win a higher priority")
-
-
-def _keys(case: _Case, *, earlier: bool) -> Iterator[_Key]:
-    """Yield the keys under which `_Equal` stores (`earlier`) or looks up a case.
-
-    An earlier and a later case share a key if one case's tool covers the other's tool, and one
-    case's condition covers the other's condition. Whether two different patterns overlap is
-    unknown.
-    """
-    for tool_wider, condition_wider in product((False, True), repeat=2):
-        names = _covering_names(case.tool) if tool_wider is earlier else (case.tool,)
-        conditions: Iterable[_Condition] = (case.condition,)
-        if condition_wider is earlier:
-            conditions = _covering_conditions(case.condition)
-        for name, condition in product(names, conditions):
-            yield tool_wider, condition_wider, name, condition
