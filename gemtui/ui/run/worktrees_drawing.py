@@ -11,7 +11,7 @@ from gemtui.runs.worktrees import ComparedFile, WorktreeChange
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.gutter_rows import remark
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.run.list_dialog import run_sign
 from gemtui.ui.transcript.card_body import draw_diff
@@ -75,9 +75,7 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
         Piece(clean_line(f"  {row.model}" if row.model else ""), look[Role.MODEL]),
     )
     right = (Piece(own(f"  {row.files}  {age:>4}"), look[Role.MUTED]),)
-    mark = own(look.glyphs.ellipsis)
-    cut = fit(left, max(0, look.width - width_of(right)), mark)
-    return spread(cut, right, look.width, Piece(own(" "), look[Role.MUTED]))
+    return two_ended(left, right, look)
 
 
 def facts_of(row: WorktreeRow) -> Clean:
@@ -100,7 +98,7 @@ def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
 
 
 def _words(words: str, look: Look, role: Role) -> Line:
-    return Line(fit((Piece(clean_line(words), look[role]),), look.width, own(look.glyphs.ellipsis)))
+    return Line(cut((Piece(clean_line(words), look[role]),), look))
 
 
 def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:
