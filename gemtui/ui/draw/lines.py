@@ -18,7 +18,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from gemtui.text import Clean, clean_line
-from gemtui.ui.draw.theme import Look
+from gemtui.ui.draw.theme import Look, Role
 
 TAB = 4
 LEAST = 12
@@ -132,6 +132,11 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
     return (*kept, Piece(mark, style))
 
 
+def cut(pieces: Pieces, look: Look, width: int | None = None) -> Pieces:
+    """Return pieces cut to `width` cells (default: the look's), with the look's mark if cut."""
+    return fit(pieces, look.width if width is None else width, own(look.glyphs.ellipsis))
+
+
 def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
     """Return a text if it fits into `width` cells, or its start followed by `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
@@ -155,7 +160,7 @@ def laid(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
     """Lay out a line of code or output: wrapped if `whole`, or else cut to one line."""
     if whole:
         return chop(pieces, look.width)
-    return [Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))]
+    return [Line(cut(pieces, look))]
 
 
 def _word_breaks(text: Clean, width: int) -> list[int]:
@@ -244,6 +249,12 @@ def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
     """
     gap = width - width_of(left) - width_of(right)
     return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
+
+
+def two_ended(left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED) -> Pieces:
+    """Place pieces at both ends of a line; `left` is cut where `right` leaves no room."""
+    left = cut(left, look, max(0, look.width - width_of(right)))
+    return spread(left, right, look.width, Piece(own(" "), look[role]))
 
 
 def strip_of(line: Line, width: int) -> Strip:

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 
 from gemtui.text import Clean
-from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread
+from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
@@ -137,10 +137,4 @@ def _draw(row: CommandRow, look: Look) -> Pieces:
         Piece(own(f"  {row.label:<{_LABEL}}"), look[Role.TEXT] + BOLD),
         Piece(own(row.help), look[Role.MUTED]),
     )
-    room = look.width - len(keys[0].text)
-    return spread(
-        fit(words, room, own(look.glyphs.ellipsis)),
-        keys,
-        look.width,
-        Piece(own(" "), look[Role.TEXT]),
-    )
+    return two_ended(words, keys, look, Role.TEXT)

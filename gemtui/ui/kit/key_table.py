@@ -60,6 +60,20 @@ def _all(method: str, *rows: Row) -> tuple[Row, ...]:
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 
+_ANSWERS: tuple[Row, ...] = (
+    ("yes", "y", CHANGE, "Allow", "Allow this call, once all of it was shown"),
+    ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
+    ("always", "A", CHANGE, "Always allow", "Allow this and similar calls in all runs that ask"),
+    ("no", "n", CHANGE, "Deny", "Deny this call; the run continues"),
+    ("no_because", "r", CHANGE, "Deny with a reason", "Deny it with a reason for the model"),
+    ("change", "e", CHANGE, "Edit", "Edit the command, file or arguments first"),
+    ("stop_run", "x", CHANGE, "Stop run", "Deny this call and stop the run"),
+)
+_QUESTION_MOVES: tuple[Row, ...] = (
+    ("whole", "enter,v", OPEN, "View all", "Show the whole call in full screen"),
+    ("next", "right,l,right_square_bracket", MOVE, "Next", "Next waiting question"),
+    ("previous", "left,h,left_square_bracket", MOVE, "Previous", "Previous question"),
+)
 UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
 """One key as terminals send it: the first from old ones, for the second one, too."""
 
@@ -379,22 +393,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("close", "escape,q", OPEN, "Back", "Back to where you were"),
     ),
     Where.QUESTION: (
-        ("yes", "y", CHANGE, "Allow", "Allow this call, once all of it was shown"),
-        ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
-        (
-            "always",
-            "A",
-            CHANGE,
-            "Always allow",
-            "Allow this and similar calls in all runs that ask",
-        ),
-        ("no", "n", CHANGE, "Deny", "Deny this call; the run continues"),
-        ("no_because", "r", CHANGE, "Deny with a reason", "Deny it with a reason for the model"),
-        ("change", "e", CHANGE, "Edit", "Edit the command, file or arguments first"),
-        ("stop_run", "x", CHANGE, "Stop run", "Deny this call and stop the run"),
-        ("whole", "enter,v", OPEN, "View all", "Show the whole call in full screen"),
-        ("next", "right,l,right_square_bracket", MOVE, "Next", "Next waiting question"),
-        ("previous", "left,h,left_square_bracket", MOVE, "Previous", "Previous question"),
+        *_all("answer", *_ANSWERS),
+        *_all("press", *_QUESTION_MOVES),
         ("scroll_down", "down,j", MOVE, "Scroll", "One line down"),
         ("scroll_up", "up,k", MOVE, "Up", "One line up"),
         ("page_down", "pagedown,space", MOVE, "Page down", "One page down"),
@@ -409,11 +409,14 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("close", "escape", OPEN, "Close", "Close; what you typed is kept"),
     ),
     Where.QUEUE: (
-        ("move_down", "J,shift+down", CHANGE, "Later", "Move it down: sent later"),
-        ("move_up", "K,shift+up", CHANGE, "Earlier", "Move it up: sent earlier"),
-        ("change", "e,enter", CHANGE, "Edit", "Edit this prompt"),
-        ("drop", "d,delete", CHANGE, "Remove", "Remove it from the queue"),
-        ("send", "s", CHANGE, "Send", "Send it now that the run has ended"),
+        *_all(
+            "act",
+            ("move_down", "J,shift+down", CHANGE, "Later", "Move it down: sent later"),
+            ("move_up", "K,shift+up", CHANGE, "Earlier", "Move it up: sent earlier"),
+            ("change", "e,enter", CHANGE, "Edit", "Edit this prompt"),
+            ("drop", "d,delete", CHANGE, "Remove", "Remove it from the queue"),
+            ("send", "s", CHANGE, "Send", "Send it now that the run has ended"),
+        ),
         ("close", "escape,q", OPEN, "Close", "Close the queue"),
     ),
     Where.PROMPT: (

@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from gemtui.text import Clean
-from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, strip_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_index import RowIndex, RowKind, ScrollAnchor
@@ -293,7 +293,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
 
 def _fitted(pieces: Pieces, look: Look) -> Sequence[Strip]:
-    line = Line(fit(pieces, look.width, own(look.glyphs.ellipsis)))
+    line = Line(cut(pieces, look))
     return (strip_of(line, look.width),)
 
 

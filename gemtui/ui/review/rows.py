@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
 from gemtui.runs.review import changed_words, diff_lines, owner_words
 from gemtui.text import Clean, clean_line, counted, visible
-from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, tabless, width_of
+from gemtui.ui.draw.lines import Piece, Pieces, own, tabless, two_ended
 from gemtui.ui.draw.theme import Look, Role
 
 MOST_LINES = 2_000
@@ -96,8 +96,7 @@ def draw_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: in
     else:
         line = own(f"  {row.hunk.now or row.hunk.before:>4} " if row.hunk.before else "       ")
         pieces = (Piece(line, muted), Piece(clean_line(owner_words(row.hunk.owner)), muted))
-    left = fit(pieces, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
-    return spread(left, tuple(right), look.width, Piece(own(" "), muted))
+    return two_ended(pieces, tuple(right), look)
 
 
 def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
@@ -120,8 +119,7 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: 
         if row.hunk.id not in reverted:
             return pieces
         right = (Piece(own(f"  {look.glyphs.warning} revert"), look[Role.WARNING]),)
-        left = fit(pieces, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
-        return spread(left, right, look.width, Piece(own(" "), muted))
+        return two_ended(pieces, right, look)
     if row.sign == ".":
         return (Piece(Clean(f"  {clean_line(row.text)}"), muted),)
     role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)

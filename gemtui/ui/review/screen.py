@@ -36,21 +36,14 @@ from gemtui.text import Clean, clean_line, counted
 from gemtui.transcript.model import ToolCall
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.review.git_tool import open_git_tool
-from gemtui.ui.review.rows import (
-    DiffRow,
-    ReviewRow,
-    diff_rows,
-    draw_diff_row,
-    draw_row,
-    list_rows,
-)
+from gemtui.ui.review.rows import DiffRow, ReviewRow, diff_rows, draw_diff_row, draw_row, list_rows
 
 WAIT = 1.0
 """Seconds between checks whether the run has ended."""
@@ -102,16 +95,15 @@ class ReviewScreen(DialogGuardScreen[str]):
     def compose(self) -> ComposeResult:
         """Build the header, the list, the diff, the status line and the footer."""
         glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        with Container(id="review-panes"):
-            yield RowList[ReviewRow](
-                self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
-            )
-            with Vertical(id="review-side"):
-                yield BarLine(id="review-heading", classes="heading", mark=glyphs.ellipsis)
-                yield RowList[DiffRow](self._draw_line, id="review-diff")
-        yield BarLine(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        files = RowList[ReviewRow](
+            self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
+        )
+        side = Vertical(
+            BarLine(id="review-heading", classes="heading", mark=glyphs.ellipsis),
+            RowList[DiffRow](self._draw_line, id="review-diff"),
+            id="review-side",
+        )
+        yield from self.framed(Container(files, side, id="review-panes"))
 
     def on_mount(self) -> None:
         """Start reading once the screen is visible."""

@@ -22,7 +22,7 @@ from gemtui.ui.draw.lines import (
     Line,
     Piece,
     Pieces,
-    fit,
+    cut,
     flat,
     own,
     prefixed,
@@ -91,11 +91,6 @@ def asked(call: Call) -> Clean:
 
 
 # --- single lines ------------------------------------------------------------------------------
-
-
-def cut(pieces: Pieces, look: Look) -> Pieces:
-    """Cut the pieces to one line of the look's width."""
-    return fit(pieces, look.width, own(look.glyphs.ellipsis))
 
 
 def column(text: Clean, width: int, style: Style, look: Look) -> Piece:

@@ -9,9 +9,9 @@ from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, tools_words
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, command_line, counted, visible_line
-from gemtui.ui.draw.lines import BLANK, Line, Piece, own, prefixed, wrap
+from gemtui.ui.draw.lines import BLANK, Line, Piece, cut, own, prefixed, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.rules.draw import cut, decided, rank
+from gemtui.ui.rules.draw import decided, rank
 from gemtui.ui.rules.draw_rows import call_row
 
 Find = Callable[[str], Summary | None]

@@ -12,7 +12,7 @@ from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, rule_source, tools_words
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, command_line, counted, relative, visible_line
-from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, fit, flat, own, spread, width_of
+from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, cut, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.rules.draw import column, decided, hidden, outcome, rank
 
@@ -85,7 +85,7 @@ def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
     if width_of(right) > look.width // 2:
         right = ()
     room = max(0, look.width - width_of(right) - (2 if right else 0))
-    left = fit(left, room, own(look.glyphs.ellipsis))
+    left = cut(left, look, room)
     return spread(left, right, look.width, Piece(own(" "), look[Role.TEXT]))
 
 
@@ -149,7 +149,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
     age = _muted(f"  {relative(session.when, look.now):>3}", look)
     if look.width < 90:
         return (age,)
-    return (*fit((_muted(flat(session.title), look),), 30, own(look.glyphs.ellipsis)), age)
+    return (*cut((_muted(flat(session.title), look),), look, 30), age)
 
 
 def session_row(session: Summary, look: Look) -> Pieces:

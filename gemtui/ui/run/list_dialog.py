@@ -16,7 +16,7 @@ from gemtui.agent.steering import Steering
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, with_outcome
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
-from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Dialog
 from gemtui.ui.kit.dialog_guard import DialogScreen
@@ -126,8 +126,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
             Piece(own(self._notes(run)), look[Role.WARNING]),
             Piece(clean_line(run.prompt or "(no prompt)"), look[Role.TEXT]),
         )
-        cut = fit(left, max(0, look.width - width_of(right)), mark)
-        return spread(cut, right, look.width, Piece(own(" "), muted))
+        return two_ended(left, right, look)
 
     # --- keys ----------------------------------------------------------------------------------
 

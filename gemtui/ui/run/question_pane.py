@@ -158,70 +158,30 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = event.time + (TYPING if event.key in _TYPED_BEHIND else 0)
             event.prevent_default()
             event.stop()
-            self._keyed("too_soon")
+            self.action_press("too_soon")
         else:
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable answers to anything that has not been drawn yet."""
-        del parameters
-        return self._pane.can(action)
+        return self._pane.can(str(parameters[0]) if action in ("answer", "press") else action)
 
     @property
     def _pane(self) -> QuestionPane:
         assert isinstance(self.parent, QuestionPane)
         return self.parent
 
-    def _keyed(self, action: str) -> None:
+    def action_press(self, action: str) -> None:
+        """Post a key's action."""
         self.post_message(self.Keyed(action, self._pane.shown))
 
-    def _answer(self, action: str) -> None:
+    def action_answer(self, action: str) -> None:
         """Post an answer, unless something new was drawn after its key was pressed."""
-        self._keyed(action if self.armed else "too_soon")
-
-    def action_yes(self) -> None:
-        """Allow the call."""
-        self._answer("yes")
-
-    def action_all_run(self) -> None:
-        """Allow this and similar calls in this run."""
-        self._answer("all_run")
-
-    def action_always(self) -> None:
-        """Allow this and similar calls in every supervised run."""
-        self._answer("always")
-
-    def action_no(self) -> None:
-        """Deny the call."""
-        self._answer("no")
-
-    def action_no_because(self) -> None:
-        """Deny the call with a reason."""
-        self._answer("no_because")
-
-    def action_change(self) -> None:
-        """Edit the call before it runs."""
-        self._answer("change")
-
-    def action_stop_run(self) -> None:
-        """Deny the call and stop the run."""
-        self._answer("stop_run")
-
-    def action_whole(self) -> None:
-        """Show the whole call on a separate screen."""
-        self._keyed("whole")
-
-    def action_next(self) -> None:
-        """Show the next question."""
-        self._keyed("next")
-
-    def action_previous(self) -> None:
-        """Show the previous question."""
-        self._keyed("previous")
+        self.action_press(action if self.armed else "too_soon")
 
     def action_leave(self) -> None:
         """Focus the transcript."""
-        self._keyed("leave")
+        self.action_press("leave")
 
 
 _ANSWERING = frozenset(

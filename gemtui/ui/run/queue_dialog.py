@@ -90,32 +90,14 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
     def _here(self) -> int:
         return self.query_one(OptionList).highlighted or 0
 
-    def _do(self, what: str) -> None:
-        self.dismiss(ChosenPrompt(what, self._prompts[self._here], self._here))
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Allow sending only if no run is active."""
-        return self._sends if action == "send" else super().check_action(action, parameters)
+        sends = action == "act" and parameters == ("send",)
+        return self._sends if sends else super().check_action(action, parameters)
 
-    def action_change(self) -> None:
-        """Edit the prompt under the cursor."""
-        self._do("edit")
-
-    def action_drop(self) -> None:
-        """Remove the prompt under the cursor from the queue."""
-        self._do("drop")
-
-    def action_send(self) -> None:
-        """Send the prompt under the cursor now."""
-        self._do("send")
-
-    def action_move_up(self) -> None:
-        """Move the prompt up."""
-        self._do("up")
-
-    def action_move_down(self) -> None:
-        """Move the prompt down."""
-        self._do("down")
+    def action_act(self, what: str) -> None:
+        """Do something with the prompt under the cursor: edit, drop, send or move it."""
+        self.dismiss(ChosenPrompt(what, self._prompts[self._here], self._here))
 
 
 async def show_queue(
@@ -141,7 +123,7 @@ async def show_queue(
         except OSError as error:
             app.say(f"Not changed: {error}", problem=True)
             return None
-        if wanted.what == "edit":
+        if wanted.what == "change":
             await edited(run)
             run = run.latest
         await run.look_at_steering()
@@ -168,7 +150,7 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
         return at, True
     if what == "drop":
         return at, await asyncio.to_thread(run.run.steering.drop, prompt.id)
-    if what == "edit":
+    if what == "change":
         screen = ChangeScreen(
             own("The next prompt"),
             prompt.text,
@@ -185,5 +167,5 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
             if text is None:
                 return at, True
             return at, await asyncio.to_thread(run.latest.run.steering.edit, prompt.id, text)
-    to = max(0, min(at + (1 if what == "down" else -1), len(run.steered.prompts) - 1))
+    to = max(0, min(at + (1 if what == "move_down" else -1), len(run.steered.prompts) - 1))
     return to, await asyncio.to_thread(run.run.steering.move, prompt.id, to)

@@ -18,12 +18,12 @@ from gemtui.ui.draw.lines import (
     Line,
     Piece,
     Pieces,
-    fit,
+    cut,
     fit_end,
     fit_start,
     flat,
     own,
-    spread,
+    two_ended,
     width_of,
 )
 from gemtui.ui.draw.theme import Glyphs, Look, Role
@@ -100,7 +100,7 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
     variant = fit_start(flat(row.variant), room - cell_len(name) - 2, mark)
     shown = own(f"  {variant}" if variant else "")
     left = (*front, Piece(name, look[Role.TEXT]), Piece(shown, look[Role.MODEL]))
-    return spread(left, right, look.width, Piece(own(" "), look[Role.MUTED]))
+    return two_ended(left, right, look)
 
 
 def facts_of(row: WorktreeRow, glyphs: Glyphs) -> Clean:
@@ -120,7 +120,7 @@ def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
 
 
 def _words(words: str, look: Look, role: Role) -> Line:
-    return Line(fit((Piece(clean_line(words), look[role]),), look.width, own(look.glyphs.ellipsis)))
+    return Line(cut((Piece(clean_line(words), look[role]),), look))
 
 
 def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
 from textual.content import Content
 
 from gemtui.checkpoints.plan import Action
@@ -30,7 +29,7 @@ from gemtui.runs.worktrees import (
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.beside import RowsBesideLines
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
 from gemtui.ui.kit.full_screen import DialogGuardScreen
@@ -48,7 +47,7 @@ from gemtui.ui.run.worktrees_drawing import (
 from gemtui.worktree_records import Worktree, find_worktree, list_worktrees
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 LOOK = 2.0
 """Seconds between two updates while a run is working in a worktree."""
@@ -93,39 +92,26 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         self._marked: str | None = None
 
     @property
-    def gemtui(self) -> AppBase:
-        """The app, with its type."""
-        return cast("AppBase", self.app)
-
-    @property
     def rows(self) -> RowList[WorktreeRow]:
         """The list of worktrees."""
         return self.query_one(RowList)
 
     @property
-    def side(self) -> LineView:
-        """The view of the changes."""
-        return self.query_one(LineView)
+    def panes(self) -> RowsBesideLines:
+        """The rows and the lines beside them."""
+        return self.query_one(RowsBesideLines)
 
     def compose(self) -> ComposeResult:
         """Build the header, the worktrees, the changes, the status line and the footer."""
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        with Container(id="write-panes"):
-            with Vertical(id="write-list"):
-                yield BarLine(id="worktree-of", classes="heading", mark=glyphs.ellipsis)
-                yield RowList[WorktreeRow](
-                    self._draw, key=lambda row: row.worktree.name, empty=own("reading")
-                )
-            with Vertical(id="write-side"):
-                yield BarLine(id="write-heading", classes="heading", mark=glyphs.ellipsis)
-                yield LineView(what="the changes")
-        yield BarLine(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        rows = RowList[WorktreeRow](
+            self._draw, key=lambda row: row.worktree.name, empty=own("reading")
+        )
+        side = LineView(what="the changes")
+        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
 
     def on_mount(self) -> None:
         """Start loading once the screen is visible."""
-        self.query_one("#header", BarLine).say([Content.styled(own("Worktrees"), "bold")])
+        self.header.say([Content.styled(own("Worktrees"), "bold")])
         self.set_interval(LOOK, self._look)
         self.call_after_refresh(self.action_reload)
 
@@ -163,19 +149,16 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         """Show the changes of the worktree under the cursor, and of the marked one."""
         row, other = self.rows.chosen, self._other
         self.set_class(other is not None, "-compared")
-        of, heading = (
-            self.query_one("#worktree-of", BarLine),
-            self.query_one("#write-heading", BarLine),
-        )
+        of, heading, side = self.panes.above, self.panes.heading, self.panes.side
         if row is None:
             of.say([])
             heading.say([])
-            self.side.show(lambda _look: (), fresh=fresh)
+            side.show(lambda _look: (), fresh=fresh)
             return
         of.say([Content(short_path(row.worktree.repository))])
         if other is None or other.changes is None or row.changes is None:
             heading.say([Content(facts_of(row, self.gemtui.glyphs))])
-            self.side.show(lambda look: change_lines(row, look), fresh=fresh)
+            side.show(lambda look: change_lines(row, look), fresh=fresh)
             return
         names = other.label, row.label
         files = compare(other.changes, row.changes)
@@ -186,7 +169,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         def draw(look: Look) -> Sequence[Line]:
             return compared_lines(files, *names, look)
 
-        self.side.show(draw, fresh=fresh)
+        side.show(draw, fresh=fresh)
 
     @property
     def _other(self) -> WorktreeRow | None:
@@ -197,7 +180,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         return None if row is None or other is None or other.worktree == row.worktree else other
 
     def _say(self, words: str) -> None:
-        self.query_one("#status", BarLine).say([Content(clean_line(words))])
+        self.status.say([Content(clean_line(words))])
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -212,11 +195,11 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     def action_other_part(self) -> None:
         """Switch the focus between the list and the changes."""
-        (self.rows if self.side.has_focus else self.side).focus()
+        self.panes.switch()
 
     def action_close(self) -> None:
         """Return from the changes to the list, or from the list to the previous screen."""
-        if self.side.has_focus:
+        if self.panes.side.has_focus:
             self.rows.focus()
         else:
             self.dismiss(None)

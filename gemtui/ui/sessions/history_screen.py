@@ -13,7 +13,6 @@ from typing import ClassVar, NamedTuple
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
 from textual.content import Content
 
 from gemtui.marks import Mark
@@ -26,9 +25,9 @@ from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.draw.formats import moment
 from gemtui.ui.draw.gutter_rows import remark
-from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.beside import RowsBesideLines
 from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -79,17 +78,14 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     def compose(self) -> ComposeResult:
         """Build the header, the writes, the selected change, the status line and footer."""
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        with Container(id="write-panes"):
-            with Vertical(id="write-list"):
-                yield BarLine(id="writes-count", classes="heading", mark=glyphs.ellipsis)
-                yield RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
-            with Vertical(id="write-side"):
-                yield BarLine(id="write-heading", classes="heading", mark=glyphs.ellipsis)
-                yield LineView(what="the change")
-        yield BarLine(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        rows = RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
+        side = LineView(what="the change")
+        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+
+    @property
+    def panes(self) -> RowsBesideLines:
+        """The rows and the lines beside them."""
+        return self.query_one(RowsBesideLines)
 
     @property
     def rows(self) -> RowList[WriteRow]:
@@ -139,7 +135,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         words = f"{counted(made, 'write')} in {counted(sessions, 'session')}" if rows else ""
         if tried := len(rows) - made:
             words += f", {tried} failed"
-        self.query_one("#writes-count", BarLine).say([Content(words)])
+        self.panes.above.say([Content(words)])
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -154,7 +150,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
     async def _show_change(self, row: WriteRow | None) -> None:
         self._looking.set()
         self._looking = looking = Event()
-        heading, view = self.query_one("#write-heading", BarLine), self.query_one(LineView)
+        heading, view = self.panes.heading, self.panes.side
         if row is None:
             heading.say([])
             view.show(lambda _look: ())
@@ -173,7 +169,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     def action_other_part(self) -> None:
         """Switch the focus between the writes and the change."""
-        (self.query_one(LineView) if self.rows.has_focus else self.rows).focus()
+        self.panes.switch()
 
     def action_open_file(self) -> None:
         """Open the file in the editor."""
@@ -210,8 +206,7 @@ def _draw(row: WriteRow, look: Look) -> Pieces:
         Piece(own(f"  {relative(row.write.when, look.now):>4}"), muted),
     )
     title = (Piece(own(f"{sign} "), look[role]), Piece(clean_line(row.title), look[Role.TEXT]))
-    left = fit(title, max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
-    return spread(left, right, look.width, Piece(own(" "), muted))
+    return two_ended(title, right, look)
 
 
 def _counts(write: RecordedWrite, look: Look) -> Sequence[Piece]:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gemtui.sessions.live import LiveSession
-from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, own, strip_of, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of, width_of
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.filtering import FilterBar
@@ -39,7 +39,7 @@ class Crumbs(Widget):
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
         """Return the only line."""
         look = look_of(self.app, self.size.width)
-        line = Line(fit(self._pieces(look), look.width, own(look.glyphs.ellipsis)))
+        line = Line(cut(self._pieces(look), look))
         strip = strip_of(line, look.width).adjust_cell_length(look.width)
         return strip.apply_style(self.rich_style)
 

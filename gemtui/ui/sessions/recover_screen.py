@@ -21,7 +21,7 @@ from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.recover.rebuilt import RebuiltLine as FileLine
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean, clean_line, counted, file_name, relative, visible
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, wrap
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, own, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -135,7 +135,7 @@ def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
     listed = rebuilt.listed
     for span in rebuilt.spans:
         mark, role = _mark(span, look)
-        yield Line(fit(_source(span, look, now, role), look.width, own(look.glyphs.ellipsis)))
+        yield Line(cut(_source(span, look, now, role), look))
         for number in range(span.first, min(span.last, len(listed)) + 1):
             yield from _line(number, listed[number - 1], mark, role, look)
 

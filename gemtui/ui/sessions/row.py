@@ -21,7 +21,7 @@ from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, counted, ellipsis, relative
 from gemtui.ui.draw.formats import short
-from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, strip_of, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions import live_words
 
@@ -83,7 +83,7 @@ def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Str
 def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
     """Return a line with parts at both ends; `left` is cut if there is no room."""
     room = max(0, look.width - width_of(right) - 1)
-    fitting = fit(left, room, own(look.glyphs.ellipsis))
+    fitting = cut(left, look, room)
     strip = strip_of(Line(spread(fitting, (*right, _MARGIN), look.width, _MARGIN)), look.width)
     return strip.adjust_cell_length(look.width)
 
@@ -317,7 +317,7 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
         states += [_GAP, *_marked(fact.text, fact.style, around, look)]
     front = _front(row, look, around, _sign(row.entry.summary, look, around.live))
     room = look.width - width_of((*front, *states, *right)) - 1
-    title = fit(_title(row, look, around), max(0, room), own(look.glyphs.ellipsis))
+    title = cut(_title(row, look, around), look, max(0, room))
     tags = _tags(row.entry, room - width_of(title), look, around)
     return _line((*front, *title, *states, *tags), right, look)
 
@@ -356,7 +356,7 @@ def _right_columns(row: SessionRow, look: Look, around: RowContext) -> Pieces:
 
 def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
     marked = _marked(text, look[Role.MUTED], around, look)
-    return (_GAP, *spread(fit(marked, width, own(look.glyphs.ellipsis)), (), width, _MARGIN))
+    return (_GAP, *spread(cut(marked, look, width), (), width, _MARGIN))
 
 
 def _number(text: Clean, style: Style, letters: int) -> Pieces:

@@ -29,7 +29,7 @@ from gemtui.sessions.query import Field, Query, completions, parse
 from gemtui.sessions.scope import listed
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative, short_path
-from gemtui.ui.draw.lines import Piece, Pieces, fit, own, spread, width_of
+from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
@@ -382,8 +382,7 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
     title = [Piece(clean_line(session.title), look[Role.HEADING])]
     if mark is not None and mark.pinned:
         title.insert(0, Piece(own(f"{look.glyphs.pinned} "), look[Role.ACCENT]))
-    left = fit(tuple(title), max(0, look.width - width_of(right)), own(look.glyphs.ellipsis))
-    return spread(left, right, look.width, Piece(own(" "), muted))
+    return two_ended(tuple(title), right, look)
 
 
 def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
@@ -393,7 +392,7 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
         hit.kind, Role.MUTED
     )
     room = _WHO if look.width >= _WIDE else _WHO_NARROW
-    name = fit((Piece(own(f"  {who}"), look[role]),), room, own(look.glyphs.ellipsis))
+    name = cut((Piece(own(f"  {who}"), look[role]),), look, room)
     gap = Piece(own(" " * (room + 2 - width_of(name))), look[Role.MUTED])
     said = () if row.line is None else _marked(row.line, look, look.width - room - 2)
     return (*name, gap, *said)

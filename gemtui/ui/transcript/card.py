@@ -24,7 +24,7 @@ from gemtui.ui.draw.lines import (
     Line,
     Piece,
     Pieces,
-    fit,
+    cut,
     fit_end,
     fit_start,
     flat,
@@ -79,7 +79,7 @@ def _caution(call: ToolCall, look: Look) -> Iterator[Line]:
 
 def _warning(text: str, look: Look) -> Line:
     words = own(f"{look.glyphs.warning} {text}")
-    pieces = fit((Piece(words, look[Role.WARNING]),), look.width, own(look.glyphs.ellipsis))
+    pieces = cut((Piece(words, look[Role.WARNING]),), look)
     return Line(pieces, width_of(pieces))
 
 
@@ -96,7 +96,7 @@ def _shrinks(call: ToolCall, inner: Look, lines: list[Line]) -> bool:
 
 def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
     for image in call.images:
-        yield fit(draw_image(image, look), look.width, own(look.glyphs.ellipsis))
+        yield cut(draw_image(image, look), look)
 
 
 # --- first line ----------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
     left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
     if _has_room(call, (*left, *end), look) and asked:
         left = (*left, Piece(own(f"  {lines_asked(call)}"), look[Role.MUTED]))
-    return _boxed(fit(left, look.width - 4, own(look.glyphs.ellipsis)), end, look)
+    return _boxed(cut(left, look, look.width - 4), end, look)
 
 
 def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
@@ -229,11 +229,8 @@ def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
 def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
     """Return the bottom line, which describes hidden parts or how the call ended."""
     glyphs, border = look.glyphs, look[Role.BORDER]
-    words = fit(
-        _closing(call, body, look, foldable=foldable, folded=folded),
-        look.width - 4,
-        own(glyphs.ellipsis),
-    )
+    closing = _closing(call, body, look, foldable=foldable, folded=folded)
+    words = cut(closing, look, look.width - 4)
     left: Pieces = (Piece(own(f"{glyphs.bottom_left}{glyphs.rule}"), border),)
     if words:
         left = (Piece(own(f"{glyphs.bottom_left} "), border), *words, Piece(own(" "), border))

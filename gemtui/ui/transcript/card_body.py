@@ -40,7 +40,7 @@ from gemtui.ui.draw.gutter_rows import (
     text_rows,
     whole,
 )
-from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, Pieces, fit, flat, own, tabless
+from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, Pieces, cut, flat, own, tabless
 from gemtui.ui.draw.markdown import draw_markdown
 from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.table import draw_table
@@ -329,7 +329,7 @@ def _step(step: Activity, look: Look) -> Line:
         Piece(own(f"{words}  "), look[Role.MUTED]),
         Piece(flat(step.text[:1000]), look[Role.TEXT]),
     )
-    return Line(fit(pieces, look.width, own(glyphs.ellipsis)))
+    return Line(cut(pieces, look))
 
 
 def _result(text: str, look: Look, *, folded: bool) -> Body:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gemtui.transcript.media import image_words
 from gemtui.transcript.model import Author, Image, Message, Usage
 from gemtui.ui.draw.formats import moment, short
-from gemtui.ui.draw.lines import Line, Piece, Pieces, fit, flat, own, spread, width_of
+from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 
@@ -25,7 +25,7 @@ def draw_head(message: Message, look: Look) -> Line:
         left.append(Piece(own(f"  {look.glyphs.undo} checkpoint"), look[Role.MUTED]))
     if message.dropped is not None:
         left.append(Piece(own(f"  {message.dropped.word}"), look[Role.WARNING]))
-    front = fit(tuple(left), look.width, own(look.glyphs.ellipsis))
+    front = cut(tuple(left), look)
     room = look.width - width_of(front) - 2
     end: Pieces = next((end for end in _ends(message, look) if width_of(end) <= room), ())
     blank = Piece(own(" "), look[Role.MUTED])

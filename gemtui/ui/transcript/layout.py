@@ -163,6 +163,20 @@ class Layout:
         self._measured[same:] = measured
         return same
 
+    def key(self, index: int) -> tuple[int, str]:
+        """Return what finds a message again in a newer state (`index_of`)."""
+        return index, self.outlines[index].id if 0 <= index < len(self) else ""
+
+    def index_of(self, index: int, key: str, same: int) -> int:
+        """Return the current index of a message, or a nearby one if the message is gone.
+
+        `index`, `key`: from before the newer state. `same`: what `show` returned for that state.
+        """
+        if index < same:
+            return index
+        found = (i for i in range(same, len(self)) if self.outlines[i].id == key)
+        return next(found, max(0, min(index, len(self) - 1)))
+
     def _taken_over(
         self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
     ) -> tuple[Iterable[int], bytearray]:

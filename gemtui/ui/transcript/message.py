@@ -33,7 +33,7 @@ from gemtui.ui.draw.lines import (
     Piece,
     Pieces,
     Strips,
-    fit,
+    cut,
     flat,
     own,
     prefixed,
@@ -213,7 +213,7 @@ def _text(block: Text, message: Message, look: Look, *, folded: bool) -> tuple[l
 
 
 def _muted(words: Clean, look: Look) -> Line:
-    return Line(fit((Piece(words, look[Role.MUTED]),), look.width, own(look.glyphs.ellipsis)))
+    return Line(cut((Piece(words, look[Role.MUTED]),), look))
 
 
 def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
@@ -222,7 +222,7 @@ def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], b
     sign = look.glyphs.folded if folded or not foldable else look.glyphs.unfolded
     style = look[Role.THOUGHT]
     head = (Piece(own(f"{sign} "), look[Role.MUTED]), Piece(own(f"thought: {subject}"), style))
-    lines = [Line(fit(head, look.width, own(look.glyphs.ellipsis)))]
+    lines = [Line(cut(head, look))]
     if not folded and foldable:
         body = text_rows(
             block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True
@@ -238,7 +238,7 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
         Piece(own(f"{sign} attached: {flat(block.name[:400])}"), look[Role.TEXT]),
         Piece(own(f"  {lines}"), look[Role.MUTED]),
     )
-    drawn = [Line(fit(head, look.width, own(look.glyphs.ellipsis)))]
+    drawn = [Line(cut(head, look))]
     if not folded:
         body = text_rows(block.text, look.narrowed(2), folded=False)
         drawn += prefixed(body.lines, (Piece(own("  "), look[Role.TEXT]),))

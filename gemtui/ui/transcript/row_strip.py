@@ -160,7 +160,7 @@ def in_sight(page: Viewport, selection: Selection) -> Selection:
 
 def block_selection(page: Viewport) -> Selection:
     """Return a selection of the block under the cursor."""
-    start, end = page.inside(page.cursor)
+    start, end = page.stops.inside(page.cursor)
     first, last = (row_of(page.cursor.message, line) for line in (start, end - 1))
     return bounded(Selection(None, None), first, last)
 
@@ -175,7 +175,7 @@ def _gutter(page: Viewport, place: LayoutLine, frame: RowFrame) -> Segment:
 
 def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
     part = page.part()
-    start, _ = page.inside(page.cursor)
+    start, _ = page.stops.inside(page.cursor)
     return part is not None and start <= place.line < part.end
 
 

@@ -209,6 +209,11 @@ class SearchedView(ScrollView, inherit_bindings=False):
         """Redraw the visible part."""
         raise NotImplementedError
 
+    def act(self, act: Callable[[], object], word: str = "") -> None:
+        """Apply an action to the page; if it returns False (impossible), show `word`."""
+        self.word = word if act() is False else ""
+        self.refresh_page()
+
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
         """Mark the matches and go to the first one below the cursor; "" ends the search.
 

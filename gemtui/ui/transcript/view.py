@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.style import Style
 from textual import events
@@ -13,25 +12,18 @@ from textual.geometry import Offset, Region, Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.text import Clean, clean_line, ellipsis
-from gemtui.transcript.media import stored_images
-from gemtui.transcript.model import Outline, ToolCall, Transcript
-from gemtui.ui.draw.formats import moment
-from gemtui.ui.draw.lines import own
+from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
-    CopyRequested,
     DroppedRequested,
-    FileRequested,
-    HistoryRequested,
-    RawRequested,
     SubagentRequested,
     TranscriptMoved,
 )
-from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
-from gemtui.ui.transcript.cursor import TARGETS, Cursor, next_target
+from gemtui.ui.kit.parts import HasParts
+from gemtui.ui.transcript.block_keys import BlockKeys
+from gemtui.ui.transcript.cursor import TARGETS, next_target
 from gemtui.ui.transcript.row_strip import (
     GUTTER,
     RowFrame,
@@ -46,17 +38,15 @@ from gemtui.ui.transcript.search_bar import Finder, SearchedView
 from gemtui.ui.transcript.viewport import Viewport
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 READING = 112
 """Maximum width of a line in cells: enough for 100 characters of code in a diff, but narrow enough
 to see both ends of a card.
 """
-PROMPT_ROOM = 50
-"""Maximum number of cells of a prompt in the list of prompts."""
 
 
-class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
+class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=False):
     """Shows a transcript of any length; bodies are read and rendered when they become visible.
 
     A screen should read `cursor`, `following`, `found`, and `word` whenever it receives
@@ -82,6 +72,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         self.laid_out = asyncio.Event()
         """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
+        self.add_parts(BlockKeys(self))
         self._frame: RowFrame | None = None
         self._placing = False
         self._whole = False
@@ -272,7 +263,7 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         if self._on_unseen_mark(offset):
             self.action_follow()
         elif (place := self.page.row(offset.y)) is not None:
-            self.page.put(self.page.at(place))
+            self.page.put(self.page.stops.at(place))
             if event.chain == 1 and self.page.is_handle(place):
                 self.page.fold()
             self.refresh_page()
@@ -285,26 +276,21 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
 
     # --- moving --------------------------------------------------------------------------------
 
-    def _act(self, act: Callable[[], object], word: str = "") -> None:
-        """Apply an action to the page; if it returns False (impossible), show `word`."""
-        self.word = word if act() is False else ""
-        self.refresh_page()
-
     def action_step(self, step: int) -> None:
         """Move to the next block or up (-1), or by a line in a long block."""
-        self._act(self.page.down if step > 0 else self.page.up)
+        self.act(self.page.down if step > 0 else self.page.up)
 
     def action_page(self, pages: float) -> None:
         """Move by screens; negative numbers move up."""
-        self._act(lambda: self.page.page(pages))
+        self.act(lambda: self.page.page(pages))
 
     def action_start(self) -> None:
         """Move to the first message."""
-        self._act(self.page.start)
+        self.act(self.page.start)
 
     def action_follow(self) -> None:
         """Move to the end, and follow it."""
-        self._act(self.page.follow)
+        self.act(self.page.follow)
 
     async def action_jump(self, kind: str, step: int) -> None:
         """Jump to the next (`step` 1) or previous (-1) target, or report that there is none."""
@@ -313,34 +299,14 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         if found is not None:
             page.jump(found, transcript.outlines[found.message].id, at_top=target.at_top)
         where = "below" if step > 0 else "above"
-        self._act(lambda: found is not None, f"no {target.noun} {where}")
-
-    def action_prompts(self) -> None:
-        """Choose a prompt to jump to."""
-        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
-
-        look, outlines = self.page.look, self.page.transcript.outlines
-        places = [place for place, outline in enumerate(outlines) if outline.prompt]
-        if look is None or not places:
-            self._act(lambda: False, "no prompt here")
-            return
-        rows = [Choice(str(place), *_prompt_words(outlines[place], look)) for place in places]
-        at = max(0, sum(place <= self.index for place in places) - 1)
-
-        def jump(chosen: str | None) -> None:
-            if chosen is not None:
-                place = int(chosen)
-                self.page.jump(Cursor(place, None), outlines[place].id, at_top=True)
-                self.refresh_page()
-
-        self.app.push_screen(ChooseScreen(own("Prompts"), (), rows, at=at), jump)
+        self.act(lambda: found is not None, f"no {target.noun} {where}")
 
     # --- folding and opening -------------------------------------------------------------------
 
     def action_fold(self) -> None:
         """Fold or unfold the block under the cursor."""
         self._unselect()
-        self._act(self.page.fold, "nothing to fold here")
+        self.act(self.page.fold, "nothing to fold here")
 
     def action_fold_all(self) -> None:
         """Cycle through all unfolded, all folded, and default folding."""
@@ -358,32 +324,6 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
         else:
             self.action_fold()
 
-    def action_open_file(self) -> None:
-        """Open an attached image in a viewer, or the file of a tool call in the editor."""
-        if images := stored_images(self.page.block):
-            from gemtui.ui.transcript.media import open_one
-
-            open_one(cast("AppBase", self.app), images)
-            return
-        block = self.page.block
-        file = file_of(block) if isinstance(block, ToolCall) else None
-        if file is not None:
-            self.post_message(FileRequested(*file))
-        self._act(lambda: file is not None, "no file here")
-
-    def action_history(self) -> None:
-        """Show all writes to the file of a tool call."""
-        block = self.page.block
-        file = file_of(block) if isinstance(block, ToolCall) else None
-        if file is not None:
-            self.post_message(HistoryRequested(file[0]))
-        self._act(lambda: file is not None, "no file here")
-
-    def action_raw(self) -> None:
-        """Show the stored record."""
-        if (spoken := self.page.spoken) is not None:
-            self.post_message(RawRequested(spoken, self.page.block))
-
     def action_dropped(self) -> None:
         """Show or hide messages that are no longer part of the conversation."""
         self.post_message(DroppedRequested())
@@ -398,32 +338,3 @@ class TranscriptView(SearchedView, can_focus=True, inherit_bindings=False):
             self.finder.clear()
         else:
             self.post_message(BackRequested())
-
-    # --- copying -------------------------------------------------------------------------------
-
-    def action_copy_block(self) -> None:
-        """Copy the block under the cursor, or code in it."""
-        block = self.page.block
-        if block is None:
-            return
-        fences = self.page.sheet.drawn(self.index).fences
-        copies = copies_of_block(block, [f for f in fences if f.block == self.page.cursor.block])
-        if len(copies) == 1:
-            self._copy(copies[0])
-        else:
-            self.app.push_screen(CopyScreen(copies), self._copy)
-
-    def action_copy_message(self) -> None:
-        """Copy the message under the cursor."""
-        if (spoken := self.page.spoken) is not None:
-            self._copy(copy_of_message(spoken))
-
-    def _copy(self, copy: Copy | None) -> None:
-        if copy is not None:
-            self.post_message(CopyRequested(copy.text, copy.what))
-
-
-def _prompt_words(prompt: Outline, look: Look) -> tuple[Clean, Clean]:
-    words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
-    when = "" if prompt.time is None else moment(prompt.time, look)
-    return words or own("(no words)"), own(when)

@@ -11,6 +11,7 @@ from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, order
 from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine
 from gemtui.ui.transcript.message import draw_message, estimate
+from gemtui.ui.transcript.stops import Stops
 
 EMPTY = Transcript.of(())
 GUESS_WIDTH = 80
@@ -40,6 +41,7 @@ class Viewport:
 
     def _start(self) -> None:
         self.sheet = Layout(self._draw, self._guess)
+        self.stops = Stops(self.sheet)
         self.top = self.unseen = 0
         self.cursor = Cursor(0, None)
         self.following = self.grown = False
@@ -66,8 +68,9 @@ class Viewport:
         """
         if fresh:
             self._start()
-        anchor, cursor, on_last = self._anchor(), self._key(self.cursor.message), self._on_last()
-        key = None if anchor is None else self._key(anchor.message)
+        anchor, on_last = self._anchor(), self._on_last()
+        cursor = self.sheet.key(self.cursor.message)
+        key = None if anchor is None else self.sheet.key(anchor.message)
         last, news = self.sheet.outlines[-1:], news and not (self._loading or loading)
         count = len(self.sheet)
         self.transcript, self._loading = transcript, loading
@@ -78,11 +81,11 @@ class Viewport:
         elif self.following and on_last:
             self.cursor = Cursor(len(transcript) - 1, LAST)
         else:
-            self.cursor = self.cursor._replace(message=self._index(*cursor, same))
+            self.cursor = self.cursor._replace(message=self.sheet.index_of(*cursor, same))
         if anchor is not None and key is not None:
-            anchor = anchor._replace(message=self._index(*key, same))
+            anchor = anchor._replace(message=self.sheet.index_of(*key, same))
         if news and last and len(transcript):
-            self._count_news(last[0], self._index(count - 1, last[0].id, same))
+            self._count_news(last[0], self.sheet.index_of(count - 1, last[0].id, same))
         self._rest(None if self.following else anchor or Anchor(0, 0, 0))
         return same
 
@@ -95,18 +98,6 @@ class Viewport:
         self.unseen += len(self.sheet) - 1 - place
         longer = now.id == last.id and (now.calls, now.size) > (last.calls, last.size)
         self.grown = self.grown or longer
-
-    def _key(self, index: int) -> tuple[int, str]:
-        known = 0 <= index < len(self.sheet)
-        return index, self.sheet.outlines[index].id if known else ""
-
-    def _index(self, index: int, key: str, same: int) -> int:
-        """Return the current index of a message, or a nearby one if the message is gone."""
-        if index < same:
-            return index
-        outlines = self.sheet.outlines
-        found = (i for i in range(same, len(outlines)) if outlines[i].id == key)
-        return next(found, max(0, min(index, len(outlines) - 1)))
 
     def _anchor(self) -> Anchor | None:
         return self.sheet.anchor(self.top, self.height) if len(self.sheet) else None
@@ -133,9 +124,9 @@ class Viewport:
         self._fit(look, height, end=end)
         if end or not height or not len(self.sheet):
             return
-        if self.cursor != self._real(cursor) or (whole and not self._is_whole()):
+        if self.cursor != self.stops.real(cursor) or (whole and not self._is_whole()):
             self._measure(cursor.message)
-            self._enter(self._real(cursor), down=True)
+            self._enter(self.stops.real(cursor), down=True)
 
     def _is_whole(self) -> bool:
         """Return whether the whole block under the cursor is visible."""
@@ -232,12 +223,6 @@ class Viewport:
 
     # --- the cursor ---
 
-    def stops(self, message: int) -> tuple[DrawnBlock, ...]:
-        """Return the parts of a message that the cursor can be on."""
-        parts = self.sheet.drawn(message).parts
-        seen = [part for part in parts if part.block is not None and part.start < part.end]
-        return tuple(seen) or parts[:1]
-
     @property
     def spoken(self) -> Message | None:
         """The message under the cursor, read again."""
@@ -258,63 +243,35 @@ class Viewport:
 
     def part(self) -> DrawnBlock | None:
         """Return the part under the cursor."""
-        return self._part(self.cursor) if len(self.sheet) else None
-
-    def _part(self, cursor: Cursor) -> DrawnBlock:
-        stops = self.stops(cursor.message)
-        wanted = -1 if cursor.block is None else cursor.block
-        return next((p for p in reversed(stops) if p.block is None or p.block <= wanted), stops[0])
-
-    def _real(self, cursor: Cursor) -> Cursor:
-        return Cursor(cursor.message, self._part(cursor).block)
-
-    def inside(self, cursor: Cursor) -> tuple[int, int]:
-        """Return the lines of its message that belong to the block under a cursor.
-
-        The head line belongs to the first block, and the empty line at the end to the last block.
-        """
-        stops, part = self.stops(cursor.message), self._part(cursor)
-        end = self.sheet.drawn(cursor.message).height if part is stops[-1] else part.end
-        return 0 if part is stops[0] else part.start, end
+        return self.stops.part(self.cursor) if len(self.sheet) else None
 
     def _span(self) -> tuple[int, int]:
-        start, end = self.inside(self.cursor)
+        start, end = self.stops.inside(self.cursor)
         top = self.sheet.heights.top(self.cursor.message)
         return top + start, top + end
-
-    def at(self, place: LayoutLine, *, below: bool = False) -> Cursor:
-        """Return the cursor for a line; between two blocks, the upper one unless `below`."""
-        stops = self.stops(place.message)
-        if below:
-            part = next((p for p in stops if p.end > place.line), stops[-1])
-        else:
-            part = next((p for p in reversed(stops) if p.start <= place.line), stops[0])
-        return Cursor(place.message, part.block)
 
     def _keep_cursor_in_sight(self) -> None:
         last = min(self.top + self.height, self.sheet.heights.total) - 1
         first_place, last_place = self.sheet.place(self.top), self.sheet.place(last)
         if first_place is None or last_place is None:
             return
-        first, final = self.at(first_place, below=True), self.at(last_place)
+        first, final = self.stops.at(first_place, below=True), self.stops.at(last_place)
         if self.cursor.message < first.message:
             self.cursor = first
         elif self.cursor.message > final.message:
             self.cursor = final
         else:
-            wanted = self._real(self.cursor)
+            wanted = self.stops.real(self.cursor)
             self.cursor = min(max(wanted, first, key=order), final, key=order)
 
     def put(self, cursor: Cursor) -> None:
         """Move the cursor to a visible block."""
         self._stays = self._stays or not self._is_last(cursor)
-        self.cursor = self._real(cursor)
+        self.cursor = self.stops.real(cursor)
         self._rest(self._anchor())
 
     def _is_last(self, cursor: Cursor) -> bool:
-        if cursor.message != len(self.sheet) - 1:
-            return False
-        return not self.height or self._part(cursor) is self.stops(cursor.message)[-1]
+        return self.stops.is_last(cursor, drawn=bool(self.height))
 
     def _on_last(self) -> bool:
         return bool(len(self.sheet)) and self._is_last(self.cursor)
@@ -340,16 +297,11 @@ class Viewport:
             self._enter(before, down=False)
 
     def _neighbour(self, step: int) -> Cursor | None:
-        message, block = self.cursor
-        blocks = [part.block for part in self.stops(message)]
-        at = blocks.index(block) + step
-        if 0 <= at < len(blocks):
-            return Cursor(message, blocks[at])
-        message += step
-        if not 0 <= message < len(self.sheet):
-            return None
-        self._measure(message)
-        return self._real(Cursor(message, None if step > 0 else LAST))
+        beside = self.stops.beside(self.cursor, step)
+        if beside is None or beside.message == self.cursor.message:
+            return beside
+        self._measure(beside.message)
+        return self.stops.real(beside)
 
     def _measure(self, message: int) -> None:
         """Render a message while the visible part stays in place."""
@@ -386,8 +338,8 @@ class Viewport:
         """
         self._stays = not self._is_last(cursor)
         self._measure(cursor.message)
-        self.cursor = self._real(cursor)
-        start, end = self.inside(self.cursor)
+        self.cursor = self.stops.real(cursor)
+        start, end = self.stops.inside(self.cursor)
         wanted = start if line is None else line
         row = self.sheet.heights.top(cursor.message) + wanted - self.top
         shown = min(end - start, self.height) if line is None else 1
@@ -423,4 +375,4 @@ class Viewport:
         """Change what is rendered while the block under the cursor stays on its row."""
         row = max(0, self._span()[0] - self.top)
         change()
-        self._rest(Anchor(self.cursor.message, self.inside(self.cursor)[0], row))
+        self._rest(Anchor(self.cursor.message, self.stops.inside(self.cursor)[0], row))

@@ -16,7 +16,7 @@ from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import remark, text_rows
-from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, fit, own, spread, width_of, wrap
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, two_ended, width_of, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
 
@@ -141,8 +141,7 @@ def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
     name = Piece(row.name, look[Role.MUTED if row.word == "note" else Role.TEXT])
     if width_of((*front, name, *why)) > look.width:
         why = ()
-    left = fit((*front, name), look.width - width_of(why), own(look.glyphs.ellipsis))
-    return spread(left, why, look.width, Piece(own(" "), look[Role.MUTED]))
+    return two_ended((*front, name), why, look)
 
 
 def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:

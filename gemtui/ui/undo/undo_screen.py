@@ -13,7 +13,6 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Container, Vertical
 from textual.content import Content
 
 from gemtui.checkpoints.plan import Step
@@ -33,7 +32,7 @@ from gemtui.text import Clean, clean_line
 from gemtui.ui.draw.gutter_rows import remark
 from gemtui.ui.draw.lines import Line, own
 from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.bars import BarLine, FooterLine
+from gemtui.ui.kit.beside import RowsBesideLines
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -111,19 +110,15 @@ class UndoScreen(FullScreen[None]):
 
     def compose(self) -> ComposeResult:
         """Build the header, the files, the selected change, the status line and footer."""
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        with Container(id="write-panes"):
-            with Vertical(id="write-list"):
-                yield BarLine(id="undo-scope", classes="heading", mark=glyphs.ellipsis)
-                yield RowList[UndoRow](draw_undo_row, empty=own("comparing files"))
-            with Vertical(id="write-side"):
-                yield BarLine(id="write-heading", classes="heading", mark=glyphs.ellipsis)
-                side = LineView(what="the change")
-                side.can_focus = False
-                yield side
-        yield BarLine(id="status", mark=glyphs.ellipsis)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+        side = LineView(what="the change")
+        side.can_focus = False
+        rows = RowList[UndoRow](draw_undo_row, empty=own("comparing files"))
+        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+
+    @property
+    def panes(self) -> RowsBesideLines:
+        """The rows and the lines beside them."""
+        return self.query_one(RowsBesideLines)
 
     def on_mount(self) -> None:
         """Start planning."""
@@ -186,7 +181,7 @@ class UndoScreen(FullScreen[None]):
             title = title_of(plan.undone, plan.prompts, redo=self._is_redo)
         self.header.say([Content.styled(title, "bold")])
         scope = "done" if done else "would be done" if self._is_redo else str(self._scope)
-        self.query_one("#undo-scope", BarLine).say([Content(own(scope))])
+        self.panes.above.say([Content(own(scope))])
         self.status.say(list(self._status()))
 
     def _status(self) -> Sequence[Content]:
@@ -210,7 +205,7 @@ class UndoScreen(FullScreen[None]):
 
     @work(exclusive=True, group="side")
     async def _show_side(self, row: UndoRow | None) -> None:
-        heading, view = self.query_one("#write-heading", BarLine), self.query_one(LineView)
+        heading, view = self.panes.heading, self.panes.side
         look = look_of(self.app, self.size.width)
         heading.say([] if row is None else heading_of(row, look))
         if row is None or row.step is None:
@@ -234,7 +229,7 @@ class UndoScreen(FullScreen[None]):
             def draw(look: Look) -> Sequence[Line]:
                 return (remark(clean_line(words), look),)
 
-            self.query_one(LineView).show(draw)
+            self.panes.side.show(draw)
             return None
 
     @property

@@ -85,12 +85,12 @@ async def test_two_worktrees_are_shown_side_by_side(
         screen = await opened(me)
         await me.press("space", "down")
         await me.sees("2 files, 1 the same", "tracked  the same in both")
-        await me.until(lambda: "│" in screen.side.text)
-        lines = screen.side.text.splitlines()
+        await me.until(lambda: "│" in screen.panes.side.text)
+        lines = screen.panes.side.text.splitlines()
         beside = [line for line in lines if "+ left" in line and "+ right" in line]
-        assert len(beside) == 1, screen.side.text
+        assert len(beside) == 1, screen.panes.side.text
         await me.press("tab")
-        assert screen.side.has_focus
+        assert screen.panes.side.has_focus
         await me.press("escape", "escape")
         await me.until(lambda: me.app.screen is me.pane)
 

@@ -67,7 +67,7 @@ def test_down_goes_from_block_to_block_and_the_block_is_whole_on_the_screen() ->
     seen = []
     for _ in range(9):
         seen.append(page.cursor)
-        start, end = page.inside(page.cursor)
+        start, end = page.stops.inside(page.cursor)
         top = page.sheet.heights.top(page.cursor.message)
         assert page.top <= top + start
         assert top + end <= page.top + HEIGHT
@@ -118,7 +118,7 @@ def test_scrolling_keeps_the_cursor_in_sight() -> None:
     page.scroll_to(30)
     place = page.row(0)
     assert place is not None
-    assert page.cursor == page.at(place, below=True)
+    assert page.cursor == page.stops.at(place, below=True)
     page.scroll_to(0)
     assert page.cursor.message < 4
 
@@ -174,7 +174,7 @@ def test_the_cursor_is_always_on_a_real_block_in_sight(steps: list[str]) -> None
     }
     for step in steps:
         act[step]()
-        start, end = page.inside(page.cursor)
+        start, end = page.stops.inside(page.cursor)
         top = page.sheet.heights.top(page.cursor.message)
         assert top + start < page.top + HEIGHT
         assert top + end > page.top
@@ -449,7 +449,7 @@ def test_the_cursor_keeps_its_block_in_sight_through_other_sizes(
         page.resize(look(width), height)
         assert page.cursor == kept
         top = page.sheet.heights.top(kept.message)
-        start, end = (top + line for line in page.inside(kept))
+        start, end = (top + line for line in page.stops.inside(kept))
         assert page.top <= start
         assert min(end, start + height) <= page.top + height
 

@@ -1,0 +1,31 @@
+"""A list with the lines of the row under its cursor beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+
+from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.row_list import RowList
+
+
+class RowsBesideLines(Container):
+    """Rows and beside them, or below on a narrow screen, lines; `above` and `heading` name them."""
+
+    def __init__(self, rows: RowList[Any], side: LineView, *, mark: str) -> None:
+        super().__init__(id="write-panes")
+        self.rows, self.side = rows, side
+        self.above = BarLine(id="rows-heading", classes="heading", mark=mark)
+        self.heading = BarLine(id="write-heading", classes="heading", mark=mark)
+
+    def compose(self) -> ComposeResult:
+        """Build the rows and the lines, each below its heading."""
+        yield Vertical(self.above, self.rows, id="write-list")
+        yield Vertical(self.heading, self.side, id="write-side")
+
+    def switch(self) -> None:
+        """Switch the focus between the rows and the lines."""
+        (self.rows if self.side.has_focus else self.side).focus()

@@ -1,0 +1,103 @@
+"""The keys for what is under the cursor of a transcript: copy, open, raw; and for its prompts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from gemtui.text import Clean, clean_line, ellipsis
+from gemtui.transcript.media import stored_images
+from gemtui.transcript.model import Outline, ToolCall
+from gemtui.ui.draw.formats import moment
+from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.theme import Look
+from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested, RawRequested
+from gemtui.ui.kit.parts import KeyPart
+from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
+from gemtui.ui.transcript.cursor import Cursor
+from gemtui.ui.transcript.search_bar import SearchedView
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+PROMPT_ROOM = 50
+"""Maximum number of cells of a prompt in the list of prompts."""
+
+
+class BlockKeys(KeyPart):
+    """Keys that show or copy the block under the cursor, in a form of its own."""
+
+    def __init__(self, view: SearchedView) -> None:
+        self._view = view
+
+    def action_prompts(self) -> None:
+        """Choose a prompt to jump to."""
+        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+
+        look, outlines = self._view.page.look, self._view.page.transcript.outlines
+        places = [place for place, outline in enumerate(outlines) if outline.prompt]
+        if look is None or not places:
+            self._view.act(lambda: False, "no prompt here")
+            return
+        rows = [Choice(str(place), *_prompt_words(outlines[place], look)) for place in places]
+        at = max(0, sum(place <= self._view.page.cursor.message for place in places) - 1)
+
+        def jump(chosen: str | None) -> None:
+            if chosen is not None:
+                place = int(chosen)
+                self._view.page.jump(Cursor(place, None), outlines[place].id, at_top=True)
+                self._view.refresh_page()
+
+        self._view.app.push_screen(ChooseScreen(own("Prompts"), (), rows, at=at), jump)
+
+    def action_open_file(self) -> None:
+        """Open an attached image in a viewer, or the file of a tool call in the editor."""
+        if images := stored_images(self._view.page.block):
+            from gemtui.ui.transcript.media import open_one
+
+            open_one(cast("AppBase", self._view.app), images)
+        elif (file := self._file()) is not None:
+            self._view.post_message(FileRequested(*file))
+
+    def action_history(self) -> None:
+        """Show all writes to the file of a tool call."""
+        if (file := self._file()) is not None:
+            self._view.post_message(HistoryRequested(file[0]))
+
+    def _file(self) -> tuple[str, int | None] | None:
+        """Return the file and line of the current tool call, or show that there is none."""
+        block = self._view.page.block
+        file = file_of(block) if isinstance(block, ToolCall) else None
+        self._view.act(lambda: file is not None, "no file here")
+        return file
+
+    def action_raw(self) -> None:
+        """Show the stored record."""
+        if (spoken := self._view.page.spoken) is not None:
+            self._view.post_message(RawRequested(spoken, self._view.page.block))
+
+    def action_copy_block(self) -> None:
+        """Copy the block under the cursor, or code in it."""
+        page = self._view.page
+        if (block := page.block) is None:
+            return
+        fences = page.sheet.drawn(page.cursor.message).fences
+        copies = copies_of_block(block, [f for f in fences if f.block == page.cursor.block])
+        if len(copies) == 1:
+            self._copy(copies[0])
+        else:
+            self._view.app.push_screen(CopyScreen(copies), self._copy)
+
+    def action_copy_message(self) -> None:
+        """Copy the message under the cursor."""
+        if (spoken := self._view.page.spoken) is not None:
+            self._copy(copy_of_message(spoken))
+
+    def _copy(self, copy: Copy | None) -> None:
+        if copy is not None:
+            self._view.post_message(CopyRequested(copy.text, copy.what))
+
+
+def _prompt_words(prompt: Outline, look: Look) -> tuple[Clean, Clean]:
+    words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
+    when = "" if prompt.time is None else moment(prompt.time, look)
+    return words or own("(no words)"), own(when)
