@@ -2,7 +2,8 @@
 
 These tests need a third of the time of all. `real_stories.json` has, for each of their modules, the
 digest of all that it covers, from when its tests passed. While that digest is the same, only those
-marked `every_run` are run. `GEMTUI_TEST_REAL=all` runs all of them.
+marked `every_run` are run. `GEMTUI_TEST_REAL=all` runs all of them. A module that is named on the command
+line is run whole, unless that variable is `changed`.
 
 `python -m tests.real_stories` runs what has changed, and writes the digests of what passed.
 """
@@ -23,7 +24,7 @@ import pytest
 from tests.covered import ROOT, digest
 
 PASSED = Path(__file__).with_suffix(".json")
-ALL = os.environ.get("GEMTUI_TEST_REAL") == "all"
+WANTED = os.environ.get("GEMTUI_TEST_REAL", "")
 _NAME = "real_stories_left_out"
 _LEFT_OUT = pytest.StashKey[int]()
 
@@ -51,7 +52,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if "gemini_program" in getattr(item, "fixturenames", ()):
             item.add_marker("real_cli")
             once = item.get_closest_marker("every_run") is None
-            if once and not ALL and _is_settled(_module(item.nodeid)):
+            if once and WANTED != "all" and _is_settled(_module(item.nodeid)):
                 settled.append(item)
     if settled and not _names_one(config):
         left_out = {item.nodeid for item in settled}
@@ -79,7 +80,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def _names_one(config: pytest.Config) -> bool:
     """Return whether somebody asks for a module or a test by its name."""
-    return any(".py" in word for word in config.args)
+    return WANTED != "changed" and any(".py" in word for word in config.args)
 
 
 class Recorder:

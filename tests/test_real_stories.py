@@ -74,11 +74,14 @@ def _left_out(
 
 
 def test_what_is_settled_is_left_out_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(real_stories, "WANTED", "")
     assert _left_out(monkeypatch, set()) == []
     assert _left_out(monkeypatch, {"a.py"}) == ["a.py::one"]
     assert _left_out(monkeypatch, {"a.py", "b.py"}) == ["a.py::one", "b.py::four"]
     assert _left_out(monkeypatch, {"a.py"}, args=["a.py"]) == []
-    monkeypatch.setattr(real_stories, "ALL", True)
+    monkeypatch.setattr(real_stories, "WANTED", "changed")
+    assert _left_out(monkeypatch, {"a.py"}, args=["a.py"]) == ["a.py::one"]
+    monkeypatch.setattr(real_stories, "WANTED", "all")
     assert _left_out(monkeypatch, {"a.py", "b.py"}) == []
 
 
