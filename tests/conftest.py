@@ -17,7 +17,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli"]
+pytest_plugins = [
+    "tests.fake_cli",
+    "tests.foreign_folder",
+    "tests.real_cli",
+    "tests.real_stories",
+]
 
 DATA = Path(__file__).parent / "data"
 A_WHILE = 600

@@ -90,6 +90,7 @@ def written(gemini_program: Path, tmp_path_factory: pytest.TempPathFactory) -> G
     return gemini
 
 
+@pytest.mark.every_run
 def test_a_session_just_written_is_read_right(written: GeminiCli) -> None:
     summary = only(load(Index(written.store, cache=None)))
     with SessionLog(summary.path) as log:

@@ -79,6 +79,7 @@ def folder(gemini: GeminiCli) -> RunFolder:
     return RunFolder(path)
 
 
+@pytest.mark.every_run
 async def test_a_run_that_writes_edits_and_fails(gemini: GeminiCli) -> None:
     (gemini.project / "hello.py").write_text("print('hello')\n")
     edit = {"file_path": "hello.py", "instruction": "x", "new_string": "bye"}
@@ -141,6 +142,7 @@ async def test_a_run_that_names_no_mode_has_that_of_the_settings(gemini: GeminiC
             assert ('"write_file"' in json.dumps(model.asked[0].body["tools"])) is writes
 
 
+@pytest.mark.every_run
 async def test_an_abort_while_the_answer_streams(gemini: GeminiCli) -> None:
     gate, stop = Gate(), asyncio.Event()
     turn = Answer(steps=(Chunk(parts=(text("Half of "),)), gate, Chunk(parts=(text("it"),))))

@@ -39,6 +39,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 
 @pytest.mark.usefixtures("relaunching")
+@pytest.mark.every_run
 def test_events_as_json(on_loopback: GeminiCli) -> None:
     turns = [
         answer(text("I will."), call("write_file", file_path="a.txt", content="hi\n")),
@@ -165,6 +166,7 @@ modes = ["default"]
 """
 
 
+@pytest.mark.every_run
 def test_a_named_policy_decides_as_it_is_explained(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     policies = Path(os.environ["XDG_CONFIG_HOME"]) / "gemtui/policies"
     policies.mkdir(parents=True)

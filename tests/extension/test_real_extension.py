@@ -48,6 +48,7 @@ def _session(
     return [each for each in events if each["type"] == "tool_result"]
 
 
+@pytest.mark.every_run
 def test_sessions_go_on_as_ever_and_leave_a_live_file(gemini: GeminiCli, cli: Detected) -> None:
     assert install(cli).state is HookState.READY
     (result,) = _session(gemini, LARGE)

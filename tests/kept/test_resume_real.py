@@ -234,6 +234,7 @@ async def test_a_resumed_run_outlives_who_is_killed(gemini: GeminiCli, whom: str
 
 
 @pytest.mark.skipif(VERSION.startswith("0.4"), reason="this version spares the session")
+@pytest.mark.every_run
 async def test_a_session_that_the_cli_removed_comes_back(gemini: GeminiCli) -> None:
     chat = Chat(gemini)
     id = await first(chat)

@@ -54,6 +54,7 @@ def said(live: LiveRun) -> list[str]:
     return sorted(row.strip() for row in rows)
 
 
+@pytest.mark.every_run
 async def test_what_tools_and_commands_did_to_files(gemini: GeminiCli) -> None:
     for name in ("tracked.txt", "edited.txt", "gone.txt", "cancelled.txt"):
         (gemini.project / name).write_text("one\ntwo\n")

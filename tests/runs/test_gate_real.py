@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.events import (
     AgentEvent,
@@ -74,6 +76,7 @@ def by_name(**answers: Approval) -> Callable[[ApprovalRequest], Any]:
     return approve
 
 
+@pytest.mark.every_run
 async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     changed = {"file_path": "changed.txt", "content": "as the person wrote it\n"}
     turns = [

@@ -1,0 +1,88 @@
+"""The files that a test module depends on, as far as its imports show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+_MODULE = re.compile(r"\b(?:gemtui|tests)(?:\.\w+)+")
+_IMPORTED = re.compile(r"\bfrom ((?:gemtui|tests)[\w.]*) import (\([^)]*\)|[^\n]*)")
+_NAME = re.compile(r"\w+")
+
+
+def covered(test: Path) -> frozenset[Path]:
+    """Return every file of gemtui and its tests that `test` names, directly or through another.
+
+    A module is named by an import, wherever that is, and by its dotted name in a string, as when
+    children are started. The packages around a module and the conftest modules belong to it.
+    """
+    found, waiting = set[Path](), [test]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting.extend(_named(file))
+    return frozenset(found)
+
+
+def digest(test: Path) -> str:
+    """Return a number for the contents of all that `covered` returns and of all recorded data."""
+    files = sorted(covered(test) | _data())
+    parts = (f"{file.relative_to(ROOT)} {_content(file)}" for file in files)
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+@cache
+def _content(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()
+
+
+@cache
+def _data() -> frozenset[Path]:
+    return frozenset(file for file in (ROOT / "tests/data").rglob("*") if file.is_file())
+
+
+@cache
+def _named(file: Path) -> frozenset[Path]:
+    if file.suffix != ".py":
+        return frozenset()
+    return frozenset((*_of_modules(file.read_text()), *_around(file)))
+
+
+def _of_modules(text: str) -> Iterator[Path]:
+    for module in _MODULE.findall(text):
+        yield from _files(module)
+    for package, names in _IMPORTED.findall(text):
+        for name in _NAME.findall(names):
+            yield from _files(f"{package}.{name}")
+
+
+def _around(file: Path) -> Iterator[Path]:
+    """Yield what Python and pytest load with a module, and what lies beside it to be read."""
+    for folder in file.relative_to(ROOT).parents[:-1]:
+        for name in ("__init__.py", "conftest.py"):
+            if (found := ROOT / folder / name).exists():
+                yield found
+    if file.name == "__init__.py" and file.is_relative_to(ROOT / "gemtui"):
+        yield from _beside(file.parent)
+
+
+def _beside(folder: Path) -> Iterable[Path]:
+    return (each for each in folder.iterdir() if each.is_file() and each.suffix != ".py")
+
+
+@cache
+def _files(module: str) -> tuple[Path, ...]:
+    """Return the file of a module, or of the longest part of the name that is one."""
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        place = ROOT.joinpath(*parts[:length])
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return (file,)
+    return ()
