@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from gemtui.calls.env_files import host
 
@@ -48,6 +48,32 @@ class SettingEffect:
     kind: SettingKind
     follows: str
     value: Any
+
+
+class StartedCommand(NamedTuple):
+    """A command that settings start. `words`: each may be a whole line for a shell.
+
+    `folder`: where it runs, relative to the run's folder.
+    """
+
+    words: tuple[str, ...]
+    folder: str = "."
+
+
+def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
+    """Yield the commands that settings start without a question: hooks, servers, discovery."""
+    for _, groups in _items(settings.get("hooks")):
+        yield from (StartedCommand((command,)) for command in _commands(groups))
+    agents = (_at(each, "mcpServers") for _, each in _items(_at(settings, "agents", "overrides")))
+    for servers in (settings.get("mcpServers"), *agents):
+        for _, server in _items(servers):
+            if _is_text(command := _at(server, "command")):
+                folder = _at(server, "cwd")
+                words = (command, *_texts(_at(server, "args")))
+                yield StartedCommand(words, folder if _is_text(folder) else ".")
+    for name in ("discoveryCommand", "callCommand"):
+        if _is_text(command := _at(settings, "tools", name)):
+            yield StartedCommand((command,))
 
 
 def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
