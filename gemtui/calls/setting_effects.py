@@ -141,6 +141,10 @@ def _sent(value: Any) -> str:
     return f"Telemetry of runs goes to {host(value)}." if _is_text(value) else ""
 
 
+def _classified(value: Any) -> str:
+    return f"With this router on, prompts go to {host(value)}." if _is_text(value) else ""
+
+
 _Words = Callable[[Any], str]
 
 
@@ -182,6 +186,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "tools.shell.pager": (SettingKind.STARTS, _of_text("Commands such as git may start {}.")),
     "mcp.serverCommand": (SettingKind.STARTS, _of_text("Each run starts {} before any question.")),
     "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
+    "experimental.gemmaModelRouter.classifier.host": (SettingKind.SENDS, _classified),
     "telemetry.outfile": (SettingKind.SENDS, _of_text("Telemetry of runs is written to {}.")),
     "tools.exclude": (SettingKind.GUARDS, _of_names("Left out or refused: {}.")),
     "tools.confirmationRequired": (
