@@ -287,7 +287,7 @@ def _read(path: str) -> _File:
 
 
 def _written(found: Effect, file: _File, context: CallContext) -> Effect:
-    text, remarks = str(found.arguments["content"]), _of_bytes(file)
+    text, remarks = str(found.arguments["content"]), _of_file(file)
     certain = True
     if PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
         plain = unescaped(text)
@@ -314,7 +314,7 @@ def _writes_crlf(file: _File) -> bool:
 
 
 def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
-    args, remarks = found.arguments, _of_bytes(file)
+    args, remarks = found.arguments, _of_file(file)
     old, new = str(args["old_string"]), str(args["new_string"])
     text = file.text
     if text is None:
@@ -358,10 +358,14 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
     return replace(found, arguments={**arguments, "old_string": old, "new_string": new})
 
 
-def _of_bytes(file: _File) -> list[str]:
+def _of_file(file: _File) -> list[str]:
+    """Return remarks about the file as it is before the call."""
+    remarks = []
+    if paths.has_other_names(file.path):
+        remarks.append("it has other names (hard links), under which it changes as well")
     if file.data is not None and file.text is not None and file.text.encode() != file.data:
-        return ["it is not UTF-8: the bytes that are none are replaced by U+FFFD"]
-    return []
+        remarks.append("it is not UTF-8: the bytes that are none are replaced by U+FFFD")
+    return remarks
 
 
 def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:

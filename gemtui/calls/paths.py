@@ -105,3 +105,10 @@ def _is_there(path: str) -> bool:
 def is_regular(path: str) -> bool:
     """Return whether a path leads to a regular file, following links. Raises OSError."""
     return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116
+
+
+def has_other_names(path: str) -> bool:
+    """Return whether a file has other names (hard links), under which it changes as well."""
+    with suppress(OSError, ValueError):
+        return os.lstat(path).st_nlink > 1 and is_regular(path)
+    return False

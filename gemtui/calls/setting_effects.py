@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from gemtui.calls.env_files import host
 
@@ -48,6 +48,32 @@ class SettingEffect:
     kind: SettingKind
     follows: str
     value: Any
+
+
+class StartedCommand(NamedTuple):
+    """A command that settings start. `words`: each may be a whole line for a shell.
+
+    `folder`: where it runs, relative to the run's folder.
+    """
+
+    words: tuple[str, ...]
+    folder: str = "."
+
+
+def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
+    """Yield the commands that settings start without a question: hooks, servers, discovery."""
+    for _, groups in _items(settings.get("hooks")):
+        yield from (StartedCommand((command,)) for command in _commands(groups))
+    agents = (_at(each, "mcpServers") for _, each in _items(_at(settings, "agents", "overrides")))
+    for servers in (settings.get("mcpServers"), *agents):
+        for _, server in _items(servers):
+            if _is_text(command := _at(server, "command")):
+                folder = _at(server, "cwd")
+                words = (command, *_texts(_at(server, "args")))
+                yield StartedCommand(words, folder if _is_text(folder) else ".")
+    for name in ("discoveryCommand", "callCommand"):
+        if _is_text(command := _at(settings, "tools", name)):
+            yield StartedCommand((command,))
 
 
 def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
@@ -115,6 +141,10 @@ def _sent(value: Any) -> str:
     return f"Telemetry of runs goes to {host(value)}." if _is_text(value) else ""
 
 
+def _classified(value: Any) -> str:
+    return f"With this router on, prompts go to {host(value)}." if _is_text(value) else ""
+
+
 _Words = Callable[[Any], str]
 
 
@@ -156,6 +186,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "tools.shell.pager": (SettingKind.STARTS, _of_text("Commands such as git may start {}.")),
     "mcp.serverCommand": (SettingKind.STARTS, _of_text("Each run starts {} before any question.")),
     "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
+    "experimental.gemmaModelRouter.classifier.host": (SettingKind.SENDS, _classified),
     "telemetry.outfile": (SettingKind.SENDS, _of_text("Telemetry of runs is written to {}.")),
     "tools.exclude": (SettingKind.GUARDS, _of_names("Left out or refused: {}.")),
     "tools.confirmationRequired": (

@@ -79,6 +79,13 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
                 "a model would rewrite texts after you have seen them: remove "
                 f"tools.disableLLMCorrection from {place}"
             )
+    own = cwd / ".gemini" / "settings.json"
+    for place, _ in filter(_is_on, settings.each("telemetry", "outfile")):
+        if place == own:
+            yield (
+                "Gemini CLI would write to a file that the project names: remove "
+                f"telemetry.outfile from {place}"
+            )
     mode = options.approval_mode or settings.usual_mode
     for place, _ in settings.each("general", "plan", "directory"):
         if mode is ApprovalMode.PLAN:

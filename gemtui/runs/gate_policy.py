@@ -21,6 +21,7 @@ from gemtui.calls.agents import agents_that_start
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
+from gemtui.calls.started_files import starts_it
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
@@ -215,7 +216,10 @@ class GatePolicy:
         path = Path(effect.path)
         if not any(path.is_relative_to(folder) for folder in self._folders):
             return "It is outside of the run's folders."
+        if paths.has_other_names(effect.path):
+            return "It has other names (hard links), under which it changes as well."
         why = later_files.decides_later(path, self._workspace)
+        why = why or starts_it(self._settings, resolved(self._workspace), path)
         return None if why is None else _sentence(why)
 
     def _why_ask_agent(self) -> str | None:

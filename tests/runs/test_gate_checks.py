@@ -146,6 +146,18 @@ def test_a_log_that_the_home_folder_asks_for_is_no_obstacle(store: Path, tmp_pat
     check(store, cwd=tmp_path)
 
 
+def test_telemetry_into_a_file_that_the_project_names_keeps_a_run_from_asking(
+    store: Path, tmp_path: Path
+) -> None:
+    outfile = {"telemetry": {"enabled": True, "outfile": "/tmp/log"}}
+    settings(store, outfile)
+    (tmp_path / ".gemini").mkdir()
+    check(store, cwd=tmp_path)
+    settings(tmp_path / ".gemini", outfile)
+    with pytest.raises(GateError, match=r"telemetry\.outfile from .*settings"):
+        check(store, cwd=tmp_path)
+
+
 def test_plans_in_the_project_keep_a_run_in_plan_mode_from_asking(
     store: Path, tmp_path: Path
 ) -> None:

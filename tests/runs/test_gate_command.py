@@ -146,6 +146,40 @@ def test_a_file_that_decides_what_runs_later_is_asked_about(
         assert policy.judge(Call("write_file", args), does).way is way
 
 
+def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    settings = {
+        "hooks": {
+            "AfterTool": [{"hooks": [{"command": "sh $GEMINI_PROJECT_DIR/tools/after.sh && x"}]}],
+            "BeforeTool": [{"command": "python3 -m tools.before --config=tools/before.toml"}],
+        },
+        "mcpServers": {"m": {"command": "node", "args": ["--enable", "server.js"], "cwd": "srv"}},
+        "agents": {"overrides": {"a": {"mcpServers": {"n": {"command": "./agent"}}}}},
+        "tools": {"discoveryCommand": "bin/discover all"},
+    }
+    policy = GatePolicy(
+        Policy(), Setup(workspace=tmp_path, settings=settings), ApprovalMode.AUTO_EDIT
+    )
+
+    def judged(named: str) -> Judgement:
+        args = {"file_path": named, "content": ""}
+        does = effect("write_file", args, CallContext(project=tmp_path, model="gemini-2.5-pro"))
+        return policy.judge(Call("write_file", args), does)
+
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("[core]\n\thooksPath = ci/hooks\n")
+    (tmp_path / "one.txt").write_text("x")
+    (tmp_path / "two.txt").hardlink_to(tmp_path / "one.txt")
+    (tmp_path / "link.sh").symlink_to("tools/after.sh")
+    started = "tools/after.sh link.sh tools/before.py tools/before.toml srv/server.js agent"
+    for named in f"{started} bin/discover ci/hooks/pre-commit one.txt".split():
+        assert judged(named).way is Way.ASK, named
+    assert judged("agent").why == "Gemini CLI's settings start it as a program."
+    for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x"):
+        assert judged(named).way is Way.THROUGH, named
+
+
 def test_rules_hold_for_the_file_that_a_path_leads_to(tmp_path: Path) -> None:
     denies = f"{RULE.format('write_file', 'deny', 9)}argsPattern = 'secret\\.md'\n"
     allows = f"{RULE.format('write_file', 'allow', 5)}argsPattern = '\"docs/'\n"

@@ -153,3 +153,20 @@ async def test_an_agent_that_starts_servers_is_asked_about(gated: GeminiCli, by:
     assert (gated.project / "server_ran").exists()
     said = "starts `touch server_ran`" if by == "settings" else "may start programs"
     assert said in told
+
+
+async def test_a_file_that_a_hook_starts_is_asked_about(gated: GeminiCli) -> None:
+    """Otherwise it would run at the next call."""
+    hook = gated.project / "tools" / "after.sh"
+    hook.parent.mkdir()
+    hook.write_text("echo '{}'\n")
+    own = gated.project / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    after = {"type": "command", "command": "sh tools/after.sh"}
+    own.write_text(json.dumps({"hooks": {"AfterTool": [{"hooks": [after]}]}}))
+    evil = call("write_file", file_path="tools/after.sh", content="touch ran; echo '{}'\n")
+    calls = (evil, call("list_directory", dir_path="."), write("plain.txt"))
+    paths, _ = await run(gated, *calls, approval_mode="auto_edit")
+    assert paths == [hook]
+    assert (gated.project / "plain.txt").exists()
+    assert not (gated.project / "ran").exists()

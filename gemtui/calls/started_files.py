@@ -1,0 +1,68 @@
+"""Find the files of a project that Gemini CLI's settings, or git, start as programs.
+
+A model that may write such a file could run its own code, at the next call even, if a hook starts
+the file.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from gemtui.calls.setting_effects import commands_of
+from gemtui.files import read_small, resolved
+
+_PROJECT: Final = re.compile(
+    r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
+    r"|\$\{(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD|workspacePath)\}"
+)
+"""Variables of hooks that name the folder of the run."""
+_HOOKS_PATH: Final = re.compile(rb"^[ \t]*hookspath[ \t]*=[ \t]*\"?([^\"\r\n#;]+)", re.I | re.M)
+
+
+def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | None:
+    """Return what starts a file of the project as a program, as a clause, or None.
+
+    `settings`: those of Gemini CLI, merged. `project`, `path`: absolute, with links resolved. Files
+    that such a program loads in turn are not found.
+    """
+    for command in commands_of(settings):
+        folder = resolved(project / _PROJECT.sub(str(project), command.folder))
+        if any(resolved(folder / name) == path for name in _names(command.words, project)):
+            return "Gemini CLI's settings start it as a program"
+    hooks = _git_hooks(project)
+    if hooks is not None and path.is_relative_to(hooks):
+        return "git runs it at commits and other steps"
+    return None
+
+
+def _names(words: tuple[str, ...], project: Path) -> Iterator[str]:
+    """Yield the paths that the words of a command may name."""
+    whole = [_PROJECT.sub(str(project), word).replace("\0", "") for word in words]
+    yield from whole
+    pieces = [piece for word in whole for piece in _split(word)]
+    for before, piece in pairwise(["", *pieces]):
+        yield from (piece, piece.partition("=")[2])
+        if before == "-m":
+            module = piece.replace(".", "/")
+            yield from (f"{module}.py", f"{module}/__main__.py")
+
+
+def _split(text: str) -> list[str]:
+    with suppress(ValueError):
+        return [piece.strip(";&|()<>") for piece in shlex.split(text)]
+    return text.split()
+
+
+def _git_hooks(project: Path) -> Path | None:
+    """Return the folder of hooks that the repository's configuration names."""
+    for place in (project, *project.parents):
+        with suppress(OSError):
+            found = _HOOKS_PATH.findall(read_small(place / ".git" / "config"))
+            return resolved(place / found[-1].decode(errors="replace").strip()) if found else None
+    return None
