@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from gemtui.errors import GemtuiError
+from gemtui.sessions.index import Index
+from gemtui.sessions.load import transcript_of
+from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.stats.activity import FileActivity, activities, answers_of
 from gemtui.stats.prices import Prices
@@ -62,6 +66,21 @@ def sums_since(
         else:
             stats.total.unknown += 1
     return stats.total
+
+
+def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequence[Outline]:
+    """Return the outlines of a session's messages, with the tokens recorded so far.
+
+    `home`, `cache`: as in `Index`. Return () if the session can't be found or read. Blocking: reads
+    files.
+    """
+    try:
+        path = Index(home, cache=cache).find(session).path
+        with SessionLog(path) as log:
+            log.refresh()
+            return transcript_of(log, in_flight=False).outlines
+    except (GemtuiError, OSError):
+        return ()
 
 
 def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:

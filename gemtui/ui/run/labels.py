@@ -26,7 +26,7 @@ from gemtui.stats.prices import Prices
 from gemtui.stats.report import Sums
 from gemtui.stats.spent import context_use, sums_of
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
-from gemtui.transcript.model import Author, Block, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import Author, Block, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.keys import BY_ID
@@ -277,7 +277,7 @@ def _stopped(run: LiveRun) -> str:
 
 
 def spent_words(
-    shown: Transcript | None,
+    shown: Sequence[Outline] | None,
     today: Sums | None,
     prices: Prices | None,
     now: datetime,
@@ -286,17 +286,17 @@ def spent_words(
 ) -> Iterator[str]:
     """Yield the context's usage, and the costs of the conversation and of the day.
 
-    `shown`: the conversation that the next prompt continues; None for a new one. `today`, `prices`:
-    None if not known yet. `day_budget`: US dollars, 0 for none. Subagents are not included in a
-    conversation's costs.
+    `shown`: the messages that the next prompt continues; None for a new conversation. `today`,
+    `prices`: None if not known yet. `day_budget`: US dollars, 0 for none. Subagents are not
+    included in a conversation's costs.
     """
     if prices is None:
         return
-    if shown is not None and any(each.author is Author.MODEL for each in shown.outlines):
-        use = context_use(shown.outlines, prices)
+    if shown is not None and any(each.author is Author.MODEL for each in shown):
+        use = context_use(shown, prices)
         percent = None if use is None else use.percent
         yield "context ?" if percent is None else f"context {percent}%"
-        yield f"cost {sums_of(shown.outlines, prices, now).dollars or '?'}"
+        yield f"cost {sums_of(shown, prices, now).dollars or '?'}"
     of_day = f" of {dollars_text(day_budget)}" if day_budget else ""
     if today is not None and (today.dollars or of_day):
         yield f"today {today.dollars or dollars_text(0)}{of_day}"

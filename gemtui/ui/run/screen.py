@@ -89,6 +89,8 @@ class RunScreen(RunPane):
         It consists of the stage, whether prompts are queued, and whether the stored session has
         been loaded.
         """
+        self._calls = 0
+        """The number of the shown run's calls when its costs were last read."""
         self._frame = 0
         self._reported: set[tuple[str, str]] = set()
         """The messages about checkpoints that were shown, with their runs' ids."""
@@ -206,6 +208,9 @@ class RunScreen(RunPane):
                 self._stood = stood
                 self.refresh_bindings()
                 self.say_options()
+                self._spending.look()
+            elif run.told is None and run.progress.calls != self._calls:
+                self._calls = run.progress.calls  # the tokens of the answers before are recorded
                 self._spending.look()
             self.say_state(run)
         elif run.alive and self._frame % _CLOCK == 0:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from gemtui.errors import ConfigError
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Sums
-from gemtui.stats.spent import sums_since
+from gemtui.stats.spent import recorded_outlines, sums_since
+from gemtui.transcript.model import Outline
 from gemtui.ui.kit.full_screen import background
 from gemtui.ui.run.labels import spent_words
 from gemtui.ui.run.pane_base import RunPane, RunPart
 
 
 class Spending(RunPart):
-    """Today's usage and the prices, as of the last update."""
+    """Today's usage, that of the shown run, and the prices, as of the last update.
+
+    While a run works, only the CLI's record of its session has tokens: the stream has none before
+    the end (assets/gemini-cli.md#events).
+    """
 
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
         self._prices: Prices | None = None
         self._today: Sums | None = None
+        self._recorded: tuple[str, Sequence[Outline]] = "", ()
+        """The id of the run that is shown, and what its session had recorded."""
 
     @background("costs", exclusive=True)
     async def look(self) -> None:
-        """Sum up today's usage; unreadable prices are only reported by stats and doctor."""
+        """Sum up the usage; unreadable prices are only reported by stats and doctor."""
         if not self.screen.is_current:
             return
         app, now = self.screen.gemtui, self.screen.gemtui.clock().astimezone()
@@ -33,6 +40,10 @@ class Spending(RunPart):
             self._prices = prices = await asyncio.to_thread(load_prices)
         except ConfigError:
             return
+        run = self.screen.run_shown
+        if run is not None and run.told is None and run.session:
+            read = partial(recorded_outlines, home=app.start.home, cache=app.start.cache)
+            self._recorded = run.id, await asyncio.to_thread(read, run.session)
         day = now.replace(hour=0, minute=0, second=0, microsecond=0)
         today = partial(sums_since, home=app.start.home, cache=app.start.cache)
         self._today = await asyncio.to_thread(today, app.summaries(), prices, day)
@@ -42,7 +53,9 @@ class Spending(RunPart):
         """Yield the context's usage, and the costs of the conversation and of the day."""
         run, panes = self.screen.run_shown, self.screen.panes
         shown = panes.before if run is None else run.transcript()
-        app = self.screen.gemtui
+        app, outlines = self.screen.gemtui, None if shown is None else shown.outlines
+        if run is not None and run.told is None and self._recorded[0] == run.id:
+            outlines = self._recorded[1] or outlines
         return spent_words(
-            shown, self._today, self._prices, app.clock(), day_budget=app.config.day_budget
+            outlines, self._today, self._prices, app.clock(), day_budget=app.config.day_budget
         )

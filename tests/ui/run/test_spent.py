@@ -11,12 +11,12 @@ import pytest
 from gemtui.agent.capabilities import ALIASES, MODELS
 from gemtui.stats.prices import Price, Prices
 from gemtui.stats.report import Sums
-from gemtui.transcript.model import Author, Message, Outline, Transcript, Usage
+from gemtui.transcript.model import Author, Outline, Usage
 from gemtui.ui.run.labels import spent_words
-from tests.fake_cli import FakeCli
+from tests.fake_cli import INIT, FakeCli, says, uses
 from tests.sessions import logs
 from tests.ui.people import WIDE, person
-from tests.ui.run.test_screen import project
+from tests.ui.run.test_screen import project, runner
 
 __all__ = ["project"]
 
@@ -50,11 +50,7 @@ def spent(cost: float, *, unknown: int = 0) -> Sums:
 def test_what_is_unknown_is_never_told_as_nothing(
     shown: list[Outline] | None, today: Sums | None, words: list[str]
 ) -> None:
-    def body(index: int) -> Message:
-        raise AssertionError(f"the body of message {index} is not needed")
-
-    lines = None if shown is None else Transcript(outlines=tuple(shown), read=body)
-    assert list(spent_words(lines, today, PRICES, NOW)) == words
+    assert list(spent_words(shown, today, PRICES, NOW)) == words
 
 
 async def test_a_continued_session_shows_its_context_and_the_cost_of_the_day(
@@ -77,6 +73,25 @@ async def test_a_continued_session_shows_its_context_and_the_cost_of_the_day(
         await me.sees("stored question")
         await me.press("c")
         await me.sees("continues session abcdef12", "context 10%  cost $0.17  today $0.17")
+
+
+async def test_a_working_run_shows_the_cost_that_its_session_has_recorded(
+    home: Path, project: Path, fake_cli: FakeCli
+) -> None:
+    init = INIT.replace('"s1"', '"abcdef12-0000"')
+    fake_cli(f"print:{init}", says("I look."), uses("c1", "read_file", "a.py"), "wait")
+    tokens = {"input": 100_000, "output": 4_857, "cached": 0, "thoughts": 0, "tool": 0}
+    records = [
+        {"sessionId": "abcdef12-0000", "projectHash": "x", "startTime": logs.at(0)},
+        logs.user("u", "go"),
+        logs.gemini("a", "I look.", model="gemini-2.5-pro", tokens=tokens),
+    ]
+    chats = home / ".gemini/tmp/project/chats"
+    logs.write(chats / "session-2026-11-21T00-30-abcdef12.jsonl", records)
+    (chats.parent / ".project_root").write_text(str(project))
+    async with runner(home, project) as me:
+        await me.ask("go")
+        await me.sees("running", "context 10%  cost $0.17")
 
 
 def test_the_table_of_prices_names_the_models_of_the_cli() -> None:
