@@ -21,13 +21,17 @@ from click.shell_completion import CompletionItem
 
 from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
 from gemtui.commands.shared_options import (
+    HELP,
     Moment,
     cursor_option,
     everywhere_option,
+    force_option,
     json_option,
+    output_option,
     project_option,
     require_one,
     session_ids,
+    since_option,
 )
 from gemtui.commands.undo_cli import undo_commands
 from gemtui.errors import (
@@ -221,13 +225,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
         ctx.exit()
 
 
-_help = {"help_option_names": ["-h", "--help"]}
-
-
 @click.group(
     cls=Root,
     invoke_without_command=True,
-    context_settings=_help,
+    context_settings=HELP,
     subcommand_metavar="[PATH | COMMAND [ARGS]...]",
     epilog=EPILOG,
 )
@@ -268,7 +269,7 @@ class Folder(click.Command):
     context_class = FolderContext
 
 
-@click.command(cls=Folder, context_settings=_help)
+@click.command(cls=Folder, context_settings=HELP)
 @click.argument("path", type=click.Path(path_type=Path))
 @_app_options
 @click.pass_context
@@ -311,12 +312,7 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
 @cursor_option
-@click.option(
-    "--since",
-    metavar="DATE",
-    type=Moment(),
-    help="Show only sessions used since DATE, such as 2026-11-20 or 7d.",
-)
+@since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
 @click.option(
     "--until",
     metavar="DATE",
@@ -437,13 +433,8 @@ def search(
     help="json: the stored records; unified: messages in a Claude-compatible format; "
     "replay: a page that plays the session.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write to FILE instead of stdout; only you can read a new file.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@output_option()
+@force_option
 @click.option(
     "--redact",
     is_flag=True,
@@ -487,7 +478,7 @@ def show(
 
 @root.command()
 @click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--since", metavar="DATE", type=Moment(), help="Only those used since: 2026-11-20.")
+@since_option("Only those used since: 2026-11-20.")
 @click.option(
     "--redact",
     is_flag=True,
@@ -516,12 +507,7 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
     shell_complete=session_ids,
     help="Use only this session, with its subagents.",
 )
-@click.option(
-    "--since",
-    metavar="DATE",
-    type=Moment(),
-    help="Leave out writes before DATE, such as 2026-11-20 or 7d.",
-)
+@since_option("Leave out writes before DATE, such as 2026-11-20 or 7d.")
 @click.option(
     "--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`."
 )
@@ -569,13 +555,8 @@ def files(
     type=Moment(),
     help="Rebuild it as of TIME, such as 2026-11-20T12:00 or 7d.",
 )
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write to FILE instead of stdout; only you can read a new file.",
-)
-@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@output_option()
+@force_option
 @json_option
 def recover(
     path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
@@ -598,12 +579,7 @@ def recover(
 @root.command()
 @project_option("Use only the sessions of this folder and its git worktrees.")
 @everywhere_option
-@click.option(
-    "--since",
-    metavar="DATE",
-    type=Moment(),
-    help="Leave out everything before DATE, such as 2026-11-20 or 7d.",
-)
+@since_option("Leave out everything before DATE, such as 2026-11-20 or 7d.")
 @json_option
 def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
     """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
@@ -663,7 +639,7 @@ def run(**words: Any) -> int:
 
 for _place, _name, _words in (
     ("runs_cli", "runs", "List, show, answer, and stop runs."),
-    ("worktrees_cli", "worktrees", "List, compare, apply, and remove the worktrees of runs."),
+    ("worktrees", "worktrees", "List, compare, apply, and remove the worktrees of runs."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.doctor import examine
-from gemtui.jsonout import encode
 
 
 def run(*, as_json: bool) -> int:
@@ -13,7 +12,7 @@ def run(*, as_json: bool) -> int:
     if as_json:
         if report.files.cache_renewed is not None:
             note(f"{report.files.cache}: {report.files.cache_renewed}")
-        to_stdout([encode(report.to_dict()), b"\n"])
+        json_to_stdout(report.to_dict())
     else:
         lines_to_stdout(report.lines())
     return 1 if report.problems else 0

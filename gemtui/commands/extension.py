@@ -9,12 +9,11 @@ from collections.abc import Iterable
 import click
 
 from gemtui.agent.detect import detect_cli
-from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.shared_options import json_option, yes_option
 from gemtui.extension import install as action
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import MCP, before_install, before_removal
-from gemtui.jsonout import encode
 from gemtui.text import clean_line
 
 _WIDEST = 100
@@ -35,7 +34,7 @@ def status(as_json: bool) -> int:
     """Show whether its hooks run in the current folder. Exit code 1 if they don't."""
     found = extension_state()
     if as_json:
-        to_stdout([encode({"version": 1, "extension": found.to_dict()}), b"\n"])
+        json_to_stdout({"version": 1, "extension": found.to_dict()})
     else:
         _say_state(found)
     return 0 if found.state is HookState.READY else 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.jsonout import encode
 from gemtui.paths import gemini_home
 from gemtui.runs.fork import Fork, fork_session
 from gemtui.text import clean_line
@@ -21,7 +20,7 @@ def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool)
         session = choose(wanted, index, project=project)
     fork = fork_session(session, gemini_home(), before=before)
     if as_json:
-        to_stdout([encode(_report(fork, session.id)), b"\n"])
+        json_to_stdout(_report(fork, session.id))
     elif fork.session_id is None:
         note(f"nothing was said before prompt {fork.before}: start a new chat instead")
     else:

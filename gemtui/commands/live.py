@@ -9,10 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.commands.pick_session import index_of_user
 from gemtui.extension.status import HookState, extension_state
-from gemtui.jsonout import encode
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
@@ -60,7 +59,7 @@ def run(*, project: Path | None, as_json: bool) -> int:
         sessions = [stored[each.session].to_dict() for each in live if each.session in stored]
         told = [each.to_dict() for each in live]
         answer = {"version": 1, "home": str(home), "sessions": sessions, "live": told}
-        to_stdout([encode(answer), b"\n"])
+        json_to_stdout(answer)
     else:
         lines_to_stdout(_table(live, stored, datetime.now(UTC)))
     state = extension_state().state

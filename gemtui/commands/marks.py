@@ -7,9 +7,9 @@ from typing import IO
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file, to_stdout
 from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.commands.shared_options import json_option, session_ids
+from gemtui.commands.shared_options import force_option, json_option, output_option, session_ids
 from gemtui.errors import MarkError, SessionNotFound
 from gemtui.jsonout import encode
 from gemtui.marks import Mark, MarkEdit, Marks, exported, imported
@@ -57,7 +57,7 @@ def mark(
             return
     found = marks.get(session)
     if as_json:
-        to_stdout([encode({"version": 1, "mark": found.to_dict()}), b"\n"])
+        json_to_stdout({"version": 1, "mark": found.to_dict()})
     else:
         lines_to_stdout(_lines(found))
 
@@ -95,13 +95,8 @@ def marks() -> None:
 
 
 @marks.command()
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write to FILE instead of stdout; only you can read a new file.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@output_option()
+@force_option
 def export(output: Path | None, force: bool) -> None:
     """Print the marks of all sessions as JSON."""
     pieces = [encode(exported(Marks().all())), b"\n"]
@@ -125,7 +120,7 @@ def import_(file: IO[bytes], as_json: bool) -> None:
         raise MarkError(f"{file.name}: {error}") from error
     if as_json:
         answer = {"version": 1, "changed": merged.changed, "kept": list(merged.kept)}
-        to_stdout([encode(answer), b"\n"])
+        json_to_stdout(answer)
         return
     for session in merged.kept:
         note(f"{session} has another name or note here, which stays: gemtui mark changes it")

@@ -13,6 +13,7 @@ from threading import Timer
 import click
 
 from gemtui.files import is_file, is_folder, is_there, resolved, write_whole
+from gemtui.jsonout import encode
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
 
@@ -35,6 +36,11 @@ def to_stdout(pieces: Iterable[bytes]) -> None:
     except BaseException:
         let_stdout_go()
         raise
+
+
+def json_to_stdout(value: object) -> None:
+    """Print a value as one line of JSON."""
+    to_stdout([encode(value), b"\n"])
 
 
 def let_stdout_go() -> None:
@@ -87,6 +93,12 @@ def stdout_encoding() -> str:
 def note(words: str) -> None:
     """Print a note to stderr, such as why the output is empty or incomplete."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
+
+
+def require_terminal() -> None:
+    """Raise click.UsageError if the user can't be asked for confirmation."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise click.UsageError("no terminal to ask in: --yes does it without a question")
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:

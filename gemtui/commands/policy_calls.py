@@ -11,7 +11,7 @@ from typing import Any
 import click
 import orjson
 
-from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.policy_context import Situation, broken
 from gemtui.commands.rule_text import columns, rule_dict
@@ -52,7 +52,7 @@ def explain(
     stands = situation.stands(folder_here())
     answer = situation.engine(stands).explain(call)
     if as_json:
-        to_stdout([encode(_explained(answer, stands)), b"\n"])
+        json_to_stdout(_explained(answer, stands))
     else:
         lines_to_stdout(_explanation(answer, stands, situation))
     return broken(stands, situation.named)
@@ -262,7 +262,7 @@ def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
         run.feed(calls)
     counts = run.counts()
     if as_json:
-        to_stdout([encode(_counts_json(counts, read, situation)), b"\n"])
+        json_to_stdout(_counts_json(counts, read, situation))
     elif counts.calls:
         lines_to_stdout(_numbers(counts, read, situation))
     code = broken(stands, situation.named)

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.commands.run_cli import MODES, RunArguments, SetupCommand
-from gemtui.commands.shared_options import Moment, json_option
+from gemtui.commands.shared_options import Moment, force_option, json_option, output_option
 from gemtui.errors import OptionError
 
 
@@ -289,13 +289,8 @@ def replay(
 @policy.command(short_help="Suggest rules from recorded tool calls.")
 @_situation
 @_calls
-@click.option(
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write the rules to FILE as a new policy, each with its evidence as a comment.",
-)
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@output_option("Write the rules to FILE as a new policy, each with its evidence as a comment.")
+@force_option
 @json_option
 def suggest(
     session: str | None,

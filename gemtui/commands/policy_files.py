@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.policy_calls import CallSelection
 from gemtui.commands.policy_tests import (
     example_findings,
@@ -24,7 +24,6 @@ from gemtui.commands.policy_tests import (
 from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
-from gemtui.jsonout import encode
 from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
@@ -59,7 +58,7 @@ def list_all(*, as_json: bool) -> int:
     if as_json:
         built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
         report = {"version": 1, "place": str(policies_dir()), "policies": found}
-        to_stdout([encode({**report, "built_in": built_in}), b"\n"])
+        json_to_stdout({**report, "built_in": built_in})
         return _noted(stands.problems)
     if found:
         head = ("NAME", "RULES", "FINDINGS", "OF", "FILE")
@@ -134,7 +133,7 @@ def show(name: str, *, as_json: bool) -> int:
     opened = open_policy(find_policy(name))
     document = opened.document
     if as_json:
-        to_stdout([encode(_shown(opened)), b"\n"])
+        json_to_stdout(_shown(opened))
     else:
         lines_to_stdout(_table(document))
         errors, warnings = _counted(document.findings)
@@ -234,7 +233,7 @@ def check(
             "examples": [example_json(each) for each in examples],
             "replay": replay_json(past) if past else None,
         }
-        to_stdout([encode(report), b"\n"])
+        json_to_stdout(report)
     else:
         lines_to_stdout(map(_line, found))
         if past:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from gemtui.agent.command import command_of
 from gemtui.agent.gemini import UnguardedAdapter, planned_machine
-from gemtui.commands.output import lines_to_stdout, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_dry import report
 from gemtui.commands.run_options import options_of
-from gemtui.jsonout import encode
 from gemtui.paths import current_folder
 
 
@@ -30,7 +29,7 @@ def flags(name: str, words: RunArguments) -> int:
     command = replace(command, notes=(*([missing] if missing else []), *command.notes))
     if words.as_json:
         found = {**report(command, None, folder, cwd), "policy": str(options.policies[0])}
-        to_stdout([encode(found), b"\n"])
+        json_to_stdout(found)
     else:
         lines_to_stdout(command.script(None, folder, cwd))
     return 0

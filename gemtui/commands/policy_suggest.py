@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file
 from gemtui.commands.policy_calls import CallSelection, none_found, read_which, reference_lines
 from gemtui.commands.policy_context import Situation, broken
-from gemtui.jsonout import encode
 from gemtui.paths import gemini_home, typed_path
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.recorded_call import Reference
@@ -51,7 +50,7 @@ def suggest(
         data = _file(found).encode("utf-8", "replace")
         to_file(output, [data], keep=[gemini_home()], force=force)
     if as_json:
-        to_stdout([encode(_report(found, situation)), b"\n"])
+        json_to_stdout(_report(found, situation))
     elif found.calls:
         lines_to_stdout(_lines(found, situation, output))
     code = broken(stands, situation.named)

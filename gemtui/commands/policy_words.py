@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyNotFound
-from gemtui.jsonout import encode
 from gemtui.paths import folder_here
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.edit.store import create, open_policy, save
@@ -37,7 +36,7 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
     if name is not None and rules and not wrong:
         written, added = _write(name, rules)
     if as_json:
-        to_stdout([encode(_report(sentences, rules, ApprovalMode(mode), written)), b"\n"])
+        json_to_stdout(_report(sentences, rules, ApprovalMode(mode), written))
     else:
         lines_to_stdout(_lines(sentences, rules, ApprovalMode(mode)))
     for each in wrong:

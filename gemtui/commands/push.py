@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from gemtui.api import problem_dict
-from gemtui.commands.output import lines_to_stdout, note, progress, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.pick_session import index_of_user
-from gemtui.jsonout import encode
 from gemtui.paths import typed_path
 from gemtui.push.folder import open_folder
 from gemtui.push.push import push, pushed_sessions
@@ -39,7 +38,7 @@ def run(folder: Path, *, since: datetime | None, redact: bool, as_json: bool) ->
             **done.to_dict(),
             "problems": [problem_dict(each) for each in done.problems],
         }
-        to_stdout([encode(report), b"\n"])
+        json_to_stdout(report)
     else:
         written = f"{counted(len(done.days), 'file')}, {counted(done.raw, 'raw file')}"
         changed = f"{done.changed:,} of {counted(done.sessions, 'session')} changed"

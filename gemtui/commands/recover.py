@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import short_ids
-from gemtui.jsonout import encode
 from gemtui.paths import current_folder, gemini_home, typed_path
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
@@ -39,7 +38,7 @@ def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as
         note(f"{problem.path}: {problem.what}")
     rebuilt = found.rebuilt
     if as_json:
-        to_stdout([encode(_report(found)), b"\n"])
+        json_to_stdout(_report(found))
     if rebuilt is None:
         note(f"no session has the text of {short_path(wanted)}")
         return 1

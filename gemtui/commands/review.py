@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, slow_note, to_stdout
+from gemtui.commands.output import (
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_terminal,
+    slow_note,
+)
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.undo import COMPARING
-from gemtui.jsonout import encode
 from gemtui.runs.review import (
     Reverted,
     Review,
@@ -42,8 +46,7 @@ def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) ->
         _print(review_of(subject), None, as_json=as_json)
         return 0
     if not yes:
-        if sys.stdin is None or not sys.stdin.isatty():
-            raise click.UsageError("no terminal to ask in: --yes does it without a question")
+        require_terminal()
         with slow_note(COMPARING):
             planned = revert(subject, ids, dry_run=True)
         for line in _words(planned, "would be "):
@@ -61,7 +64,7 @@ def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) ->
 def _print(found: Review, done: Reverted | None, *, as_json: bool) -> None:
     if as_json:
         more = {} if done is None else done.to_dict()
-        to_stdout([encode(found.to_dict() | more), b"\n"])
+        json_to_stdout(found.to_dict() | more)
         return
     for each in found.notes:
         note(clean_line(each))

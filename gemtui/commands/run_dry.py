@@ -8,8 +8,7 @@ from pathlib import Path
 from gemtui.agent.command import Command
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.commands.output import lines_to_stdout, to_stdout
-from gemtui.jsonout import encode
+from gemtui.commands.output import json_to_stdout, lines_to_stdout
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
@@ -26,7 +25,7 @@ def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_js
     if as_json:
         found = {**report(command, prompt, folder, cwd), "before": told.to_dict()}
         found["notes"] = [*where, *command.notes]
-        to_stdout([encode(found), b"\n"])
+        json_to_stdout(found)
     else:
         lines_to_stdout(clean_line(f"# {words}") for words in (*where, *told.lines()))
         lines_to_stdout(command.script(prompt, folder, cwd))

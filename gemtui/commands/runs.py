@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import Steering
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
@@ -105,7 +104,7 @@ def show(id: str, *, as_json: bool) -> None:
             "checkpoints": None if checkpoints is None else checkpoints.to_dict(),
             "differences": [asdict(each) for each in differing],
         }
-        _answer({"version": 1, "run": run.to_dict() | more})
+        json_to_stdout({"version": 1, "run": run.to_dict() | more})
         return
     now = datetime.now(UTC)
     rows = {
@@ -176,7 +175,7 @@ def stop(id: str, *, as_json: bool) -> int:
     pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
     ended = end_run(run) if run.alive else False
     if as_json:
-        _answer({"version": 1, "run": run.id, "stopped": pids if ended else []})
+        json_to_stdout({"version": 1, "run": run.id, "stopped": pids if ended else []})
     if not run.alive:
         note("this run has no running processes")
     elif ended:
@@ -194,7 +193,7 @@ def clear(*, as_json: bool) -> None:
     left = len(list_runs(place))
     if as_json:
         ids = [each.folder.id for each in kept]
-        _answer({"version": 1, "removed": removed, "left": left, "only_copies": ids})
+        json_to_stdout({"version": 1, "removed": removed, "left": left, "only_copies": ids})
         return
     others = left - len(kept)
     going = f"; {others} go on, or could not be removed" if others > 0 else ""
@@ -209,10 +208,6 @@ def clear_prompts() -> None:
     place = prompts_file()
     place.unlink(missing_ok=True)
     note(f"removed {place}")
-
-
-def _answer(value: dict[str, Any]) -> None:
-    to_stdout([encode(value), b"\n"])
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:

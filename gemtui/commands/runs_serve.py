@@ -13,9 +13,9 @@ import click
 from gemtui.agent.approval import Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import LARGEST, Steering
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
-from gemtui.jsonout import encode, encode_array
+from gemtui.jsonout import encode_array
 from gemtui.runs.conversation import Asked, Conversation, Given
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
@@ -258,4 +258,4 @@ def _text(given: str) -> str:
 
 
 def _print(value: dict[str, Any]) -> None:
-    to_stdout([encode({"version": 1, **value}), b"\n"])
+    json_to_stdout({"version": 1, **value})

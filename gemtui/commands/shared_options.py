@@ -10,11 +10,15 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+HELP = {"help_option_names": ["-h", "--help"]}
+"""The `context_settings` of every command."""
 cursor_option = click.option(
     "--cursor", metavar="CURSOR", help="Show what follows: next_cursor of the answer before."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
+force_option = click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 everywhere_option = click.option(
     "--everywhere", is_flag=True, help="Use the sessions of all projects."
 )
@@ -24,6 +28,18 @@ def project_option(help: str = "Use only the sessions of this folder.") -> Calla
     """Return the option `--project DIR`."""
     folder = click.Path(file_okay=False, path_type=Path)
     return click.option("--project", metavar="DIR", type=folder, help=help)
+
+
+def output_option(
+    help: str = "Write to FILE instead of stdout; only you can read a new file.",
+) -> Callable[..., Any]:
+    """Return the option `--output FILE`."""
+    return click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help=help)
+
+
+def since_option(help: str) -> Callable[..., Any]:
+    """Return the option `--since DATE`."""
+    return click.option("--since", metavar="DATE", type=Moment(), help=help)
 
 
 def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:

@@ -7,10 +7,9 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from gemtui.commands.output import lines_to_stdout, note, progress, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
-from gemtui.jsonout import encode
 from gemtui.paths import cache_dir
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.store import Problem
@@ -46,7 +45,7 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
             stats.add(session, found)
     if as_json:
         head = {"version": 1, "project": where and str(where), "since": iso(since)}
-        to_stdout([encode(head | stats.to_dict()), b"\n"])
+        json_to_stdout(head | stats.to_dict())
     else:
         lines_to_stdout(_lines(stats))
     if not stats.total.sessions:

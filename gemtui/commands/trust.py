@@ -8,9 +8,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent.trust import TrustedFolder, TrustState, forget, trusted_folders
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
-from gemtui.jsonout import encode
 from gemtui.text import Clean, clean_line
 
 _WORDS = {
@@ -53,7 +52,7 @@ def remove(folder: Path, as_json: bool) -> int:
     """Stop trusting DIR. Exit code 1 if it was not trusted."""
     removed = forget(folder)
     if as_json:
-        to_stdout([encode({"version": 1, "removed": removed}), b"\n"])
+        json_to_stdout({"version": 1, "removed": removed})
     elif not removed:
         note(f"gemtui was not told to trust {folder}: gemtui trust lists those it was")
     return 0 if removed else 1
@@ -63,7 +62,7 @@ def _list(*, as_json: bool) -> None:
     folders = trusted_folders()
     if as_json:
         listed = [{"path": each.path, "place": each.place.value} for each in folders]
-        to_stdout([encode({"version": 1, "folders": listed}), b"\n"])
+        json_to_stdout({"version": 1, "folders": listed})
         return
     lines_to_stdout(map(_line, folders))
     if not folders:

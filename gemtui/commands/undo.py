@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import lines_to_stdout, note, slow_note, to_stdout
+from gemtui.commands.output import (
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_terminal,
+    slow_note,
+)
 from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.jsonout import encode
 from gemtui.paths import checkpoints_dir, current_folder
 from gemtui.runs.checkpointing import prune_checkpoints
 from gemtui.runs.undo import Undone, checkpoint_list, redo_project, undo_session
@@ -63,7 +67,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
     if prune:
         freed = prune_checkpoints()
         if as_json:
-            _answer({"version": 1, **freed.to_dict()})
+            json_to_stdout({"version": 1, **freed.to_dict()})
         else:
             freed_words = counted(freed.projects, "project")
             note(f"removed old checkpoints of {freed_words}: {size(freed.bytes)}")
@@ -71,7 +75,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
     session = _session(wanted)
     found = checkpoint_list(session)
     if as_json:
-        _answer(
+        json_to_stdout(
             {
                 "version": 1,
                 "session": session.id,
@@ -95,8 +99,7 @@ def _act(
     act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool
 ) -> int:
     if not dry_run and not yes:
-        if sys.stdin is None or not sys.stdin.isatty():
-            raise click.UsageError("no terminal to ask in: --yes does it without a question")
+        require_terminal()
         with slow_note(COMPARING):
             planned = act(dry_run=True)
         for line in _words(planned, "would be "):
@@ -106,7 +109,7 @@ def _act(
     with slow_note(COMPARING):
         done = act(dry_run=dry_run)
     if as_json:
-        _answer(done.to_dict())
+        json_to_stdout(done.to_dict())
     else:
         lines_to_stdout(_words(done, "would be " if dry_run else ""))
     return 1 if done.kept else 0
@@ -120,17 +123,25 @@ _DONE = {
 
 
 def _words(done: Undone, would: str) -> Iterator[Clean]:
-    for action, word in _DONE.items():
-        for path in done.paths(action):
-            yield clean_line(f"{would}{word}: {path}")
-    for step in done.kept:
-        yield clean_line(f"left alone: {os.fsdecode(step.path)}: {step.why}")
+    kept = [(os.fsdecode(step.path), step.why) for step in done.kept]
+    yield from step_lines({would + _DONE[action]: done.paths(action) for action in _DONE}, kept)
     if done.files is not None and not done.files.steps:
         yield Clean("No file has to change.")
     for each in done.notes:
         yield clean_line(each)
     if done.fork is not None and done.to and not would:
         yield clean_line(f"Continue from there in session {done.fork}")
+
+
+def step_lines(
+    done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]
+) -> Iterator[Clean]:
+    """Yield a line for each path, under what was done to it, or with why it was left alone."""
+    for words, paths in done.items():
+        for path in paths:
+            yield clean_line(f"{words}: {path}")
+    for path, why in kept:
+        yield clean_line(f"left alone: {path}: {why}")
 
 
 def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
@@ -150,7 +161,3 @@ def _row(each: dict[str, Any]) -> Clean:
     command = "" if not each["command"] else f" {ellipsis(clean_line(each['command']), _COMMAND)}"
     files = counted(len(each["files"]), "file") if each["files"] else "no change"
     return clean_line(f"{each['id']:>5}  {when}  {prompt:<10}  {files:<9}  {what}{command}")
-
-
-def _answer(value: dict[str, Any]) -> None:
-    to_stdout([encode(value), b"\n"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-_help = {"help_option_names": ["-h", "--help"]}
+from gemtui.commands.shared_options import HELP, dry_run_option, json_option, yes_option
 
 
 def _option(*names: str, help: str, **more: Any) -> Callable[..., Any]:
@@ -22,16 +22,13 @@ _paths = click.option(
     type=click.Path(),
     help="Only this file, or the files below this folder; repeatable.",
 )
-_dry_run = _option("--dry-run", help="Only show what would be done.")
-_yes = _option("--yes", help="Don't ask for confirmation.")
-_json = _option("--json", "as_json", help="Print JSON.")
 
 
 def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     """Return the commands; `session_ids` completes ids in a shell."""
     session = click.argument("session", default="latest", shell_complete=session_ids)
 
-    @click.command(context_settings=_help)
+    @click.command(context_settings=HELP)
     @session
     @click.option(
         "--to",
@@ -42,9 +39,9 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     @_option("--files", help="Undo only the files.")
     @_option("--chat", help="Undo only the chat.")
     @_paths
-    @_dry_run
-    @_yes
-    @_json
+    @dry_run_option
+    @yes_option
+    @json_option
     def undo(
         session: str,
         to: int | None,
@@ -82,11 +79,11 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
             as_json=as_json,
         )
 
-    @click.command(context_settings=_help)
+    @click.command(context_settings=HELP)
     @_paths
-    @_dry_run
-    @_yes
-    @_json
+    @dry_run_option
+    @yes_option
+    @json_option
     def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
         """Revert the newest undo in the current folder.
 
@@ -98,13 +95,13 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
 
         return command.redo(paths=paths or None, dry_run=dry_run, yes=yes, as_json=as_json)
 
-    @click.command(context_settings=_help)
+    @click.command(context_settings=HELP)
     @session
     @_option(
         "--prune",
         help="Delete checkpoints of all projects beyond the limits in the settings.",
     )
-    @_json
+    @json_option
     def checkpoints(session: str, prune: bool, as_json: bool) -> int:
         """List the checkpoints of a session with time, prompt, call, and number of files.
 
@@ -115,7 +112,7 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
 
         return command.checkpoints(session, prune=prune, as_json=as_json)
 
-    @click.command(context_settings=_help)
+    @click.command(context_settings=HELP)
     @session
     @click.option(
         "--revert",
@@ -124,8 +121,8 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         multiple=True,
         help="Revert this hunk, all of this file, or all that this call changed; repeatable.",
     )
-    @_yes
-    @_json
+    @yes_option
+    @json_option
     def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) -> int:
         """Print what a session changed, hunk by hunk: which call did it, or you; revert some.
 

@@ -14,12 +14,16 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import (
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_terminal,
+)
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.shared_options import Moment, json_option, project_option, yes_option
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
-from gemtui.jsonout import encode
 from gemtui.kept.cleanup import SETTING, retention
 from gemtui.kept.contents import (
     Removal,
@@ -84,7 +88,7 @@ def on(as_json: bool) -> None:
     switch_on()
     kept = keep_all(gemini_home(), told=_progress)
     if as_json:
-        _answer({"version": 1, "on": True, "new": kept})
+        json_to_stdout({"version": 1, "on": True, "new": kept})
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
@@ -100,7 +104,7 @@ def off(as_json: bool) -> None:
     switch_off()
     held = contents()
     if as_json:
-        _answer({"version": 1, "on": False})
+        json_to_stdout({"version": 1, "on": False})
         return
     note(f"the vault is off; {counted(held.kept, 'file')} that only it has can still be read")
     if held.files:
@@ -141,7 +145,7 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
         _ask(found)
     freed = remove(found)
     if as_json:
-        _answer({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
+        json_to_stdout({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
     elif found.names:
         note(f"removed {found}")
     else:
@@ -152,7 +156,7 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
 def _print_status(*, as_json: bool) -> None:
     found = _status()
     if as_json:
-        _answer(
+        json_to_stdout(
             {
                 "version": 1,
                 "vault": found.contents.to_dict(),
@@ -242,7 +246,7 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     if as_json:
         lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}
-        _answer({"version": 1, **ids, **paths, "renewed": done.renewed})
+        json_to_stdout({"version": 1, **ids, **paths, "renewed": done.renewed})
     else:
         _say(done)
     return 0 if done.paths else 1
@@ -286,8 +290,7 @@ def _ask(found: Removal) -> None:
 
     Raises click.Abort if the user declines, and click.UsageError without a terminal.
     """
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("no terminal to ask in: --yes removes them without a question")
+    require_terminal()
     now = datetime.now(UTC)
     for _, line in _named("", [_about(each, now) for each in found.sessions]):
         click.echo(clean_line(line), err=True)
@@ -297,7 +300,3 @@ def _ask(found: Removal) -> None:
 def _snapshot() -> Snapshot:
     with index_of_user() as index:
         return read_store(index)
-
-
-def _answer(value: dict[str, Any]) -> None:
-    to_stdout([encode(value), b"\n"])

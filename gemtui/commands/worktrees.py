@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
+from gemtui.commands.output import (
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_terminal,
+)
+from gemtui.commands.shared_options import HELP, dry_run_option, json_option, yes_option
+from gemtui.commands.undo import step_lines
 from gemtui.errors import GemtuiError
-from gemtui.jsonout import encode
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.worktrees import (
     AppliedWorktree,
@@ -28,6 +34,7 @@ from gemtui.runs.worktrees import (
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.patch import NoPatch
 from gemtui.worktree_records import (
+    LATEST,
     Worktree,
     find_worktree,
     list_worktrees,
@@ -38,12 +45,45 @@ _HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")
 _PROMPT = 60
 
 
-def list_all(*, as_json: bool) -> None:
-    """List the worktrees, newest first."""
+def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    offered = [(LATEST, "the newest worktree")]
+    offered += [(each.name, clean_line(each.prompt)) for each in list_worktrees()]
+    return [
+        CompletionItem(name, help=words) for name, words in offered if name.startswith(incomplete)
+    ]
+
+
+_name = click.argument("name", shell_complete=_names)
+
+
+@click.group(invoke_without_command=True, context_settings=HELP)
+@json_option
+@click.pass_context
+def worktrees(ctx: click.Context, as_json: bool) -> None:
+    """List, compare, apply, and remove the git worktrees of runs.
+
+    `gemtui run --worktree` makes one for each run. Without a command, list them. NAME is the name
+    of a worktree or its branch, a unique prefix of either, or `latest`.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+        return
+    _list(as_json=as_json)
+
+
+@worktrees.command(name="list", context_settings=HELP)
+@json_option
+def list_(as_json: bool) -> None:
+    """List the worktrees with their branch, repository, run, and number of changed files."""
+    _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> None:
+    """Print the worktrees, newest first."""
     found, runs = list_worktrees(), list_runs(runs_dir())
     if as_json:
         rows = [_row(each, runs_of(each, runs)) for each in found]
-        to_stdout([encode({"version": 1, "worktrees": rows}), b"\n"])
+        json_to_stdout({"version": 1, "worktrees": rows})
         return
     lines_to_stdout(_table([_cells(each, runs_of(each, runs)) for each in found]))
     if not found:
@@ -103,17 +143,26 @@ def _table(rows: Sequence[tuple[Clean, ...]]) -> Iterator[Clean]:
         yield Clean("  ".join(padded).rstrip())
 
 
-# --- changes
-# ---------------------------------------------------------------------------------------
+# --- changes -------------------------------------------------------------------------------------
 
 
-def diff(name: str, *, as_json: bool) -> int:
-    """Print the changes in one worktree; return 1 if there are none."""
+@worktrees.command(context_settings=HELP)
+@_name
+@click.argument("other", metavar="[OTHER]", required=False, shell_complete=_names)
+@json_option
+def diff(name: str, other: str | None, as_json: bool) -> int:
+    """Print what changed in a worktree, as a patch; with OTHER, compare the two.
+
+    The comparison lists the files that changed in either, then what differs from NAME to OTHER.
+    Exit code 1 if nothing changed, or nothing differs.
+    """
+    if other is not None:
+        return _compare_two(name, other, as_json=as_json)
     worktree = find_worktree(name)
     changes = worktree_changes(worktree)
     if as_json:
         files = [each.to_dict() | {"patch": _patch(each)} for each in changes]
-        _answer({**_named(worktree), "files": files})
+        json_to_stdout({**_named(worktree), "files": files})
     else:
         for each in changes:
             _print_patch(each)
@@ -122,14 +171,14 @@ def diff(name: str, *, as_json: bool) -> int:
     return 0 if changes else 1
 
 
-def compare_two(name: str, other: str, *, as_json: bool) -> int:
+def _compare_two(name: str, other: str, *, as_json: bool) -> int:
     """Compare the changes in two worktrees; return 1 if they don't differ."""
     left, right = find_worktree(name), find_worktree(other)
     found = compare(worktree_changes(left), worktree_changes(right))
     differ = [each for each in found if not each.same]
     if as_json:
         told = {"version": 1, "left": left.name, "right": right.name}
-        _answer({**told, "files": [_compared(each) for each in found]})
+        json_to_stdout({**told, "files": [_compared(each) for each in found]})
         return 0 if differ else 1
     if left.commit != right.commit:
         note("the two began at different commits")
@@ -197,20 +246,35 @@ def _print_patch(change: WorktreeChange | ComparedFile) -> None:
 # --- apply and remove -----------------------------------------------------------------------------
 
 
-def apply(
-    name: str, *, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
-) -> int:
-    """Apply a worktree's changes; return 1 if a file was left alone."""
+@worktrees.command(context_settings=HELP)
+@_name
+@click.option(
+    "--path",
+    "paths",
+    metavar="PATH",
+    multiple=True,
+    help="Only this file, by its path below the repository's top folder; repeatable.",
+)
+@dry_run_option
+@yes_option
+@json_option
+def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Make the changes of a worktree in the files of its repository; nothing is committed.
+
+    Your own edits there stay: they are merged if they don't overlap, otherwise the file is left
+    alone. `gemtui redo` in the repository's top folder reverts it. Exit code 1 if a file was left
+    alone.
+    """
     worktree = find_worktree(name)
     if not dry_run and not yes:
-        _require_terminal()
-        for line in _applied(apply_worktree(worktree, paths, dry_run=True), "would be "):
+        require_terminal()
+        for line in _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be "):
             click.echo(line, err=True)
         where = short_path(worktree.repository)
         click.confirm(clean_line(f"Apply {worktree.name} to {where}?"), abort=True, err=True)
-    done = apply_worktree(worktree, paths, dry_run=dry_run)
+    done = apply_worktree(worktree, paths or None, dry_run=dry_run)
     if as_json:
-        _answer(done.to_dict())
+        json_to_stdout(done.to_dict())
     else:
         lines_to_stdout(_applied(done, "would be " if dry_run else ""))
     return 1 if done.kept else 0
@@ -224,22 +288,26 @@ _DONE = {
 
 
 def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
-    for action, word in _DONE.items():
-        for path in done.paths(action):
-            yield clean_line(f"{would}{word}: {path}")
-    for path, why in done.kept:
-        yield clean_line(f"left alone: {path}: {why}")
+    of_action = {would + _DONE[action]: done.paths(action) for action in _DONE}
+    yield from step_lines(of_action, done.kept)
     if not done.steps:
         yield Clean("No file has to change.")
 
 
-def remove(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
-    """Remove worktrees, asking before each one."""
+@worktrees.command(context_settings=HELP)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=_names)
+@yes_option
+@json_option
+def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    """Remove worktrees with their files, after a question that names changes not yet applied.
+
+    The branch is removed as well, unless it has commits that no other branch has.
+    """
     found = list(dict.fromkeys(find_worktree(name).name for name in names))
     removed = []
     for each in map(find_worktree, found):
         if not yes:
-            _require_terminal()
+            require_terminal()
             for line in losses_of(each).lines():
                 click.echo(clean_line(line), err=True)
             click.confirm(f"Remove worktree {each.name}?", abort=True, err=True)
@@ -250,13 +318,4 @@ def remove(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
         if not as_json:
             lines_to_stdout([clean_line(f"removed: {each.name}")])
     if as_json:
-        _answer({"version": 1, "removed": removed})
-
-
-def _require_terminal() -> None:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("no terminal to ask in: --yes does it without a question")
-
-
-def _answer(value: dict[str, Any]) -> None:
-    to_stdout([encode(value), b"\n"])
+        json_to_stdout({"version": 1, "removed": removed})
