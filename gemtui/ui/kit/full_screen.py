@@ -37,6 +37,11 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
     @property
+    def is_open(self) -> bool:
+        """Whether the screen can still show a result that arrives late."""
+        return self.app.is_running and self.is_attached
+
+    @property
     def header(self) -> BarLine:
         """The header."""
         return self.query_one("#header", BarLine)
