@@ -109,13 +109,10 @@ class ConfirmScreen(_QuestionScreen):
     BINDINGS = bindings(Where.CONFIRM)
     _key = BY_ID["confirm.confirm"].footer()
 
-    def action_scroll_about_up(self) -> None:
-        """Scroll the explanation up by a page."""
-        self.query_one("#about").scroll_page_up(animate=False)
-
-    def action_scroll_about_down(self) -> None:
-        """Scroll the explanation down by a page."""
-        self.query_one("#about").scroll_page_down(animate=False)
+    def action_scroll_about(self, pages: int) -> None:
+        """Scroll the explanation by a page; -1 scrolls up."""
+        about = self.query_one("#about")
+        (about.scroll_page_down if pages > 0 else about.scroll_page_up)(animate=False)
 
 
 class ConfirmForGoodScreen(_QuestionScreen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,27 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
         place = written_file(path, project)
         words = editor_command(app.config.editor, os.environ, place, line)
         program = editor_program(words[0])
+    except (GemtuiError, OSError) as error:
+        app.say(str(error), problem=True)
+    else:
+        run_at_terminal(app, words, program, what="an editor")
+
+
+def run_at_terminal(
+    app: AppBase, words: Sequence[str], program: str, *, what: str, folder: Path | None = None
+) -> None:
+    """Run a program in the terminal while the app is suspended, and report failures.
+
+    `words`: the command line; `program`: the path of its program. `what`: the program's kind, for
+    terminals in which the app can't be suspended.
+    """
+    try:
         with app.suspend():
-            code = at_terminal(words, program=program)
+            code = at_terminal(words, program=program, folder=folder)
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
     except SuspendNotSupported:
-        app.say("This terminal can't run an editor.", problem=True)
+        app.say(f"This terminal can't run {what}.", problem=True)
     else:
         if code:
             app.say(f"{words[0]} ended with {code}", problem=True)

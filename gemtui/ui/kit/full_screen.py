@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.message import Message
@@ -35,6 +35,11 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         yield from body
         yield BarLine(id="status", mark=mark)
         yield FooterLine(ascii=self.gemtui.config.ascii)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the screen can still show a result that arrives late."""
+        return self.app.is_running and self.is_attached
 
     @property
     def header(self) -> BarLine:
@@ -94,13 +99,17 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
             self.refresh_bindings()
 
 
-class ScreenPart(KeyPart):
+Guarded = TypeVar("Guarded", bound=DialogGuardScreen[Any])
+
+
+class ScreenPart(KeyPart, Generic[Guarded]):
     """One subject of a screen."""
 
-    screen: DialogGuardScreen[Any]
+    def __init__(self, screen: Guarded) -> None:
+        self.screen = screen
 
 
-Part = TypeVar("Part", bound=ScreenPart)
+Part = TypeVar("Part", bound=ScreenPart[Any])
 Args = ParamSpec("Args")
 Result = TypeVar("Result")
 _Method = Callable[Concatenate[Part, Args], Coroutine[Any, Any, Result]]
@@ -115,7 +124,8 @@ def background(
     def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
         @wraps(method)
         def begin(part: Part, /, *args: Args.args, **kwargs: Args.kwargs) -> Worker[Result]:
-            return part.screen.run_worker(
+            screen: DialogGuardScreen[Any] = part.screen
+            return screen.run_worker(
                 partial(method, part, *args, **kwargs),
                 name=method.__name__,
                 group=group,

@@ -80,7 +80,8 @@ class Group(StrEnum):
 Row = tuple[str, str, Group, str, str]
 """One row of the key table: action, keys, group, label and help.
 
-If the action is not the method of the same name, the call follows: "half_up = page(-0.5)".
+If the action is not the method of the same name, the call follows: "half_up = page(-0.5)". The
+method's name is then the one with which `check_action` and parts are asked.
 """
 
 

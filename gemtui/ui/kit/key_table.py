@@ -299,8 +299,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("close", "escape,q", OPEN, "Back", "Back to where you were"),
     ),
     Where.UNDO_FILE: (
-        ("next", "tab,right,l", VIEW, "Next text", "Next of: change, before, left, now"),
-        ("previous", "shift+tab,left,h", VIEW, "Previous text", "Previous text"),
+        ("next = turn(1)", "tab,right,l", VIEW, "Next text", "Next of: change, before, left, now"),
+        ("previous = turn(-1)", "shift+tab,left,h", VIEW, "Previous text", "Previous text"),
         ("close", "escape,q", OPEN, "Back", "Back to the list"),
     ),
     Where.RECOVER: (
@@ -370,8 +370,11 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("runs", "ctrl+l", OPEN, "Runs", "List all runs; open or stop one"),
     ),
     Where.RUN_LIST: (
-        ("stop", "x", CHANGE, "Stop", "Stop this run and everything that it started"),
-        ("restore", "b", CHANGE, "Restore", "Restore the session of which this run has a copy"),
+        *_all(
+            "act",
+            ("stop", "x", CHANGE, "Stop", "Stop this run and everything that it started"),
+            ("restore", "b", CHANGE, "Restore", "Restore the session of which this run has a copy"),
+        ),
         ("filter", "slash", SEARCH, "Search", "Filter by prompt, result, folder and id"),
         ("close", "escape", OPEN, "Close", "Clear the filter, or close"),
     ),
@@ -454,8 +457,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.CONFIRM: (
         ("confirm", "y", CHANGE, "Yes", "Do it"),
         ("close", "n,escape,q", OPEN, "No", "Cancel"),
-        ("scroll_about_up", "up,pageup", MOVE, "Up", "Scroll up"),
-        ("scroll_about_down", "down,pagedown", MOVE, "Down", "Scroll down"),
+        ("scroll_about_up = scroll_about(-1)", "up,pageup", MOVE, "Up", "Scroll up"),
+        ("scroll_about_down = scroll_about(1)", "down,pagedown", MOVE, "Down", "Scroll down"),
     ),
     Where.CONFIRM_FOR_GOOD: (
         ("confirm", "D", CHANGE, "Delete", "Delete permanently"),
@@ -482,8 +485,8 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("duplicate", "c", CHANGE, "Duplicate", "Duplicate this rule"),
         ("delete", "d,delete", CHANGE, "Delete", "Delete this rule (u undoes it)"),
         ("switch", "space", CHANGE, "On or off", "Turn this rule on or off"),
-        ("move_down", "J,shift+down", CHANGE, "Reorder", "Move this rule down"),
-        ("move_up", "K,shift+up", CHANGE, "Move up", "Move this rule up"),
+        ("move_down = move(1)", "J,shift+down", CHANGE, "Reorder", "Move this rule down"),
+        ("move_up = move(-1)", "K,shift+up", CHANGE, "Move up", "Move this rule up"),
         ("filter", "slash", SEARCH, "Search", "Filter rules by tool, words, decision"),
         ("undo", "u", CHANGE, "Undo", "Undo the last change"),
         ("redo", "U", CHANGE, "Redo", "Redo the change"),
@@ -501,14 +504,14 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.LEVELS: (
         (_UP, "up,k", MOVE, "Up", "Previous row"),
         (_DOWN, "down,j", MOVE, "Move", "Next row"),
-        ("previous", "left", CHANGE, "Choose", "Choose the option on the left"),
-        ("next", "right", CHANGE, "Choose", "Choose the option on the right"),
+        ("previous = choose(-1)", "left", CHANGE, "Choose", "Choose the option on the left"),
+        ("next = choose(1)", "right", CHANGE, "Choose", "Choose the option on the right"),
         ("open", "enter", CHANGE, "Change", "Next option, or edit the list of tools"),
     ),
     Where.POLICY_FILES: (
         ("new", "n", CHANGE, "New", "Create a policy"),
-        ("rename", "r", CHANGE, "Rename", "Rename this policy"),
-        ("delete", "d,delete", CHANGE, "Delete", "Delete this policy (asks first)"),
+        ("rename = ask('rename')", "r", CHANGE, "Rename", "Rename this policy"),
+        ("delete = ask('delete')", "d,delete", CHANGE, "Delete", "Delete this policy (asks first)"),
         ("close", "escape,q", OPEN, "Close", "Back to the policy"),
     ),
     Where.RULE: (

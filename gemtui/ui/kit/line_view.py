@@ -92,3 +92,13 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
     def action_copy(self) -> None:
         """Copy all lines."""
         self.post_message(CopyRequested(self.text, self._what))
+
+
+class DetailView(LineView):
+    """The lines of a screen that shows nothing else."""
+
+    BINDINGS = bindings(Where.RAW)
+
+    def action_close(self) -> None:
+        """Close the screen."""
+        self.screen.dismiss(None)

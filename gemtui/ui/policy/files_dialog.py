@@ -101,14 +101,7 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         """Create a policy."""
         self.dismiss(FileChoice(FileAction.NEW))
 
-    def action_rename(self) -> None:
-        """Rename the selected policy."""
-        self._ask(FileAction.RENAME)
-
-    def action_delete(self) -> None:
-        """Delete the selected policy."""
-        self._ask(FileAction.DELETE)
-
-    def _ask(self, what: FileAction) -> None:
+    def action_ask(self, what: str) -> None:
+        """Rename or delete the selected policy."""
         if self._chosen is not None:
-            self.dismiss(FileChoice(what, self._chosen))
+            self.dismiss(FileChoice(FileAction(what), self._chosen))

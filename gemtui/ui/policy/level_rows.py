@@ -130,15 +130,8 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
             return ""
         return MEANINGS[field.value if field.choices else field.id]
 
-    def action_previous(self) -> None:
-        """Select the choice to the left."""
-        self._choose(-1)
-
-    def action_next(self) -> None:
-        """Select the choice to the right."""
-        self._choose(1)
-
-    def _choose(self, step: int) -> None:
+    def action_choose(self, step: int) -> None:
+        """Select the choice to the right (`step` 1) or to the left (-1)."""
         field = self.chosen
         if field is not None and field.choices:
             at = field.choices.index(field.value) + step

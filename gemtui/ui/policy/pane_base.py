@@ -45,10 +45,5 @@ class PolicyPane(DialogGuardScreen[None]):
                 self.gemtui.say(made.said)
 
 
-class PolicyPart(ScreenPart):
+class PolicyPart(ScreenPart[PolicyPane]):
     """One subject of the policy pane."""
-
-    screen: PolicyPane
-
-    def __init__(self, screen: PolicyPane) -> None:
-        self.screen = screen

@@ -105,15 +105,8 @@ class RuleKeys(PolicyPart):
         """Turn the rule off or on."""
         await self._edit_chosen(edits.switch)
 
-    async def action_move_down(self) -> None:
-        """Move the rule below the next one."""
-        await self._move(1)
-
-    async def action_move_up(self) -> None:
-        """Move the rule above the previous one."""
-        await self._move(-1)
-
-    async def _move(self, step: int) -> None:
+    async def action_move(self, step: int) -> None:
+        """Move the rule below the next one (`step` 1) or above the previous one (-1)."""
         if (other := self.screen.main.rules.neighbour(step)) is not None:
             await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
 

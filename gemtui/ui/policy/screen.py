@@ -38,7 +38,7 @@ from gemtui.ui.simulator import launch
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_OF_A_RULE = {"duplicate", "delete", "switch", "move_down", "move_up"}
+_OF_A_RULE = {"duplicate", "delete", "switch", "move"}
 _OF_RULES = {*_OF_A_RULE, "add", "words", "filter"}
 _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 

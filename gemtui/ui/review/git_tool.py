@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import SuspendNotSupported
-
-from gemtui.processes import at_terminal, find_program
+from gemtui.processes import find_program
+from gemtui.ui.kit.editor import run_at_terminal
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -20,14 +19,5 @@ def open_git_tool(app: AppBase, folder: Path) -> None:
     if program is None:
         name = words[0] if words else "git_tool"
         app.say(f"{name} was not found on PATH: set git_tool in gemtui's config file", problem=True)
-        return
-    try:
-        with app.suspend():
-            code = at_terminal(words, program=program, folder=folder)
-    except OSError as error:
-        app.say(str(error), problem=True)
-    except SuspendNotSupported:
-        app.say("This terminal can't run another program.", problem=True)
     else:
-        if code:
-            app.say(f"{words[0]} ended with {code}", problem=True)
+        run_at_terminal(app, words, program, what="another program", folder=folder)

@@ -16,19 +16,8 @@ from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
-from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.line_view import DetailView
 from gemtui.ui.transcript.card_body import draw_diff
-
-
-class DifferenceView(LineView):
-    """The diff of the file, or the file's text if there is no diff."""
-
-    BINDINGS = bindings(Where.RAW)
-
-    def action_close(self) -> None:
-        """Close the screen."""
-        self.screen.dismiss(None)
 
 
 class DifferenceScreen(AnsweringScreen[None]):
@@ -46,14 +35,14 @@ class DifferenceScreen(AnsweringScreen[None]):
         """Build the header, a note, the lines, and the footer."""
         yield BarLine(id="header")
         yield Static(clean_line(self._found.why), id="why")
-        yield DifferenceView(what="the change", id="difference")
+        yield DetailView(what="the change", id="difference")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
         """Show the header, the note and the lines."""
         self.query_one("#header", BarLine).say([self._row])
         self.query_one("#why", Static).display = bool(self._found.why)
-        self.query_one(DifferenceView).show(self._draw)
+        self.query_one(DetailView).show(self._draw)
 
     def _draw(self, look: Look) -> Sequence[Line]:
         if self._found.diff is not None:

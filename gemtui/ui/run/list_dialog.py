@@ -132,20 +132,13 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @on(RowList.Opened)
     def _opened(self) -> None:
-        self._do(What.OPEN)
+        self.action_act(What.OPEN)
 
-    def action_stop(self) -> None:
-        """Stop the run under the cursor."""
-        self._do(What.STOP)
-
-    def action_restore(self) -> None:
-        """Restore the session from the copy that the run under the cursor has."""
-        self._do(What.RESTORE)
-
-    def _do(self, what: What) -> None:
+    def action_act(self, what: str) -> None:
+        """Open or stop the run under the cursor, or restore its session from the run's copy."""
         run, self.search = self.searched.rows.chosen, self.searched.query_text
         if run is not None:
-            self.dismiss(ChosenRun(run, what))
+            self.dismiss(ChosenRun(run, What(what)))
 
 
 def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:

@@ -47,7 +47,6 @@ from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,
     Transcript,
-    Usage,
 )
 from gemtui.ui.run.live_files import LiveFiles
 
@@ -174,11 +173,6 @@ class LiveRun:
     def status(self) -> DoneStatus | None:
         """The run's final status; None while the run is active."""
         return None if self.done is None else self.done.status
-
-    @property
-    def usage(self) -> Usage | None:
-        """The run's token counts, if known."""
-        return None if self.done is None else self.done.tokens
 
     @property
     def revision(self) -> tuple[int, Stage, bool, int, int]:

@@ -58,10 +58,5 @@ class RunPane(DialogGuardScreen[None]):
         raise NotImplementedError
 
 
-class RunPart(ScreenPart):
+class RunPart(ScreenPart[RunPane]):
     """One subject of the run pane."""
-
-    screen: RunPane
-
-    def __init__(self, screen: RunPane) -> None:
-        self.screen = screen

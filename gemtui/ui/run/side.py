@@ -132,7 +132,7 @@ class RunSide(Vertical):
             self.query_one("#counters", Static).update(said[1])
 
     def _counters(self, run: LiveRun) -> Sequence[Content]:
-        ends, usage = run.ends(), run.usage
+        ends, usage = run.ends(), None if run.done is None else run.done.tokens
         tools = "  ".join(f"{ends[end]} {end}" for end in ToolEnd if ends[end])
         pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
         lines = [

@@ -22,7 +22,6 @@ from gemtui.sessions.written_files import RecordedWrite, files_of
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.filtering import matching
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
@@ -42,7 +41,7 @@ class Files:
     everywhere: bool
     text: str = ""
     span: int = 0
-    chosen: str = ""
+    chosen: object = None
     history: HistoryPosition | None = None
 
 
@@ -125,21 +124,15 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
         """Show the matching rows; the cursor stays on its file, at first on the newest."""
         self._all, self._whole = rows, whole
-        self._search()
-
-    @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        if event.value != self.files.text:
-            self.files.text, self.files.chosen = event.value, ""
-            self._search()
+        self.find()
 
     @work(exclusive=True, group="search")
-    async def _search(self) -> None:
+    async def find(self) -> None:
+        """Show the files whose path matches."""
         found = await matching(self._all, lambda row: row.name, self.files.text)
         self.rows.empty = self._nothing()
         wanted = self.files.chosen
-        self.rows.show(found, fresh=not wanted, wanted=wanted or None)
+        self.rows.show(found, fresh=wanted is None, wanted=wanted)
         self._update_header()
 
     def _nothing(self) -> Clean:
@@ -169,8 +162,8 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
 
     def scope_changed(self) -> None:
         """Load the files of the new scope."""
-        self._all, self._whole, self.files.chosen = (), False, ""
-        self._search()
+        self._all, self._whole, self.files.chosen = (), False, None
+        self.find()
         self.read()
 
     def action_span(self) -> None:

@@ -16,23 +16,13 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.line_view import DetailView
 from gemtui.ui.sessions.live_words import project_name
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PATH = 4_000
 """Most characters of a path to show."""
 _ANSWERED = "Already answered."
-
-
-class LiveQuestionView(LineView):
-    """The question with all its details."""
-
-    BINDINGS = bindings(Where.RAW)
-
-    def action_close(self) -> None:
-        """Close the screen."""
-        self.screen.dismiss(False)
 
 
 class LiveQuestionScreen(AnsweringScreen[bool]):
@@ -56,7 +46,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
     def compose(self) -> ComposeResult:
         """Build the header, the question and the footer."""
         yield BarLine(id="header")
-        yield LiveQuestionView(what="the question", id="asked")
+        yield DetailView(what="the question", id="asked")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
@@ -65,14 +55,14 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
             [Content.styled(clean_line(f"{project_name(self._live)} waits for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],
         )
-        self.query_one(LiveQuestionView).show(self._draw)
+        self.query_one(DetailView).show(self._draw)
 
     def take(self, live: Sequence[LiveSession]) -> None:
         """Update whether the question has been answered."""
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered
-            self.query_one(LiveQuestionView).show(self._draw, fresh=False)
+            self.query_one(DetailView).show(self._draw, fresh=False)
 
     def _draw(self, look: Look) -> Sequence[Line]:
         question = self._live.question

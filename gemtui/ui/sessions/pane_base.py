@@ -71,10 +71,5 @@ class SessionsPane(DialogGuardScreen[None]):
         raise NotImplementedError
 
 
-class SessionsPart(ScreenPart):
+class SessionsPart(ScreenPart[SessionsPane]):
     """One subject of the sessions pane."""
-
-    screen: SessionsPane
-
-    def __init__(self, screen: SessionsPane) -> None:
-        self.screen = screen

@@ -126,7 +126,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     def on_mount(self) -> None:
         """Resume the previous search."""
-        self._find()
+        self.find()
 
     def on_unmount(self) -> None:
         """Cancel the search."""
@@ -159,14 +159,14 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._snapshot = snapshot
         self._scoped = self._in_scope()
         if self.query("#status") and self.searching.text:
-            self._find()
+            self.find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Update the user's marks on sessions, by session id."""
         self._marks = marks
         if self.query("#status"):
             self.query_one(Input).suggester = _Fields(self._values())
-            self._find()
+            self.find()
 
     def indexing(self, progress: IndexProgress) -> None:
         """Show the progress of the index; search again once the index is complete.
@@ -176,21 +176,15 @@ class SearchScreen(TypedSearch[OpenedHit]):
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is IndexerState.DONE
         if self.query("#status") and progress.state is IndexerState.DONE and not was_done:
-            self._find()
+            self.find()
         elif self.query("#status"):
             self._update_status()
 
     # --- searching -----------------------------------------------------------------------------
 
-    @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        if event.value != self.searching.text:
-            self.searching.text, self.searching.chosen = event.value, None
-            self._find()
-
     @work(exclusive=True, group="find")
-    async def _find(self) -> None:
+    async def find(self) -> None:
+        """Search all sessions; the results of an earlier search are dropped."""
         self._stopped.set()
         self._stopped = stopped = Event()
         self._update_header()
@@ -315,12 +309,12 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def scope_changed(self) -> None:
         """Search the new scope."""
         self._scoped = self._in_scope()
-        self._find()
+        self.find()
 
     def action_dropped(self) -> None:
         """Switch between current and dropped messages."""
         self.searching.dropped = not self.searching.dropped
-        self._find()
+        self.find()
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:

@@ -20,10 +20,11 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """The typed text and the scope, from which a later screen can resume."""
+    """The typed text, the scope and the row, from which a later screen can resume."""
 
     text: str
     everywhere: bool
+    chosen: object
 
 
 class TypedSearch(SteersRows, FullScreen[Answer]):
@@ -55,6 +56,10 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
             ),
             rows,
         )
+
+    def find(self) -> object:
+        """Search for the typed text."""
+        raise NotImplementedError
 
     def scope_changed(self) -> None:
         """Search the new scope."""
@@ -91,5 +96,9 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         return "clear" if action == "close" and self.typed.text else None
 
     @on(Input.Changed)
-    def _label_again(self) -> None:
+    def _search_typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.typed.text:
+            self.typed.text, self.typed.chosen = event.value, None
+            self.find()
         self.refresh_bindings()

@@ -91,11 +91,6 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         else:
             self.post_message(SessionRequested(session, call))
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the screen can still show a result that arrives late."""
-        return self.app.is_running and self.is_attached
-
     def compose(self) -> ComposeResult:
         """Build the header, the heading, the body, the status line and the footer."""
         glyphs = self.gemtui.glyphs

@@ -119,7 +119,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
             self.gemtui.say(str(error), problem=True)
 
     def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
-        if not (self.app.is_running and self.is_attached):
+        if not self.is_open:
             return
         self.searched.empty = Clean("no recorded calls here; w chooses other sessions")
         self._progress = progress
@@ -129,12 +129,12 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
     def _say(self) -> None:
         said = [found] if (found := said_found(self.searched)) else []
         said.append(said_progress(self._progress))
-        self.query_one("#status", bars.BarLine).say([Content(each) for each in said])
+        self.status.say([Content(each) for each in said])
 
     def _say_which(self, which: CallScope) -> None:
         title = [Content.styled("Which recorded call?", "bold")]
         said = [Content.styled(words(which, self.gemtui.clock()), "dim")]
-        self.query_one("#header", bars.BarLine).say(title, said)
+        self.header.say(title, said)
 
     @on(RowList.Opened)
     @work(exclusive=True, group="find")
@@ -199,7 +199,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         said.append(f"in their sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
-        self.query_one("#status", bars.BarLine).say([*map(Content, said)])
+        self.status.say([*map(Content, said)])
 
     def about(self) -> Clean:
         """Return what the calls have in common."""
@@ -276,7 +276,7 @@ class CallScreen(SimulatorScreen):
         session = self._history.session(recorded.session)
         title = clean_line(recorded.session if session is None else session.title)
         said = [Content(f"it {recorded.ended}"), Content(title)]
-        self.query_one("#status", bars.BarLine).say(said)
+        self.status.say(said)
         self.situation_changed()
 
     @work(exclusive=True, group="answer")

@@ -107,7 +107,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     def on_mount(self) -> None:
         """List the sessions with tool calls."""
-        self.query_one("#header", BarLine).say([Content.styled("Which session?", "bold")])
+        self.header.say([Content.styled("Which session?", "bold")])
         self._fill()
 
     @work(exclusive=True)
@@ -117,7 +117,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         except (GemtuiError, OSError) as error:
             self.gemtui.say(str(error), problem=True)
             return
-        if not (self.app.is_running and self.is_attached):
+        if not self.is_open:
             return
         self.searched.empty = Clean("no session has tool calls")
         self.searched.show(found, fresh=True)

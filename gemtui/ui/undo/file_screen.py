@@ -53,12 +53,7 @@ class UndoFileScreen(AnsweringScreen[None]):
         self.query_one("#header", BarLine).say(left, [Content.styled(place, "dim")])
         self.query_one(LineView).show(page.draw)
 
-    def action_next(self) -> None:
-        """Show the next view."""
-        self._at = (self._at + 1) % len(self._pages)
-        self._show()
-
-    def action_previous(self) -> None:
-        """Show the previous view."""
-        self._at = (self._at - 1) % len(self._pages)
+    def action_turn(self, step: int) -> None:
+        """Show the next view (`step` 1) or the previous one (-1)."""
+        self._at = (self._at + step) % len(self._pages)
         self._show()

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.app import App, ComposeResult
 
+from gemtui.ui.draw.lines import Piece, Pieces, own
+from gemtui.ui.draw.theme import DARK, Look, Role
+from gemtui.ui.kit.row_list import RowList
 from tests.bench.make_store import make_session, make_store
 from tests.ui.people import NARROW, WIDE, person
 
@@ -21,3 +25,40 @@ async def test_a_screen_keeps_under_300_widgets(tmp_path: Path, size: tuple[int,
         await me.until(lambda: me.view.total > 300)
         await me.press("f", "end", "pageup")
         assert len(me.app.screen.walk_children(with_self=True)) < 300
+
+
+class Numbers(App[None]):
+    """A list of numbers, the even ones of two lines."""
+
+    def compose(self) -> ComposeResult:
+        yield RowList(_draw, height=lambda number, _width: 2 - number % 2)
+
+    @property
+    def rows(self) -> RowList[int]:
+        return self.query_one(RowList)
+
+
+def _draw(number: int, look: Look) -> Pieces:
+    return (Piece(own(str(number)), look[Role.TEXT]),)
+
+
+@pytest.mark.parametrize(
+    ("scrolled", "seen"), [(0, True), (30, False)], ids=["in sight", "left behind by the wheel"]
+)
+async def test_rows_keep_their_lines_when_others_come_above(scrolled: int, seen: bool) -> None:
+    app = Numbers()
+    app.register_theme(DARK)
+    app.theme = DARK.name
+    async with app.run_test(size=(40, 12)) as pilot:
+        rows = app.rows
+        rows.show(list(range(100)))
+        rows.go(20)
+        await pilot.pause()
+        rows.scroll_to(y=rows.scroll_offset.y + scrolled, animate=False)
+        await pilot.pause()
+        top = rows.scroll_offset.y
+        rows.show([1_001, 1_003, *range(100)])
+        await pilot.pause()
+        assert rows.chosen == 20
+        assert rows.in_sight(rows.cursor) is seen
+        assert rows.scroll_offset.y == top + 2

@@ -398,6 +398,16 @@ async def test_ages_are_those_of_the_app_s_clock() -> None:
         assert app.lines()[1].endswith(" 6h")
 
 
+async def test_a_cursor_in_sight_stays_in_sight_in_a_lower_window() -> None:
+    many = [summary(f"s{number}", hours=number) for number in range(60)]
+    async with showing(many) as (app, pilot):
+        await pilot.press(*["down"] * 7)
+        assert app.sessions.sees("s7")
+        await pilot.resize_terminal(80, 12)
+        await pilot.pause()
+        assert app.sessions.sees("s7")
+
+
 # --- days --------------------------------------------------------------------------------------
 
 DAYS = (
