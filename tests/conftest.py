@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.deep import some_of
+
 pytest_plugins = [
     "tests.fake_cli",
     "tests.foreign_folder",
@@ -29,7 +31,12 @@ A_WHILE = 600
 _NUMBERS = count()
 """Of the tests' places: looking for a free number costs more with each of thousands of tests."""
 
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy",
+    max_examples=some_of(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("busy")
 
 

@@ -1,9 +1,9 @@
 """Runs a test on the real Gemini CLI only if what it covers has changed since it passed.
 
-These tests need a third of the time of all. `real_stories.json` has, for each of their modules, the
-digest of all that it covers, from when its tests passed. While that digest is the same, only those
-marked `every_run` are run. `GEMTUI_TEST_REAL=all` runs all of them. A module that is named on the command
-line is run whole, unless that variable is `changed`.
+These tests need a third of the time of all. `real_stories.json` has, for each of their modules,
+the digest of all that it covers, from when its tests passed. While that digest is the same, only
+those marked `every_run` are run. `GEMTUI_TEST_REAL=all` runs all of them. A module that is named on
+the command line is run whole, unless that variable is `changed`.
 
 `python -m tests.real_stories` runs what has changed, and writes the digests of what passed.
 """

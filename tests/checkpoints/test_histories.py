@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gemtui.checkpoints.plan import Action
 from tests.checkpoints.projects import Session, drop, path_of, put, tree_of
+from tests.deep import some_of
 
 NAMES = [b"a", b"b.txt", b"d/x", b"d/e/y", b"d", b"\xff\n", b"l"]
 LINES = [b"one\n", b"two\r\n", b"three\n", b"\xfe\n", b"last"]
@@ -56,7 +57,7 @@ def act(root: Path, step: Step) -> None:
         path.write_bytes(path.read_bytes() + content)
 
 
-@settings(max_examples=15)
+@settings(max_examples=some_of(15))
 @given(
     turns=st.lists(st.lists(STEP, max_size=3), min_size=1, max_size=3),
     numbers=st.lists(st.integers(1, 3), min_size=1, max_size=3),
@@ -86,7 +87,7 @@ def test_undo_leads_to_any_prompt_and_redo_back(
 PERSON = st.tuples(st.sampled_from(["write", "insert"]), st.sampled_from(NAMES), st.integers(0, 5))
 
 
-@settings(max_examples=15)
+@settings(max_examples=some_of(15))
 @given(
     turns=st.lists(st.lists(st.one_of(STEP, PERSON), max_size=4), min_size=1, max_size=3),
     number=st.integers(1, 3),

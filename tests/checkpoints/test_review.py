@@ -26,6 +26,7 @@ from gemtui.checkpoints.states import GONE
 from gemtui.checkpoints.undo import REVIEW
 from gemtui.checkpoints.weave import Weave
 from tests.checkpoints.projects import Session, path_of, put, tree_of
+from tests.deep import some_of
 
 BASE = [b"line %d\n" % number for number in range(12)]
 
@@ -159,7 +160,7 @@ EDIT = st.tuples(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=some_of(30))
 @given(edits=st.lists(EDIT, min_size=1, max_size=6), reverted=st.sets(st.integers(0, 3)))
 def test_reverting_all_hunks_of_an_owner_leaves_what_the_others_changed(
     edits: list[tuple[int, str, bytes]], reverted: set[int]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.recover.history import recover
+from tests.deep import some_of
 from tests.recover.histories import Record, asked, marked, ran, recovered, saw, wrote
 from tests.sessions import logs
 from tests.sessions.stores import marker, read, session, uuid
@@ -221,7 +222,7 @@ _STEP = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some_of(60), deadline=None)
 @given(st.lists(_STEP, min_size=1, max_size=8))
 def test_what_is_told_as_known_is_right(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]]

@@ -26,6 +26,7 @@ from gemtui.transcript.model import (
     Transcript,
     Usage,
 )
+from tests.deep import some_of
 
 ID = "0a1b2c3d-1111-4222-8333-444455556666"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -191,7 +192,7 @@ TURNS = st.lists(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=some_of(400))
 @given(turns=TURNS, merged=st.booleans())
 def test_no_text_and_no_call_of_the_stream_is_lost(
     tmp_path_factory: pytest.TempPathFactory,

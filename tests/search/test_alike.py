@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gemtui.search.search import Search
 from gemtui.sessions.query import Term, parse
+from tests.deep import some_of
 from tests.search.oracle import Said, everything, parts_of, words_of
 from tests.search.test_oracle import NOW, indexed, written
 from tests.sessions import logs, stores
@@ -36,7 +37,7 @@ word = st.one_of(
 query = st.lists(word, min_size=1, max_size=2).map(" ".join)
 
 
-@settings(max_examples=200)
+@settings(max_examples=some_of(200))
 @given(
     sessions=st.lists(session, min_size=1, max_size=3),
     asked=query,

@@ -16,6 +16,7 @@ from gemtui.search.following import Following
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.search import Search
+from tests.deep import some_of
 from tests.search.test_oracle import found, session, wanted, written
 from tests.sessions import logs, stores
 
@@ -33,7 +34,7 @@ def followed(folder: Path) -> Iterator[tuple[WriteIndex, Following]]:
         yield index, following
 
 
-@settings(max_examples=60)
+@settings(max_examples=some_of(60))
 @given(
     before=session,
     more=st.lists(session, min_size=1, max_size=5),

@@ -19,6 +19,7 @@ from gemtui.search.search import Search
 from gemtui.sessions.index import Index
 from gemtui.sessions.query import parse
 from gemtui.sessions.summary import Summary
+from tests.deep import some_of
 from tests.search.oracle import everything, has
 from tests.sessions import logs, stores
 
@@ -156,7 +157,7 @@ def wanted(asked: str, paths: list[Path], dropped: bool) -> set[Any]:
     }
 
 
-@settings(max_examples=120)
+@settings(max_examples=some_of(120))
 @given(sessions=store, asked=query, legacy=st.booleans(), dropped=st.booleans(), more=session)
 def test_a_search_finds_what_reading_everything_finds(
     sessions: list[list[Any]], asked: str, legacy: bool, dropped: bool, more: list[Any]

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemtui.sessions.index import Index
+from tests.deep import some_of
 from tests.sessions.stores import MAIN, load, uuid
 
 RECORDED = sorted(
@@ -51,7 +52,10 @@ def odd_records(draw: st.DrawFn) -> bytes:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=some_of(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 @given(st.lists(st.one_of(st.binary(max_size=200), harmed(), odd_records()), max_size=4))
 def test_any_bytes(contents: list[bytes]) -> None:

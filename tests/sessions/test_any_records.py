@@ -16,6 +16,7 @@ from gemtui.transcript.model import (
     ToolCall,
     Transcript,
 )
+from tests.deep import some_of
 from tests.sessions.logs import (
     at,
     call,
@@ -48,7 +49,7 @@ LOG = lines(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some_of(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(1, len(LOG) - 1), max_size=6))
 def test_reading_in_steps_gives_what_reading_at_once_gives(tmp_path: Path, cuts: list[int]) -> None:
     path = tmp_path / "session-step.jsonl"
@@ -81,7 +82,7 @@ def state(log: SessionLog) -> object:
     return messages, log.metadata, log.problems, log.torn, log.size
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some_of(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=400), cut=st.integers(0, len(LOG)), name=st.sampled_from("ab"))
 def test_any_bytes_give_a_transcript_or_a_named_error(
     tmp_path: Path, data: bytes, cut: int, name: str
@@ -169,7 +170,7 @@ LINE = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some_of(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(records=st.lists(LINE, max_size=8))
 def test_any_records_are_replayed_without_an_error(tmp_path: Path, records: list[object]) -> None:
     path = write(tmp_path / "session-any.jsonl", [header(), *records])

@@ -141,7 +141,7 @@ def test_costs_grow_with_the_bytes(
     make(tmp_path / "few", count)
     make(tmp_path / "many", TIMES * count)
     few = min(cost(tmp_path / "few") for _ in range(3))
-    assert min(cost(tmp_path / "many") for _ in range(3)) < MOST * few
+    assert any(cost(tmp_path / "many") < MOST * few for _ in range(3))
 
 
 # --- what costs more is set aside and named ------------------------------------------------------

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
+from tests.deep import some_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)
 CONTENT = st.none() | st.builds(
@@ -25,7 +26,7 @@ def apply(folder: Path, patch: str) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=60)
+@settings(max_examples=some_of(60))
 @given(name=NAMES, before=CONTENT, after=CONTENT)
 def test_git_makes_of_the_one_the_other(
     tmp_path_factory: pytest.TempPathFactory, name: str, before: str | None, after: str | None

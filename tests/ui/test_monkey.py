@@ -25,11 +25,12 @@ from gemtui.ui.kit.app_base import Start
 from gemtui.ui.kit.bars import FooterLine
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from tests import hostile
+from tests.deep import some_of
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.monkey import Move, moves
 from tests.ui.people import type_at
 
-KEYS = int(os.environ.get("GEMTUI_MONKEY_KEYS", "1000"))
+KEYS = int(os.environ.get("GEMTUI_MONKEY_KEYS", "0")) or some_of(1000)
 """Keys at each store; fifty thousand find what a thousand do not."""
 SEED = int(os.environ.get("GEMTUI_MONKEY_SEED", "1"))
 SHARES = 2

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gemtui.policy.file.toml_dialect import TomlDate, TomlError, parse_toml
+from tests.deep import some_of
 from tests.policy.file.cli_toml import CliToml
 
 
@@ -178,7 +179,7 @@ def _read(text: str) -> Any:
         return None
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=some_of(300), suppress_health_check=[HealthCheck.too_slow])
 @given(text=DOCUMENTS)
 @example(text='a = """x""""\n')
 @example(text="a = '''x'''''\n")

@@ -16,6 +16,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.match import pattern_process, patterns
 from gemtui.policy.match.matching import pattern_sources
 from gemtui.policy.match.patterns import PatternError, PatternTimeout, compile_pattern, slow, unsafe
+from tests.deep import some_of
 from tests.policy.engine.test_cases import CASES
 
 
@@ -333,7 +334,9 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=some_of(300),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     pattern=st.recursive(_ATOMS, _larger, max_leaves=8),

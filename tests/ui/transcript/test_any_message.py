@@ -12,6 +12,7 @@ from gemtui.transcript.model import Message, Text, ToolCall, ToolStatus
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.message import draw_message
+from tests.deep import some_of
 from tests.hostile import ATTACK, CONTROLS
 from tests.ui.transcript import anything
 from tests.ui.transcript.samples import CARDS, called, drawn, look, messages, said
@@ -21,7 +22,7 @@ forms = st.sampled_from((UNICODE, ASCII))
 folds = st.sampled_from((True, False, None))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some_of(300), deadline=None)
 @given(anything.messages, widths, forms, folds)
 def test_any_message_is_drawn_within_its_width(
     message: Message, width: int, glyphs: Glyphs, folded: bool | None
@@ -31,7 +32,7 @@ def test_any_message_is_drawn_within_its_width(
     assert_sound(drawing, len(message.blocks))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some_of(100), deadline=None)
 @given(anything.text, widths)
 def test_a_text_keeps_its_words(text: str, width: int) -> None:
     """Nothing of what a person typed is lost or doubled by wrapping and cleaning."""
@@ -47,7 +48,7 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s", "", text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=some_of(100), deadline=None)
 @given(anything.calls, widths)
 def test_folding_never_makes_a_card_longer(call: ToolCall, width: int) -> None:
     folded = drawn(call, width=width, folded=True)
