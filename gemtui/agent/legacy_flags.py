@@ -31,9 +31,9 @@ _SEARCHES = frozenset({"grep_search", "search_file_content"})
 class LegacyFlags:
     """The flags and settings that replace policy rules.
 
-    `core`: the only tools that exist; None = all tools. `notes`: the rules that could not be
-    expressed. A core list is meant to exclude all MCP servers as well, so `NO_SERVER` must then be
-    the only server that is named.
+    `core`: the only tools that exist; None = all tools. `notes`: describes the rules that could not
+    be expressed. Because `core` is meant to exclude all MCP servers, too, `NO_SERVER` must then be
+    the only server named.
     """
 
     allowed: tuple[str, ...] = ()
@@ -126,15 +126,15 @@ def _tools(rule: Rule) -> frozenset[str]:
 def _why_not(rule: Rule) -> str | None:
     """Return why a rule can't be expressed by flags or settings; None = it can."""
     if rule.subagent is not None:
-        return "which agent calls"
+        return "rules for one subagent"
     if rule.mcp_name is not None or any(tool.startswith("mcp_") for tool in rule.tools):
-        return "tools of MCP servers by these names"
+        return "rules for tools of MCP servers"
     if rule.annotations is not None:
-        return "what tools say of themselves"
+        return "rules on tool annotations"
     if rule.command_prefixes:
         if any("," in prefix or ")" in prefix for prefix in rule.command_prefixes):
-            return "commands with a comma or a bracket"
-        return None if rule.decision is Decision.ALLOW else "that a command is refused"
+            return "command prefixes with a comma or a bracket"
+        return None if rule.decision is Decision.ALLOW else "rules that deny a command"
     if rule.conditional:
         return "patterns for arguments"
     return None
@@ -160,7 +160,7 @@ def _rules_of_tool(
     if lost := next((rule for rule in others if _lost(rule, tool, found)), None):
         raise _refusal(lost, str(_why_not(lost)))
     if prefixes and mode is ApprovalMode.YOLO and last and last.decision is not Decision.ALLOW:
-        raise _refusal(last, "that some commands run and others don't in mode yolo")
+        raise _refusal(last, "command prefixes that are exceptions in yolo mode")
     return found
 
 
@@ -183,8 +183,8 @@ def _beyond(rule: Rule) -> bool:
 
 def _refusal(rule: Rule, what: str) -> OptionError:
     return OptionError(
-        f"{_place(rule)} refuses calls, and this Gemini CLI can't be told {what}: {NEWER}, or "
-        "leave the rule out"
+        f"{_place(rule)} denies calls, but this version of Gemini CLI doesn't support {what}: "
+        f"{NEWER}, or leave the rule out"
     )
 
 
@@ -196,8 +196,8 @@ def _notes(others: Iterable[Rule], rest: _ToolRules) -> Iterator[str]:
     for rule in others:
         if rule.decision is Decision.ALLOW:
             yield (
-                f"{_place(rule)} allows nothing: this Gemini CLI can't be told {_why_not(rule)} "
-                f"({NEWER})"
+                f"{_place(rule)} has no effect: this version of Gemini CLI doesn't support "
+                f"{_why_not(rule)} ({NEWER})"
             )
     if rest.open:
-        yield "this Gemini CLI can't be told to allow all tools but by the mode yolo"
+        yield "this version of Gemini CLI can allow all tools only in yolo mode"

@@ -124,9 +124,9 @@ def to_file(
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     """Raise click.UsageError if `target`, to which `path` leads, must not be written."""
     if is_folder(target):
-        raise click.UsageError(f"{path} is a folder: name a file in it")
+        raise click.UsageError(f"{path} is a folder: give the name of a file in it")
     if not is_folder(target.parent):
-        what = "is not a folder" if is_there(target.parent) else "is not there"
+        what = "is not a folder" if is_there(target.parent) else "does not exist"
         raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
     for kept in keep:
         if target.is_relative_to(resolved(kept)):

@@ -11,7 +11,9 @@ import click
 from click.shell_completion import CompletionItem
 
 cursor_option = click.option(
-    "--cursor", metavar="CURSOR", help="Show what follows: next_cursor of the answer before."
+    "--cursor",
+    metavar="CURSOR",
+    help="Show the next page; CURSOR is next_cursor of the previous answer.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
@@ -29,7 +31,7 @@ def project_option(help: str = "Use only the sessions of this folder.") -> Calla
 def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
     """Raise click.UsageError if both options are given."""
     if is_given and other_is_given:
-        raise click.UsageError(f"{one} and {other} exclude each other: give one of them")
+        raise click.UsageError(f"{one} and {other} can't be combined: use only one of them")
 
 
 def session_ids(
@@ -68,5 +70,5 @@ class Moment(click.ParamType[datetime]):
             return value
         found = period(str(value), datetime.now().astimezone())
         if found is None:
-            self.fail(f"{value!r} is not a date: take {EXAMPLES}", param, ctx)
+            self.fail(f"{value!r} is not a date: use a date such as {EXAMPLES}", param, ctx)
         return found[self._end]

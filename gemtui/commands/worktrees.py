@@ -47,7 +47,7 @@ def list_all(*, as_json: bool) -> None:
         return
     lines_to_stdout(_table([_cells(each, runs_of(each, runs)) for each in found]))
     if not found:
-        note("no worktrees: gemtui run --worktree makes one")
+        note("no worktrees: create one with gemtui run --worktree")
 
 
 def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def diff(name: str, *, as_json: bool) -> int:
         for each in changes:
             _print_patch(each)
         if not changes:
-            note(f"nothing changed in {worktree.name}")
+            note(f"no changes in {worktree.name}")
     return 0 if changes else 1
 
 
@@ -132,7 +132,7 @@ def compare_two(name: str, other: str, *, as_json: bool) -> int:
         _answer({**told, "files": [_compared(each) for each in found]})
         return 0 if differ else 1
     if left.commit != right.commit:
-        note("the two began at different commits")
+        note("the two worktrees started from different commits")
     lines_to_stdout(_beside(found, left.name, right.name))
     for each in differ:
         _print_patch(each)
@@ -230,7 +230,7 @@ def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
     for path, why in done.kept:
         yield clean_line(f"left alone: {path}: {why}")
     if not done.steps:
-        yield Clean("No file has to change.")
+        yield Clean("No files need to be changed.")
 
 
 def remove(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
@@ -255,7 +255,9 @@ def remove(names: Sequence[str], *, yes: bool, as_json: bool) -> None:
 
 def _require_terminal() -> None:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("no terminal to ask in: --yes does it without a question")
+        raise click.UsageError(
+            "can't ask for confirmation without a terminal: add --yes to skip the question"
+        )
 
 
 def _answer(value: dict[str, Any]) -> None:

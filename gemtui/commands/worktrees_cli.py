@@ -30,8 +30,8 @@ _name = click.argument("name", shell_complete=_names)
 def worktrees(ctx: click.Context, as_json: bool) -> None:
     """List, compare, apply, and remove the git worktrees of runs.
 
-    `gemtui run --worktree` makes one for each run. Without a command, list them. NAME is the name
-    of a worktree or its branch, a unique prefix of either, or `latest`.
+    `gemtui run --worktree` creates a worktree for each run. Without a command, list them. NAME is
+    the name of a worktree or its branch, a unique prefix of either, or `latest`.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
@@ -57,8 +57,8 @@ def list_(as_json: bool) -> None:
 def diff(name: str, other: str | None, as_json: bool) -> int:
     """Print what changed in a worktree, as a patch; with OTHER, compare the two.
 
-    The comparison lists the files that changed in either, then what differs from NAME to OTHER.
-    Exit code 1 if nothing changed, or nothing differs.
+    A comparison first lists the files that changed in either worktree, then the differences from
+    NAME to OTHER. Exit code 1 if nothing changed, or if there are no differences.
     """
     from gemtui.commands import worktrees as command
 
@@ -74,16 +74,16 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
     "paths",
     metavar="PATH",
     multiple=True,
-    help="Only this file, by its path below the repository's top folder; repeatable.",
+    help="Only this file, given by its path in the repository; repeatable.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @yes_option
 @json_option
 def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Make the changes of a worktree in the files of its repository; nothing is committed.
+    """Apply the changes in a worktree to the files of its repository; nothing is committed.
 
-    Your own edits there stay: they are merged if they don't overlap, otherwise the file is left
-    alone. `gemtui redo` in the repository's top folder reverts it. Exit code 1 if a file was left
+    Your own edits there are kept: they are merged if they don't overlap; otherwise the file is left
+    alone. `gemtui redo` in the repository's top folder reverts this. Exit code 1 if a file was left
     alone.
     """
     from gemtui.commands import worktrees as command
@@ -96,7 +96,9 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
 @yes_option
 @json_option
 def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Remove worktrees with their files, after a question that names changes not yet applied.
+    """Remove worktrees with their files, after asking for confirmation.
+
+    The question lists changes that have not been applied.
 
     The branch is removed as well, unless it has commits that no other branch has.
     """

@@ -112,7 +112,10 @@ def _run(wanted: argparse.Namespace) -> int:
     began = time.monotonic()
     home, root = Path(os.environ["GEMINI_CLI_HOME"]).resolve(), Path.cwd()
     if not root.is_relative_to(home):
-        raise Refused(FAILED, f"The demo's stand-in works only in the demo's projects: {home}")
+        raise Refused(
+            FAILED,
+            f"The demo's stand-in for Gemini CLI works only in the demo's projects: {home}",
+        )
     prompt = _prompt(wanted.prompt)
     bench = Bench(root, _slug(home, root))
     chat = _chat(bench, home, wanted)

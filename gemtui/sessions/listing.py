@@ -92,11 +92,11 @@ class View(Struct, frozen=True, kw_only=True):
 class ListQuery:
     """A search for sessions: words that must all occur, while `-word` or `!word` must not.
 
-    It is parsed as a full-text search is (`gemtui.sessions.query.parse`), fields included. A word
-    with a capital is case-sensitive. It searches name, title, project, models, tags, note and id,
-    not the text of the sessions. `#tag` also matches the beginning of a tag; `after:7d` and
-    `before:2026-11-20` match by last use. `today` and `yesterday` match by day, or as words. `now`:
-    an aware time, None for the current one.
+    The query is parsed like a full-text search, including fields (`gemtui.sessions.query.parse`). A
+    word with a capital letter is case-sensitive. The search covers name, title, project, models,
+    tags, note and id, but not the messages. `#tag` also matches the beginning of a tag. `after:7d`
+    and `before:2026-11-20` match the time of last use. `today` and `yesterday` match by day, or as
+    words. `now`: a timezone-aware time; None = the current time.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
@@ -483,7 +483,7 @@ def _by_day(
     place = 0
     while place < len(tops):
         when = time(rows[tops[place]].entry)
-        name, after = "No time known", len(tops)
+        name, after = "Time unknown", len(tops)
         if when is not None:
             span = days.span_of(when)
             name = span.name
@@ -497,7 +497,7 @@ def _by_day(
 
 
 class DayCount(Struct, frozen=True):
-    """A day of a list: how many sessions it has, and the key of the first one's row."""
+    """The number of sessions on one day of a list, and the key of the day's first row."""
 
     day: date
     count: int
@@ -505,9 +505,9 @@ class DayCount(Struct, frozen=True):
 
 
 def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
-    """Return the days of a list that goes by day, in its order, pinned sessions left out.
+    """Return the days of a list sorted by day, in its order, without pinned sessions.
 
-    `tz`: as `Days` takes it.
+    `tz`: the time zone, as for `Days`.
     """
     found: dict[date, DayCount] = {}
     for row in rows:

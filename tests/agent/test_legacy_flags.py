@@ -108,15 +108,15 @@ def test_yolo_allows_without_a_word() -> None:
     [
         ((rule("write_file", "deny", argsPattern='"x"'),), None, "patterns for arguments"),
         ((rule("write_file", "ask_user", argsPattern='"x"'),), None, "patterns for arguments"),
-        ((rule(SHELL, "deny", commandPrefix='"git push"'),), None, "that a command is refused"),
+        ((rule(SHELL, "deny", commandPrefix='"git push"'),), None, "rules that deny a command"),
         ((rule("*", "deny", argsPattern='"x"'),), None, "patterns for arguments"),
         ((rule("x", "deny", mcpName='"srv"'),), None, "tools of MCP servers"),
         ((rule("mcp_srv_*", "deny"),), None, "tools of MCP servers"),
-        ((rule("glob", "deny", subagent='"generalist"'),), None, "which agent calls"),
+        ((rule("glob", "deny", subagent='"generalist"'),), None, "rules for one subagent"),
         (
             (GIT, rule(SHELL, "deny", 1)),
             ApprovalMode.YOLO,
-            "that some commands run and others don't in mode yolo",
+            "command prefixes that are exceptions in yolo mode",
         ),
     ],
 )
@@ -140,9 +140,12 @@ def test_a_server_s_tools_are_closed_with_all_others() -> None:
 @pytest.mark.parametrize(
     ("rules", "note"),
     [
-        (rule("write_file", "allow", argsPattern='"docs"'), "can't be told patterns for arguments"),
-        (rule("mcp_srv_x", "allow"), "can't be told tools of MCP servers by these names"),
-        (rule(SHELL, "allow", commandPrefix='"echo a,b"'), "commands with a comma"),
+        (
+            rule("write_file", "allow", argsPattern='"docs"'),
+            "doesn't support patterns for arguments",
+        ),
+        (rule("mcp_srv_x", "allow"), "doesn't support rules for tools of MCP servers"),
+        (rule(SHELL, "allow", commandPrefix='"echo a,b"'), "command prefixes with a comma"),
     ],
 )
 def test_an_allow_that_is_lost_is_noted(rules: str, note: str) -> None:
@@ -171,10 +174,10 @@ def test_all_of_a_run_s_words_at_once(tmp_path: Path) -> None:
     assert set(found.files) == {SETTINGS}
     tools = orjson.loads(found.files[SETTINGS])["tools"]
     assert tools["exclude"] == ["replace", "run_shell_command", "write_file"]
-    assert "headless runs can't ask: ask means deny" in found.notes
+    assert "headless runs can't ask, so “ask” means deny" in found.notes
 
 
 def test_denies_that_nobody_hears_stop_the_run() -> None:
     options = AgentOptions(disallowed_tools=("glob",))
-    with pytest.raises(OptionError, match="would not hear which tools are denied"):
+    with pytest.raises(OptionError, match="would ignore which tools are denied"):
         command(options, unread="others may write there")

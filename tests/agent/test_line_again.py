@@ -54,5 +54,5 @@ async def test_there_is_none_where_only_the_settings_denied_a_tool(
         trust=True,
     )
     run = await ended(denying)
-    with pytest.raises(OptionError, match="which tools were denied stood in the settings"):
+    with pytest.raises(OptionError, match="its denied tools were in the run's settings"):
         line_again(run.request, run.folder)

@@ -64,7 +64,7 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
 
 
 _OUTSIDE = "outside of the project"
-_LATER = "changes what runs later"
+_LATER = "affects later commands"
 
 
 @pytest.mark.parametrize(
