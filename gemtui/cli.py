@@ -90,7 +90,7 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         Path.home()
     except RuntimeError:
-        return _complain(None, 2, "the system knows no home folder for you: set HOME")
+        return _complain(None, 2, "your home folder is unknown: set the variable HOME")
     try:
         code = root.main(args, prog_name=PROGRAM, standalone_mode=False)
     except click.ClickException as error:
@@ -250,7 +250,9 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
     if ctx.invoked_subcommand is None:
         return _open(None, session, demo, ascii)
     if ctx.invoked_subcommand != PROGRAM and (session or demo or ascii):
-        raise click.UsageError("--session, --demo and --ascii are for the app, not for a command")
+        raise click.UsageError(
+            "--session, --demo and --ascii work only for the app, not with a command"
+        )
     return 0
 
 
@@ -283,12 +285,12 @@ def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, asci
 
 def _no_folder(path: Path) -> str:
     if is_file(path):
-        return f"{path} is a file: to read a session file, gemtui --session {path}"
+        return f"{path} is a file: to open a session file, use gemtui --session {path}"
     from difflib import get_close_matches
 
     near = get_close_matches(str(path), root.commands, n=1)
     hint = f"did you mean gemtui {near[0]}?" if near else "see gemtui --help"
-    return f"there is no command and no folder '{path}': {hint}"
+    return f"no command or folder is named '{path}': {hint}"
 
 
 def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> int:
@@ -319,7 +321,7 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     type=Moment(end=True),
     help="Show only sessions last used on or before DATE.",
 )
-@click.option("--live", is_flag=True, help="Show sessions that are open now, in any terminal.")
+@click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
 @json_option
 def sessions(
     project: Path | None,
@@ -334,13 +336,13 @@ def sessions(
 ) -> int:
     """List the stored sessions, newest first.
 
-    By default the sessions of the current folder's project, or all sessions if it has none. Pass
-    an ID to `gemtui show`. In a narrow terminal some columns are left out, and a * stands for
-    labels such as [live]; --json has everything. Exit code 1 if DIR does not exist and has no
-    sessions.
+    By default, the list contains the sessions of the current folder's project, or all sessions if
+    it has none. Pass an ID to `gemtui show`. In a narrow terminal, some columns are left out, and
+    labels such as [live] are shown as *; --json prints everything. Exit code 1 if DIR does not
+    exist and has no sessions.
 
-    With --live, list the sessions that work, wait for you, or are idle, in all projects or in DIR.
-    This needs gemtui's extension.
+    With --live, list the sessions that are working, waiting for you, or idle, in all projects or in
+    DIR. This requires gemtui's extension.
     """
     require_one("--project", project is not None, "--everywhere", everywhere)
     if live:
@@ -386,7 +388,7 @@ def sessions(
 @click.option(
     "--index",
     is_flag=True,
-    help="Update the index first; for people who never open the app.",
+    help="Update the index first; useful if you never open the app.",
 )
 @json_option
 def search(
@@ -401,12 +403,12 @@ def search(
 ) -> int:
     """Search prompts, answers, thoughts, and tool calls.
 
-    QUERY, best in single quotes: words that must all occur in one message or tool call, "phrases",
-    -excluded words, and fields: project: tool: file: model: tag: before: after: is:failed
-    is:thought is:pinned is:archived in:prompt. The last word may be incomplete. Names in code match
-    as a whole and by their parts. If there are few matches, similar words match too. By default,
-    search the sessions of the current folder's project, or all sessions if it has none, with their
-    subagents. Exit code 1 if nothing is found.
+    QUERY is best given in single quotes. It can contain words that must all occur in one message or
+    tool call, "phrases", -excluded words, and fields: project: tool: file: model: tag: before:
+    after: is:failed is:thought is:pinned is:archived in:prompt. The last word may be incomplete.
+    Names in code match as a whole and by their parts. If there are few matches, similar words
+    match, too. By default, the sessions of the current folder's project are searched, or all
+    sessions if it has none, including their subagents. Exit code 1 if nothing is found.
     """
     require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import search as command
@@ -430,8 +432,8 @@ def search(
     type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
     default="text",
     show_default=True,
-    help="json: the stored records; unified: messages in a Claude-compatible format; "
-    "replay: a page that plays the session.",
+    help="json: the stored records; unified: messages in a Claude-compatible format; replay: a "
+    "web page that plays back the session.",
 )
 @output_option()
 @force_option
@@ -445,7 +447,7 @@ def search(
     is_flag=True,
     help="Include rewound, buried, and failed messages; json always includes them.",
 )
-@project_option("Look only among the sessions of this folder.")
+@project_option("Choose only among the sessions of this folder.")
 def show(
     id: str,
     format: str,
@@ -464,7 +466,9 @@ def show(
     from gemtui.export_formats import Format
 
     if dropped and format == Format.UNIFIED:
-        raise click.UsageError("--dropped: unified messages have no mark for it: take json")
+        raise click.UsageError(
+            "--dropped: the unified format can't represent dropped messages: use --format json"
+        )
     command.run(
         id,
         format=Format(format),
@@ -478,19 +482,21 @@ def show(
 
 @root.command()
 @click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
-@since_option("Only those used since: 2026-11-20.")
+@since_option("Include only sessions used since DATE, such as 2026-11-20 or 7d.")
 @click.option(
     "--redact",
     is_flag=True,
-    help="Replace keys, tokens, passwords, e-mail addresses and home folders; no raw files.",
+    help=(
+        "Replace keys, tokens, passwords, e-mail addresses and home folders; don't write raw files."
+    ),
 )
 @json_option
 def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
-    """Write all sessions into a folder, for programs that hold many machines' sessions.
+    """Write all sessions to a folder, for programs that collect sessions from many machines.
 
-    DIR gets compressed JSON lines, a file for each project and day, and the session files by the
-    SHA-256 of their content. Only what has changed is written, and nothing is removed. Sync DIR to
-    wherever it is wanted. Exit code 1 where a session could not be read.
+    DIR receives compressed JSON lines, one file per project and day, and the session files, named
+    by the SHA-256 hash of their contents. Only changes are written, and nothing is deleted. Copy or
+    sync DIR to wherever you need it. Exit code 1 if a session could not be read.
     """
     from gemtui.commands import push as command
 
@@ -521,13 +527,13 @@ def files(
     as_patch: bool,
     as_json: bool,
 ) -> int:
-    """List the files that sessions wrote, the most recent first.
+    """List the files that sessions wrote, most recent first.
 
-    PATH: only this file, the files below this folder, or files whose path ends with PATH. Only
-    writes of file tools are recorded, not those of shell commands. By default the sessions of the
-    current folder's project, or all sessions if it has none. --patch joins the changes, from before
-    the first write to after the last, and names what it can't include. Exit code 1 if there are no
-    files.
+    PATH limits the list to a file, to the files in a folder, or to files whose path ends with PATH.
+    Only writes by file tools are recorded, not those by shell commands. By default, the sessions of
+    the current folder's project are used, or all sessions if it has none. --patch combines the
+    changes from before the first write to after the last, and lists what it can't include. Exit
+    code 1 if there are no files.
     """
     require_one("--project", project is not None, "--everywhere", everywhere)
     require_one(
@@ -563,14 +569,14 @@ def recover(
 ) -> int:
     """Rebuild a lost file from everything that sessions wrote, edited, read, or printed of it.
 
-    stderr says for each line whether it is known or guessed, and from which call. A known line is
-    one that the newest record shows at this position; a guessed line comes from an older record, or
-    from terminal output that may have changed it. On stdout, control characters are made visible;
-    FILE gets them unchanged. Exit code 1 if no session has any text of the file.
+    For each line, stderr says whether it is known or guessed, and which call it comes from. A known
+    line is one that the newest record shows at this position; a guessed line comes from an older
+    record, or from terminal output that may have changed it. On stdout, control characters are made
+    visible; in FILE they are unchanged. Exit code 1 if no session contains any text of the file.
     """
     require_one("--output", output is not None, "--json", as_json)
     if force and output is None:
-        raise click.UsageError("--force is for --output: name a file")
+        raise click.UsageError("--force works only with --output")
     from gemtui.commands import recover as command
 
     return command.run(path, at=at, output=output, force=force, as_json=as_json)
@@ -584,9 +590,9 @@ def recover(
 def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
     """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
 
-    By default the sessions of the current folder's project, or all sessions if it has none. Costs
-    are estimated from list prices; a file prices.toml next to the settings file replaces them. Exit
-    code 1 if no session matches.
+    By default, the sessions of the current folder's project are counted, or all sessions if it has
+    none. Costs are estimated from list prices, which a file prices.toml next to the settings file
+    can override. Exit code 1 if no session matches.
     """
     require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import stats as command
@@ -600,16 +606,17 @@ def stats(project: Path | None, everywhere: bool, since: datetime | None, as_jso
     "--before",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Keep only what comes before prompt N (1 is the first); by default everything.",
+    help="Copy only what comes before prompt N (1 is the first); by default everything.",
 )
-@project_option("Look only among the sessions of this folder.")
+@project_option("Choose only among the sessions of this folder.")
 @json_option
 def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
     """Copy a session, or its beginning, into a new session, and print the new id.
 
-    ID is what `gemtui show` takes, by default the newest session; a session that only the vault
-    has works too. The original and the project's files don't change. Gemini CLI lists and resumes
-    the new session like its own. With --before 1 there is nothing to copy, so no session is made.
+    ID accepts the same values as `gemtui show`; the default is the newest session. Sessions that
+    only the vault has can be copied, too. The original session and the project's files don't
+    change. Gemini CLI lists and resumes the new session like its own. With --before 1, there is
+    nothing to copy, so no session is created.
     """
     from gemtui.commands import fork as command
 
@@ -621,11 +628,11 @@ def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> No
 def run(**words: Any) -> int:
     """Run Gemini CLI on PROMPT without opening the app.
 
-    Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT - only
-    stdin is used. The answer goes to stdout as it arrives, progress to stderr. ctrl+c stops the run
-    with all its processes, a second ctrl+c kills them at once. Exit codes: 0 done, even if calls
-    were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit; 79 budget; 124 time
-    limit; 130 interrupted.
+    Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT -, only
+    stdin is used. The answer is printed to stdout as it arrives, and progress to stderr. ctrl+c
+    stops the run with all its processes; a second ctrl+c kills them immediately. Exit codes: 0
+    done, even if calls were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit;
+    79 budget; 124 time limit; 130 interrupted.
     """
     arguments = RunArguments.of(words)
     if arguments.each_model or arguments.each_policy:
@@ -639,13 +646,13 @@ def run(**words: Any) -> int:
 
 for _place, _name, _words in (
     ("runs_cli", "runs", "List, show, answer, and stop runs."),
-    ("worktrees", "worktrees", "List, compare, apply, and remove the worktrees of runs."),
+    ("worktrees", "worktrees", "List, compare, apply, and remove worktrees that runs used."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),
     ("marks", "mark", "Name, tag, pin, annotate, or archive a session."),
     ("marks", "marks", "Export and import names, tags, notes, and pins."),
-    ("policy_cli", "policy", "Show, check, and try the rules of what a run may do."),
+    ("policy_cli", "policy", "Show, check, and test rules for what runs may do."),
 ):
     root.add_command(LaterCommand(_place, _name, _words))
 for _each in undo_commands(session_ids):
@@ -653,7 +660,7 @@ for _each in undo_commands(session_ids):
 
 
 @root.command()
-@project_option("Serve only the sessions of this folder, by default the current one.")
+@project_option("Serve only the sessions of this folder; by default the current one.")
 @everywhere_option
 def mcp(project: Path | None, everywhere: bool) -> int:
     """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.

@@ -55,51 +55,54 @@ class Config(Struct, frozen=True, kw_only=True):
     theme: Annotated[str, "Colour theme; F2 in the app previews all themes."] = "gemtui-dark"
     ascii: Annotated[bool, "Draw with ASCII characters only, as --ascii does."] = False
     mouse: Annotated[bool, "React to mouse clicks, wheel, and selection."] = True
-    scope: Annotated[Scope, "Sessions shown at start: the current folder's project, or all."] = (
+    scope: Annotated[Scope, "Sessions shown at startup: the current folder's project, or all."] = (
         Scope.PROJECT
     )
-    sort: Annotated[Sort, "Order of the list at start."] = Sort.UPDATED
-    group: Annotated[bool, "Group the list by project at start."] = False
-    fold_thoughts: Annotated[bool, "Show thoughts as one line until they are unfolded."] = True
+    sort: Annotated[Sort, "Sort order of the list at startup."] = Sort.UPDATED
+    group: Annotated[bool, "Group the list by project at startup."] = False
+    fold_thoughts: Annotated[bool, "Show thoughts as one line until you expand them."] = True
     see_files: Annotated[
-        bool, "During a run, also list files that were not changed by its file tools."
+        bool, "During a run, also list changed files that its file tools did not write."
     ] = True
     ring: Annotated[
         Ring,
-        "How to notify you, while you look elsewhere, that a session waits for you or a run has"
-        " ended: off; bell: the bell and the window's title; notify: also a desktop notification,"
-        " if the terminal supports it.",
+        "How to notify you, while you are in another window, that a session is waiting for you or "
+        "a run has ended: off; bell: ring the bell and change the window's title; notify: also "
+        "show a desktop notification, if the terminal supports it.",
     ] = Ring.NOTIFY
     editor: Annotated[
         str, 'Command that opens a file, such as "code --wait"; if empty, $VISUAL, then $EDITOR.'
     ] = ""
     git_tool: Annotated[
         tuple[str, ...],
-        "Program and its arguments that the review opens in the project's folder, e.g."
-        ' ["lazygit"] or ["git", "gui"].',
+        "Program and arguments that the review starts in the project's folder, such as "
+        '["lazygit"] or ["git", "gui"].',
     ] = ("git", "add", "--patch")
     on_ask: Annotated[
         tuple[str, ...],
-        "Program and arguments, started when a question has waited for on_ask_after seconds; it"
-        " gets the question as JSON on stdin.",
+        "Program and arguments to start when a question has waited for on_ask_after seconds; it "
+        "receives the question as JSON on stdin.",
     ] = ()
     on_ask_after: Annotated[int, "Seconds that a question waits before on_ask is started."] = 10
     on_end: Annotated[
         tuple[str, ...],
-        "Program and arguments, started when a run has ended; it gets the run as JSON on stdin.",
+        (
+            "Program and arguments to start when a run has ended; it receives the run as JSON on "
+            "stdin."
+        ),
     ] = ()
     day_budget: Annotated[
         float,
-        "US dollars that all sessions of a day may cost: no run starts or continues beyond that;"
-        " 0: no limit.",
+        "The most that all sessions may cost per day, in US dollars: once it is reached, no run "
+        "starts or continues. 0: no limit.",
     ] = 0.0
     checkpoints: Annotated[
         Checkpoints,
-        "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts,"
-        " also in sessions of Gemini CLI itself by the extension, or never.",
+        "When to take the checkpoints that gemtui undo needs: in every run that gemtui starts, "
+        "also in sessions of Gemini CLI itself (with the extension), or never.",
     ] = Checkpoints.RUNS
     checkpoint_days: Annotated[
-        int, "Days after which checkpoints are deleted, except those of a working run."
+        int, "Days after which checkpoints are deleted, except those of active runs."
     ] = 30
     checkpoint_bytes: Annotated[
         int, "Bytes that all checkpoints may use; beyond that, the oldest are deleted."
@@ -107,7 +110,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """One setting, as described to users; `values`: a description of the allowed values."""
+    """A setting, as described to users. `values`: describes the allowed values."""
 
     name: str
     default: Value
@@ -162,7 +165,7 @@ def _text(path: Path) -> str:
 
 def _nested(error: Exception) -> str:
     """Describe an error from `tomllib` caused by deep nesting or too long integers."""
-    return "nested too deep" if isinstance(error, RecursionError) else str(error)
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _unreadable(path: Path, why: str) -> ConfigError:
@@ -208,7 +211,9 @@ def _config(raw: Mapping[str, Any], path: Path) -> Config:
 
 def _unknown(key: str, known: tuple[str, ...]) -> str:
     near = get_close_matches(key, known, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"the settings are {', '.join(known)}"
+    hint = (
+        f'did you mean "{near[0]}"?' if near else f"the available settings are {', '.join(known)}"
+    )
     return f'there is no setting "{key}": {hint}'
 
 
@@ -226,7 +231,7 @@ def _value(value: Any, wanted: type | GenericAlias, path: Path, key: str) -> Any
         return value
     given = _toml(value) if isinstance(value, bool | str) else repr(value)
     raise ConfigError(
-        f"{path}: {key} = {given} does not fit; write {_values(wanted)}", path=path, key=key
+        f"{path}: {key} = {given} is not valid; it must be {_values(wanted)}", path=path, key=key
     )
 
 
@@ -246,7 +251,7 @@ def _values(wanted: type | GenericAlias) -> str:
         return "a number, 0 or more"
     if wanted is str:
         return 'text in quotes ("…")'
-    return 'a list of words (["program", "argument", …])'
+    return 'a list of strings (["program", "argument", …])'
 
 
 def _toml(value: Value) -> str:

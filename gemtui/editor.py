@@ -36,7 +36,7 @@ def editor_command(
     try:
         words = shlex.split(chosen)
     except ValueError as error:
-        raise NoEditor(f"the editor {chosen!r} can't be understood: {error}") from None
+        raise NoEditor(f"the editor command {chosen!r} can't be parsed: {error}") from None
     if not words:
         raise NoEditor("no editor is set: export EDITOR, or set editor in gemtui's config file")
     return words + _place(Path(words[0]).name, path, line)
@@ -49,7 +49,9 @@ def editor_program(word: str) -> str:
     """
     found = find_program(word)
     if found is None:
-        raise NoEditor(f"the editor {word} was not found on PATH: install it, or set another one")
+        raise NoEditor(
+            f"the editor {word} was not found on PATH: install it, or choose another one"
+        )
     return found
 
 
@@ -71,9 +73,9 @@ def written_file(path: str, project: Path | None) -> Path:
     """
     place = Path(path) if project is None else project / path
     if not place.is_absolute():
-        raise GemtuiError(f"{path} is relative, and the folder of this session is not known")
+        raise GemtuiError(f"{path} is a relative path, but the folder of this session is unknown")
     if not is_there(place):
-        raise GemtuiError(f"{place} is not there any more")
+        raise GemtuiError(f"{place} no longer exists")
     if not is_file(place):
         raise GemtuiError(f"{place} is not a regular file")
     return place
@@ -100,9 +102,9 @@ def edited_text(
         with suspended():
             code = at_terminal(words, program=program)
         if code:
-            raise GemtuiError(f"{words[0]} ended with {code}")
+            raise GemtuiError(f"{words[0]} exited with {code}")
         left = read_small(path, _LARGEST)
     try:
         return left.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        raise GemtuiError("what the editor left is not UTF-8") from None
+        raise GemtuiError("the file saved by the editor is not valid UTF-8") from None

@@ -99,7 +99,8 @@ class SessionTooLarge(GemtuiError):
         way_out: str = "resume it once in Gemini CLI to turn it into a .jsonl log",
     ) -> None:
         super().__init__(
-            f"{path} is too large: {size:,} {of}, and gemtui reads up to {limit:,}: {way_out}"
+            f"{path} is too large: it has {size:,} {of}, but gemtui reads at most {limit:,}: "
+            f"{way_out}"
         )
         self.path, self.size, self.limit = path, size, limit
 

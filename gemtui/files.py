@@ -37,7 +37,9 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
             pieces.append(piece)
             left -= len(piece)
     if left <= 0:
-        raise OSError(errno.EFBIG, f"larger than {most:,} bytes, too large to read", str(path))
+        raise OSError(
+            errno.EFBIG, f"larger than {most:,} bytes, which is too large to read", str(path)
+        )
     return b"".join(pieces)
 
 

@@ -138,8 +138,8 @@ def tag_of(text: str) -> str:
     tag = unicodedata.normalize("NFC", text.strip().removeprefix("#")).lower()
     if not _TAG.fullmatch(tag) or len(tag) > LONGEST_TAG:
         raise MarkError(
-            f"{text!r} is not a tag: take letters, digits and . / + - without blanks,"
-            f" {LONGEST_TAG} at most"
+            f"{text!r} is not a valid tag: use letters, digits and . / + - without spaces, at "
+            f"most {LONGEST_TAG} characters"
         )
     return tag
 
@@ -155,9 +155,13 @@ def _note(text: str) -> str | None:
 
 def _text(text: str, what: str, most: int) -> str:
     if len(text) > most:
-        raise MarkError(f"the {what} has {len(text):,} characters: {most:,} is the most")
+        raise MarkError(
+            f"the {what} has {len(text):,} characters, but at most {most:,} are allowed"
+        )
     if not _is_text(text):
-        raise MarkError(f"the {what} can't be saved: it has half a character in it")
+        raise MarkError(
+            f"the {what} can't be saved: it contains an incomplete character (a lone surrogate)"
+        )
     return text
 
 
@@ -257,12 +261,12 @@ class Marks:
         except MarkError:
             raise
         except (OSError, Newer, *DAMAGE) as error:
-            way_out = "check that you may read and write it, or restore a copy of it"
+            way_out = "check that you have permission to read and write it, or restore a backup"
             if isinstance(error, Newer):
-                way_out = "use that one, or move the file away to start over"
+                way_out = "use a newer gemtui, or move the file away to start over"
             raise MarksUnreadable(
-                f"{self.path}, with names, tags and notes of sessions, can't be used: {why(error)}:"
-                f" it is as it was; {way_out}",
+                f"{self.path}, which has your names, tags and notes for sessions, can't be used: "
+                f"{why(error)}: nothing was changed; {way_out}",
                 path=self.path,
             ) from error
 
@@ -274,7 +278,7 @@ def _prepare(database: sqlite3.Connection) -> None:
     """
     if identity(database) == (APPLICATION, VERSION):
         if database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
-            raise Damaged("its content is damaged")
+            raise Damaged("its contents are corrupt")
         return
     database.execute("begin immediate")
     application, version = identity(database)
@@ -296,7 +300,7 @@ def _has_tables(database: sqlite3.Connection) -> bool:
 def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:
     for mark in marks:
         if not _is_text(mark.session):
-            raise MarkError("a session whose id is not a string can't be marked")
+            raise MarkError("sessions whose id is not a string can't have marks")
         if mark.empty:
             database.execute("delete from mark where session = ?", [mark.session])
             continue
@@ -322,7 +326,7 @@ def _mark(row: tuple[Any, ...]) -> Mark:
     try:
         return msgspec.convert(values | {"tags": msgspec.json.decode(tags)}, Mark)
     except (msgspec.DecodeError, *DAMAGE):
-        raise Damaged("a mark in it makes no sense") from None
+        raise Damaged("one of its marks is not valid") from None
 
 
 def _merged(mine: Mark, other: Mark) -> Mark:
@@ -364,7 +368,9 @@ def imported(data: bytes) -> tuple[Mark, ...]:
     try:
         file = msgspec.json.decode(data, type=_Exported)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MarkError(f"no marks that gemtui exported: {error}") from None
+        raise MarkError(f"not a file of marks exported by gemtui: {error}") from None
     if file.version != 1:
-        raise MarkError(f"marks of version {file.version}: this gemtui reads version 1")
+        raise MarkError(
+            f"the marks have version {file.version}, but this gemtui reads only version 1"
+        )
     return file.marks

@@ -97,7 +97,7 @@ class McpServer:
         while line := given.readline(LARGEST + 1):
             if len(line) > LARGEST and not line.endswith(b"\n"):
                 _skip_line(given)
-                answer: Any = _error(None, _PARSE, f"a message has at most {LARGEST} bytes")
+                answer: Any = _error(None, _PARSE, f"a message can have at most {LARGEST} bytes")
             else:
                 answer = self.answer(line)
             if answer is None:
@@ -115,31 +115,31 @@ class McpServer:
         try:
             message = loads(line)
         except (orjson.JSONDecodeError, RecursionError):
-            return _error(None, _PARSE, "this is no JSON")
+            return _error(None, _PARSE, "not valid JSON")
         if is_deep(message, _DEEPEST):
-            return _error(None, _INVALID, "the message is nested too deep")
+            return _error(None, _INVALID, "the message is nested too deeply")
         if isinstance(message, list) and self._version == _BATCHES:
             if not 0 < len(message) <= _MOST:
-                return _error(None, _INVALID, f"a list has 1 to {_MOST} messages")
+                return _error(None, _INVALID, f"a batch must contain 1 to {_MOST} messages")
             answers = [each for each in map(self._one, message) if each is not None]
             return answers or None
         return self._one(message)
 
     def _one(self, message: object) -> Json | None:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            return _error(None, _INVALID, "this is not a message of JSON-RPC 2.0")
+            return _error(None, _INVALID, "not a JSON-RPC 2.0 message")
         method, id = message.get("method"), message.get("id")
         if "method" not in message and ("result" in message or "error" in message):
             return None  # a response, although this server never sends requests
         if not isinstance(method, str):
-            return _error(None, _INVALID, "method is missing or no text")
+            return _error(None, _INVALID, "method is missing or is not a string")
         if "id" not in message:
             return None
         if isinstance(id, bool) or not isinstance(id, int | str):
-            return _error(None, _INVALID, "id is neither a whole number nor a text")
+            return _error(None, _INVALID, "id must be an integer or a string")
         params = message.get("params", {})
         if not isinstance(params, dict):
-            return _error(id, _PARAMS, "params is not an object")
+            return _error(id, _PARAMS, "params must be an object")
         match method:
             case "initialize":
                 return _result(id, self._initialize(params))
@@ -149,7 +149,7 @@ class McpServer:
                 return _result(id, {"tools": [each.to_dict() for each in self._tools.values()]})
             case "tools/call":
                 return self._call(id, params)
-        return _error(id, _UNKNOWN_METHOD, f"there is no method {method[:100]!r}")
+        return _error(id, _UNKNOWN_METHOD, f"unknown method {method[:100]!r}")
 
     def _initialize(self, params: Json) -> Json:
         wanted = params.get("protocolVersion")
@@ -167,12 +167,12 @@ class McpServer:
         name = params.get("name")
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            return _error(id, _PARAMS, f"there is no such tool: {', '.join(self._tools)}")
+            return _error(id, _PARAMS, f"unknown tool; the tools are {', '.join(self._tools)}")
         try:
             given = params.get("arguments")
             arguments = msgspec.convert({} if given is None else given, tool.arguments)
         except msgspec.ValidationError as error:
-            return _result(id, _failed(f"The arguments do not fit: {error}"))
+            return _result(id, _failed(f"Invalid arguments: {error}"))
         return _result(id, self._limited(tool, arguments))
 
     def _limited(self, tool: ServedTool, arguments: Any) -> Json:
@@ -196,7 +196,7 @@ class McpServer:
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
         thread.join(self._limit)
-        words = f"This took longer than {self._limit:g} s: ask for less."
+        words = f"This took longer than {self._limit:g} s: ask for less data."
         return found[0] if found else _failed(words)
 
 
@@ -206,10 +206,10 @@ def _outcome(tool: ServedTool, arguments: Any) -> Json:
     except (ToolError, GemtuiError) as error:
         return _failed(str(error))
     except OSError as error:
-        return _failed(error.strerror or "a file can't be read")
+        return _failed(error.strerror or "a file could not be read")
     except Exception as error:  # the server must respond, whatever a tool raises
         traceback.print_exception(error)
-        return _failed("gemtui could not answer this: something went wrong in it")
+        return _failed("internal error in gemtui")
 
 
 def _failed(words: str) -> Json:

@@ -29,7 +29,7 @@ from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
-_DOCTOR = "gemtui doctor says what is wrong"
+_DOCTOR = "gemtui doctor shows what is wrong"
 _LOOK = 0.1
 """Seconds between checks for whether the caller has been interrupted."""
 TIMEOUT = 600
@@ -166,7 +166,7 @@ def _words(prompt: str, context: Mapping[str, Any], system_prompt: str | None) -
 
 
 def _text(value: object) -> str | None:
-    return None if isinstance(value, str) and value else "must be a text that is not empty"
+    return None if isinstance(value, str) and value else "must be a non-empty string"
 
 
 def _folder(value: object) -> str | None:
@@ -186,7 +186,7 @@ def _list_of(check: Callable[[object], str | None], what: str) -> Callable[[obje
         if not isinstance(value, list):
             return "must be a list"
         bad = next((at for at, each in enumerate(value) if check(each) is not None), None)
-        return None if bad is None else f"must be a list of {what}, and [{bad}] is none"
+        return None if bad is None else f"must be a list of {what}, but [{bad}] is not"
 
     return checked
 
@@ -269,7 +269,7 @@ class _Gathered:
         if failed:
             folder = self._run.folder
             raise ProviderError(
-                f"{words} (all of the run: {folder.path})",
+                f"{words} (files of the run: {folder.path})",
                 response=response,
                 files=self._progress.written,
                 stderr=stderr_end(folder.stderr),

@@ -78,7 +78,7 @@ def why(error: BaseException) -> str:
         return error.strerror
     if isinstance(error, (Newer, Damaged)) or not is_damage(error):
         return str(error)
-    return "its content is damaged"
+    return "its contents are corrupt"
 
 
 def checksum(row: Sequence[object]) -> int:

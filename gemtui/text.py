@@ -23,7 +23,7 @@ from unicodedata import category, east_asian_width, name
 Clean = NewType("Clean", str)
 """Text without bidi controls, and without control characters except newline and tab."""
 
-HOLDS_CONTROLS = "holds control characters"
+HOLDS_CONTROLS = "contains control characters"
 """The warning shown with a command for which `holds_controls` returns True."""
 
 BLANKS = " \t\r\n"

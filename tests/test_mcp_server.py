@@ -71,7 +71,7 @@ def test_tools_have_a_strict_schema() -> None:
         ({"text": 5}, "Expected `str`", True),
         ({}, "missing required field", True),
         ({"text": "wrong"}, "not ␛ this", True),
-        ({"text": "bug"}, "could not answer", True),
+        ({"text": "bug"}, "internal error", True),
     ],
 )
 def test_a_call_has_a_result_or_words_for_the_model(

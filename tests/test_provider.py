@@ -68,7 +68,7 @@ def test_metadata() -> None:
         ({"allowed_tools": [Path("glob")]}, r"allowed_tools must be a list of texts, and \[0\]"),
         ({"sandbox": "yes"}, "sandbox must be True or False"),
         ({"trust": "yes"}, "trust must be True or False"),
-        ({"model": ""}, "model must be a text"),
+        ({"model": ""}, "model must be a non-empty string"),
         ({"working_dir": 3}, "working_dir must be a path"),
     ],
 )
@@ -261,7 +261,7 @@ def test_a_run_that_can_t_be_started_names_the_way_out(
     fake_cli(f"print:{INIT}", f"print:{OK}")
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(ProviderError, match="gemtui doctor says what is wrong") as raised:
+    with pytest.raises(ProviderError, match="gemtui doctor shows what is wrong") as raised:
         GeminiCliProvider().generate("Go")
     assert raised.value.run is None
 

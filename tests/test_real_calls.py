@@ -103,7 +103,7 @@ def test_a_command_that_the_tool_refused_is_no_success(seen: Seen) -> None:
     assert refused.status is ToolStatus.REFUSED
     assert "⊘ run_shell_command" in drawn(refused, seen)
     assert "refused" in drawn(refused, seen)
-    assert "Status: refused by the tool itself" in "".join(to_text(seen.transcript, seen.summary))
+    assert "Status: rejected by the tool itself" in "".join(to_text(seen.transcript, seen.summary))
     stream, reader = Stream(cwd="/p"), NdjsonReader()
     events = [event for line in reader.feed(seen.stdout) for event in stream.feed(line)]
     results = [each.payload for each in events if isinstance(each.payload, ToolResult)]

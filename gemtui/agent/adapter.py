@@ -13,7 +13,7 @@ from gemtui.agent.run_folder import Request, RunFolder
 class AgentAdapter(Protocol):
     """An agent that can be run.
 
-    An adapter says whether the agent is available, and yields the events of a run.
+    The adapter reports whether the agent is available, and yields the events of a run.
     """
 
     agent: str

@@ -16,23 +16,23 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 """Milliseconds since 1970; values beyond the range of `datetime` are rejected."""
 SAID_NO = "The user said no"
 """The beginning of the message that the model reads when the user denies a call."""
-UNGATED = "its gate did not open: the hooks of gemtui's extension did not run"
+UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask you"
 """The reason for ending a run whose gate never opened to ask about calls."""
-PASSED = "a tool ran that never passed its gate"
+PASSED = "a tool ran without gemtui's approval check"
 """The reason for ending a run in which a tool bypassed the gate."""
-ALTERED = "a tool ran with other arguments than were allowed: another hook changed them"
+ALTERED = "a tool ran with arguments that were not approved: another hook changed them"
 """The reason for ending a run after a call with arguments that nobody approved."""
-DIFFERS = "a file differs from what was approved: `gemtui runs show` has both texts"
+DIFFERS = "a file differs from what was approved: see both versions with `gemtui runs show`"
 """The reason for ending a run after an approved write turned out differently.
 
 The differences are in `GateFolder.differences`.
 """
-MOVED = "the folder of the run was moved, removed or shut, and no hook can run without it"
+MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't run without it"
 """The reason for ending a run whose questions can no longer be asked."""
 
 
 class Away(StrEnum):
-    """The treatment of a question while nobody is there to answer it."""
+    """How a question is treated while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"

@@ -37,9 +37,11 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
     try:
         answer = await approve(request)
         if not isinstance(answer, Approval):
-            answer = Approval.deny(f"the program that was asked answered {type(answer).__name__}")
+            answer = Approval.deny(
+                f"the approval callback returned {type(answer).__name__} instead of an Approval"
+            )
     except Exception as error:
-        answer = Approval.deny(f"the program that was asked failed: {type(error).__name__}")
+        answer = Approval.deny(f"the approval callback raised {type(error).__name__}")
     while not await asyncio.to_thread(_write, gate, request.number, answer):
         await asyncio.sleep(_AGAIN)
 
@@ -50,6 +52,11 @@ def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
         try:
             gate.answer(number, answer)
         except (TypeError, ValueError):  # arguments that can't be written as JSON
-            gate.answer(number, Approval.deny("the program that was asked gave no JSON"))
+            gate.answer(
+                number,
+                Approval.deny(
+                    "the approval callback returned arguments that can't be written as JSON"
+                ),
+            )
         return True
     return False

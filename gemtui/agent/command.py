@@ -125,7 +125,7 @@ def line_again(request: Request, folder: RunFolder) -> Clean:
     return Clean(f"cd {quoted(request.cwd)} && {_words(environ, argv, stdin)}")
 
 
-UNASKED = "this command can't ask: calls that gemtui would ask about are denied"
+UNASKED = "this command can't ask you: calls that need your approval are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
@@ -190,7 +190,7 @@ def command_of(
     environ = _environ(options, machine, folder)
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
-        raise OptionError(f"the prompt is over {ARGUMENT_LIMIT:,} bytes: hand it over by stdin")
+        raise OptionError(f"the prompt is longer than {ARGUMENT_LIMIT:,} bytes: pass it on stdin")
     return Command(
         argv=(*argv, f"--prompt={prompt}") if as_word else tuple(argv),
         environ=environ,
@@ -209,11 +209,11 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
         if not known.knows(flag):
-            raise OptionError(f"this Gemini CLI does not know --{flag}: update it")
+            raise OptionError(f"this version of Gemini CLI has no option --{flag}: update it")
         if flag in _LISTS and ("," in value or value != value.strip()):
             raise OptionError(
-                f"--{flag}: {value!r} has a comma, or a blank at an end, and Gemini CLI would take "
-                "it for other values: rename it"
+                f"--{flag}: {value!r} contains a comma or starts or ends with a space, so Gemini "
+                "CLI would misread it: rename it"
             )
 
 
@@ -227,12 +227,12 @@ def require_text(prompt: str, command: Command, cwd: Path) -> None:
         prompt.encode()
     except UnicodeEncodeError as error:
         raise OptionError(
-            f"the prompt is not UTF-8 (character {error.start + 1}): convert it"
+            f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it"
         ) from None
     variables = (f"{name}={value}" for name, value in command.environ.items())
     for text in (f"cwd: {cwd}", *command.argv, *variables):
         if _UNSAYABLE.search(text):
-            raise OptionError(f"{text!a} is not UTF-8, or holds a NUL: rename it")
+            raise OptionError(f"{text!a} is not valid UTF-8 or contains a NUL character: rename it")
 
 
 _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
@@ -250,7 +250,9 @@ def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     if mode is None or (mode is ApprovalMode.DEFAULT and settled):
         return []
     if mode.value not in machine.capabilities.approval_modes:
-        raise OptionError(f"this Gemini CLI has no approval mode {mode.value}: update it")
+        raise OptionError(
+            f"this version of Gemini CLI has no approval mode {mode.value}: update it"
+        )
     return [f"--approval-mode={mode.value}"]
 
 
@@ -258,7 +260,7 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
     if not options.resume:
         return [f"--session-id={session_id}"] if session_id else []
     if not known.knows("resume"):
-        raise OptionError("this Gemini CLI can't resume a session: update it")
+        raise OptionError("this version of Gemini CLI can't resume a session: update it")
     return [f"--resume={options.resume}"]
 
 
@@ -340,11 +342,17 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
 def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Iterable[str]:
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
-        yield "headless runs can't ask: ask means deny, except safe shell commands"
+        yield "headless runs can't ask, so “ask” means deny, except safe shell commands"
     if options.tools.asks_unnamed:
-        yield "no approval mode is named: a level that is not named asks, until a mode decides it"
+        yield (
+            "no approval mode is set, so file writes, shell and network ask unless you set a "
+            "level for them"
+        )
     if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
-        yield "plan mode: no allow is written, since it would open writes and shell commands there"
+        yield (
+            "in plan mode “allow” levels have no effect, because they would permit writes and "
+            "shell commands"
+        )
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
 
@@ -359,11 +367,11 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
     The note says what gemtui does instead.
     """
     if options.max_turns is not None:
-        yield f"gemtui counts the turns and ends the run after {options.max_turns}: {why}"
+        yield f"gemtui itself counts the turns and stops the run after {options.max_turns}: {why}"
     if options.resume:
         yield (
-            "Gemini CLI's clean-up of sessions stays on, and may take a resumed one with it: "
-            f"gemtui keeps a copy and puts things right after the run ({why})"
+            "Gemini CLI's session cleanup stays on and may delete the resumed session, so gemtui "
+            f"keeps a copy and restores it after the run ({why})"
         )
 
 

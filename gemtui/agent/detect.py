@@ -52,7 +52,7 @@ class FoundBy(StrEnum):
     """The caller passed the path."""
     VARIABLE = "GEMINI_CLI_PATH"
     PATH = "PATH"
-    USUAL_PLACE = "usual place"
+    USUAL_PLACE = "default location"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +232,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def _version(cli: Path, output: str) -> CliAnswer:
     found = _VERSION.findall(output)
     if not found:
-        return CliAnswer(problem=f"{cli} --version named no version")
+        return CliAnswer(problem=f"{cli} --version printed no version")
     return CliAnswer(text=found[-1])
 
 
@@ -322,7 +322,7 @@ def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
     problem = version.problem or flags.problem
     if problem is None:
         return (
-            f"Gemini CLI {version.text} is too old to start runs with: "
+            f"Gemini CLI {version.text} is too old for runs: "
             f"update it to 0.30 or newer ({INSTALL_LINK})"
         )
     if cli.found_by is FoundBy.VARIABLE and not is_file(cli.path):

@@ -39,12 +39,14 @@ def remembered(folder: Path) -> AgentOptions | None:
     try:
         kept = read_object(path)
         if not isinstance(kept.get("folder"), str):
-            raise OptionError("no folder is named")
+            raise OptionError("the folder's name is missing")
         return rememberable(from_dict(kept, cwd=folder))
     except FileNotFoundError:
         return None
     except OptionError as error:
-        raise OSError(errno.EINVAL, f"no options of a run: {error}", str(path)) from None
+        raise OSError(
+            errno.EINVAL, f"not a valid file of run options: {error}", str(path)
+        ) from None
 
 
 def remember(options: AgentOptions) -> None:
@@ -77,7 +79,7 @@ def _require_text(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        words = "its name is not UTF-8, and can't be remembered"
+        words = "the name is not valid UTF-8, so gemtui can't remember these options"
         raise OSError(errno.EILSEQ, words, str(path)) from None
 
 
@@ -104,7 +106,7 @@ def left_out(options: AgentOptions) -> Iterator[str]:
         if each.dangerous(option_value(options, each.name)):
             yield each.danger
     if not all(map(_is_ours, options.policies)):
-        yield "a policy file that is not gemtui's"
+        yield "a policy file from outside gemtui's policy folder"
 
 
 def _is_ours(policy: Path) -> bool:
@@ -143,5 +145,5 @@ def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None
     given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
     levels = stored.get(_PERMISSIONS)
     if not isinstance(levels, dict | None) or set(levels or ()) - set(CAPABILITIES):
-        raise OptionError(f"these are not options of a run: permissions are {levels!r}")
+        raise OptionError(f"not valid run options: permissions is {levels!r}")
     return with_values(AgentOptions(cwd=cwd, resume=resume), {**given, **(levels or {})})

@@ -363,7 +363,9 @@ class UnguardedAdapter:
             name = "ask" if options.asks else "budget"
             raise OptionError(f"{name}: use the adapter that gemtui exports")
         if options.worktree:
-            raise OptionError("worktree: this adapter makes none; use the one that gemtui exports")
+            raise OptionError(
+                "worktree: this adapter can't create worktrees; use the one that gemtui exports"
+            )
         id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)
@@ -562,4 +564,4 @@ def planned_machine(
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )
         why = "no Gemini CLI is installed" if str(error) == NOT_FOUND else str(error)
-        return machine, f"{why}: these are the words for {CHECKED_AGAINST}"
+        return machine, f"{why}: these options are for version {CHECKED_AGAINST}"

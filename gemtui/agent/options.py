@@ -40,7 +40,7 @@ def _is_allow(level: Level | None) -> bool:
     return level is Level.ALLOW
 
 
-_TOOLS, _ENDS = "What it may do", "Limits"
+_TOOLS, _ENDS = "Permissions", "Limits"
 """Headings of the option groups in the dialog."""
 _LEVELS = {
     "": "set by the mode (ask if none)",
@@ -78,11 +78,11 @@ class AgentOptions:
     cwd: Annotated[
         Path | None,
         RunOption(
-            help="Run in DIR.",
+            help="Work in DIR.",
             flags=("-C", "--cwd"),
             metavar="DIR",
             label="Folder",
-            hint="where the run works",
+            hint="working folder",
             kept=Kept.NOWHERE,
         ),
     ] = None
@@ -102,10 +102,10 @@ class AgentOptions:
     worktree: Annotated[
         bool,
         RunOption(
-            help="Work in a new git worktree outside of the repository, on a branch of its own.",
+            help="Work in a new git worktree outside the repository, on its own branch.",
             flags=("--worktree",),
             label="Worktree",
-            hint="your files stay as they are; F7 lists worktrees, applies and removes them",
+            hint="your files are not changed; F7 lists, applies and removes worktrees",
             tick="in a new git worktree",
             brief="worktree",
         ),
@@ -113,7 +113,7 @@ class AgentOptions:
     resume: Annotated[
         str | None,
         RunOption(
-            help="Continue this session; ID is what `gemtui show` takes.",
+            help="Continue this session; accepts the same IDs as `gemtui show`.",
             flags=("--resume",),
             metavar="ID",
             label="Session",
@@ -125,16 +125,16 @@ class AgentOptions:
     approval_mode: Annotated[
         ApprovalMode | None,
         RunOption(
-            help="What tools may do unasked; plan: only read; yolo: everything.",
+            help="What tools may do without asking; plan: read only; yolo: everything.",
             flags=("--approval-mode",),
             group=_TOOLS,
             label="Mode",
             hint="what tools may do without asking; the rest is denied or asked about",
             choices={
                 "": "Gemini CLI's default",
-                ApprovalMode.DEFAULT: "default: writes and commands need a yes",
-                ApprovalMode.AUTO_EDIT: "auto_edit: files may be written",
-                ApprovalMode.PLAN: "plan: look, change nothing",
+                ApprovalMode.DEFAULT: "default: writes and commands need approval",
+                ApprovalMode.AUTO_EDIT: "auto_edit: file edits are allowed",
+                ApprovalMode.PLAN: "plan: read-only, no changes",
                 ApprovalMode.YOLO: "yolo: everything is allowed",
             },
             dangerous=_is_yolo,
@@ -144,12 +144,12 @@ class AgentOptions:
     ask: Annotated[
         bool,
         RunOption(
-            help="Ask in this terminal before each call that needs approval. Needs "
-            "gemtui's extension.",
+            help="Ask in this terminal before each call that needs approval. Requires gemtui's "
+            "extension.",
             flags=("--ask",),
             group=_TOOLS,
             label="Ask me",
-            hint="needs gemtui's extension; deny rules still apply; weaker for MCP tools",
+            hint="requires gemtui's extension; deny rules still apply; less reliable for MCP tools",
             tick="before each call that needs approval",
             brief="asks me",
         ),
@@ -157,23 +157,23 @@ class AgentOptions:
     away: Annotated[
         Away,
         RunOption(
-            help="What happens to a question while nobody is there to answer it.",
+            help="How to handle an approval request while nobody is there to answer it.",
             group=_TOOLS,
-            label="When I am away",
-            hint="what happens to questions while gemtui is closed",
+            label="When I'm away",
+            hint="how to handle approval requests while gemtui is closed",
             choices={
-                Away.WAIT: "the question waits, for days if needed",
-                Away.REFUSE: "the call is denied",
+                Away.WAIT: "wait for my answer, for days if necessary",
+                Away.REFUSE: "deny the call",
             },
             needs="ask",
-            brief="refuses while I am away",
+            brief="denies requests while I'm away",
         ),
     ] = Away.WAIT
     permissions: Annotated[
         PermissionPolicy | None,
         {
             "file_write": RunOption(
-                help="Writing and editing files.",
+                help="Whether tools may write and edit files.",
                 flags=("--file-write",),
                 group=_TOOLS,
                 label="Write files",
@@ -181,7 +181,7 @@ class AgentOptions:
                 brief="write {}",
             ),
             "shell_execute": RunOption(
-                help="Shell commands.",
+                help="Whether tools may run shell commands.",
                 flags=("--shell",),
                 group=_TOOLS,
                 label="Run commands",
@@ -191,7 +191,7 @@ class AgentOptions:
                 danger="the allowed commands",
             ),
             "network_access": RunOption(
-                help="Web search and fetching pages.",
+                help="Whether tools may search the web and fetch pages.",
                 flags=("--network",),
                 group=_TOOLS,
                 label="Use the network",
@@ -208,7 +208,7 @@ class AgentOptions:
             metavar="NAME|FILE",
             group=_TOOLS,
             label="Policy",
-            hint="policy files; pane 3 edits them",
+            hint="policy files; edit them in pane 3",
             empty="only Gemini CLI's own policies",
             brief="policy {}",
         ),
@@ -216,7 +216,7 @@ class AgentOptions:
     only_tools: Annotated[
         tuple[str, ...] | None,
         RunOption(
-            help="Offer only this tool, such as read_file; repeatable.",
+            help="Make only this tool available, such as read_file; repeatable.",
             flags=("--only-tool",),
             metavar="T",
             group=_TOOLS,
@@ -235,8 +235,8 @@ class AgentOptions:
             metavar="T",
             group=_TOOLS,
             label="Allowed tools",
-            hint="allowed without confirmation; separated by commas",
-            empty="set by mode and policy",
+            hint="tools that need no confirmation; separated by commas",
+            empty="decided by mode and policy",
             brief="{} allowed",
             unit="tool",
             dangerous=bool,
@@ -251,7 +251,7 @@ class AgentOptions:
             metavar="T",
             group=_TOOLS,
             label="Denied tools",
-            hint="denied; separated by commas",
+            hint="tools that are denied; separated by commas",
             empty="none",
             brief="{} denied",
             unit="tool",
@@ -264,7 +264,7 @@ class AgentOptions:
             flags=("--sandbox",),
             group=_TOOLS,
             label="Sandbox",
-            hint="needs docker, podman or sandbox-exec",
+            hint="requires docker, podman or sandbox-exec",
             tick="in Gemini CLI's own sandbox",
             brief="sandbox",
         ),
@@ -276,7 +276,7 @@ class AgentOptions:
             flags=("--trust",),
             group=_TOOLS,
             label="Trust",
-            hint="turns on this folder's settings, hooks and MCP servers",
+            hint="enables this folder's settings, hooks and MCP servers",
             tick="this folder, for one run",
             brief="trust",
             dangerous=bool,
@@ -286,7 +286,7 @@ class AgentOptions:
     max_turns: Annotated[
         int | None,
         RunOption(
-            help="Stop after N turns of the model.",
+            help="Stop after N model turns.",
             flags=("--max-turns",),
             metavar="N",
             group=_ENDS,
@@ -300,12 +300,12 @@ class AgentOptions:
     timeout: Annotated[
         float | None,
         RunOption(
-            help="Stop a run that takes longer. In seconds, or as 90s, 10m, 2h.",
+            help="Stop a run that takes longer; in seconds, or such as 90s, 10m, 2h.",
             flags=("--timeout",),
             metavar="S",
             group=_ENDS,
             label="Time limit",
-            hint="seconds, or 90s, 10m, 2h; then the run is stopped",
+            hint="in seconds, or such as 90s, 10m, 2h; then the run is stopped",
             empty="no limit",
             brief="timeout {}",
         ),
@@ -313,12 +313,14 @@ class AgentOptions:
     idle_timeout: Annotated[
         float | None,
         RunOption(
-            help="Stop a run that prints nothing for this long. In seconds, or as 90s, 10m, 2h.",
+            help=(
+                "Stop a run that prints nothing for this long; in seconds, or such as 90s, 10m, 2h."
+            ),
             flags=("--idle-timeout",),
             metavar="S",
             group=_ENDS,
             label="Silence limit",
-            hint="seconds, or 90s, 10m, without output; then the run is stopped",
+            hint="without output, in seconds or such as 90s, 10m; then the run is stopped",
             empty="no limit",
             brief="silence {}",
         ),
@@ -326,13 +328,13 @@ class AgentOptions:
     budget: Annotated[
         float | None,
         RunOption(
-            help="Stop before the next call of the model once the run has cost USD dollars.",
+            help="Stop the run before the next model call once it has cost USD dollars.",
             flags=("--budget",),
             metavar="USD",
             kind=OptionKind.DOLLARS,
             group=_ENDS,
             label="Budget",
-            hint="US dollars by list prices; then the model is not called again",
+            hint="US dollars at list prices; then no more model calls are made",
             empty="no limit",
             brief="budget {}",
         ),
@@ -340,39 +342,45 @@ class AgentOptions:
     wait_for_quota: Annotated[
         bool,
         RunOption(
-            help="Where the quota is used up and it is known until when, wait and continue then.",
+            help=(
+                "If the quota is used up, wait until it is renewed and continue, provided the "
+                "renewal time is known."
+            ),
             flags=("--wait-for-quota",),
             group=_ENDS,
             label="Quota",
-            hint="only where Gemini CLI or Google says until when the quota is used up",
-            tick="wait until a used-up quota is renewed, then continue",
+            hint="only if Gemini CLI or Google says when the quota will be renewed",
+            tick="wait until the quota is renewed, then continue",
             brief="waits for the quota",
         ),
     ] = False
     extensions: Annotated[
-        tuple[str, ...], RunOption(help="The extensions that take part.", kept=Kept.QUEUE)
+        tuple[str, ...], RunOption(help="The extensions to enable.", kept=Kept.QUEUE)
     ] = ()
     mcp_servers: Annotated[
-        tuple[str, ...], RunOption(help="The MCP servers that take part.", kept=Kept.QUEUE)
+        tuple[str, ...], RunOption(help="The MCP servers to enable.", kept=Kept.QUEUE)
     ] = ()
     environment: Annotated[
         Mapping[str, str],
-        RunOption(help="Added to the environment of the process.", kept=Kept.NOWHERE),
+        RunOption(help="Environment variables to add to the process.", kept=Kept.NOWHERE),
     ] = field(default_factory=dict)
     prompt_in_argv: Annotated[
         bool,
         RunOption(
-            help="Pass the prompt as a word of the command, where `ps` shows it, instead of by a "
-            "file on stdin.",
+            help="Pass the prompt as a command-line argument, where `ps` shows it, instead of on "
+            "stdin.",
             kept=Kept.QUEUE,
         ),
     ] = False
     approve: Annotated[
         Approve | None,
-        RunOption(help="A function that is asked before tool calls.", kept=Kept.NOWHERE),
+        RunOption(
+            help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE
+        ),
     ] = None
     abort: Annotated[
-        asyncio.Event | None, RunOption(help="Setting it ends the run.", kept=Kept.NOWHERE)
+        asyncio.Event | None,
+        RunOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE),
     ] = None
 
     if TYPE_CHECKING:
@@ -427,7 +435,7 @@ class AgentOptions:
         taken["environment"] = environment = dict(self.environment or {})
         for pair in environment.items():
             if not all(isinstance(word, str) for word in pair):
-                raise OptionError(f"environment must map texts to texts, not {pair!r}")
+                raise OptionError(f"environment must map strings to strings, not {pair!r}")
         if self.approve is not None and not callable(self.approve):
             raise OptionError(f"approve must be a function, not {self.approve!r}")
         if self.cwd is not None:
@@ -557,7 +565,7 @@ def seconds(text: str) -> float:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
     if found is None:
         raise OptionError(
-            f"{text.strip()!r} is not a duration: write seconds, or such as 90s, 10m, 2h"
+            f"{text.strip()!r} is not a duration: give seconds, or a value such as 90s, 10m or 2h"
         )
     return float(found[1]) * _UNITS[found[2]]
 
@@ -571,7 +579,9 @@ def dollars(text: str) -> float:
     """Return US dollars as people write them: `2`, `0.50`, `$2`. Raises OptionError."""
     found = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
     if found is None:
-        raise OptionError(f"{text.strip()!r} is no amount: write US dollars, such as 2 or 0.50")
+        raise OptionError(
+            f"{text.strip()!r} is not an amount of money: give US dollars, such as 2 or 0.50"
+        )
     return float(found[1])
 
 

@@ -28,7 +28,7 @@ def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, .
     if errors:
         raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
     shown, rest = found[:_SHOWN], found[_SHOWN:]
-    more = (f"the policies have more warnings{_more(rest)}",) if rest else ()
+    more = (f"there are more warnings about the policies{_more(rest)}",) if rest else ()
     return (*map(finding_words, shown), *more)
 
 
@@ -38,7 +38,7 @@ def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         more = _more(errors[1:])
-        yield f"in your own policies, as in every session: {finding_words(errors[0])}{more}"
+        yield f"in your own policies, which every session loads: {finding_words(errors[0])}{more}"
 
 
 def _is_empty_folder(path: Path) -> bool:

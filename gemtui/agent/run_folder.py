@@ -169,7 +169,7 @@ class Exit:
         """Raise ValueError for a time out of range, TypeError for a missing offset."""
         for moment in (self.started, self.ended):
             if moment is not None and not EARLIEST <= moment <= LATEST:
-                raise ValueError(f"{moment} is not a time of a run")
+                raise ValueError(f"{moment} is not a valid time for a run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class RunFolder:
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def aborted(self) -> Abort | None:
-        """Return how the run was asked to end; None = nobody has asked it to."""
+        """Return how somebody asked the run to end; None = nobody has."""
         try:
             return Abort(read_small(self.path / "abort").decode("ascii"))
         except (OSError, ValueError):
@@ -339,7 +339,9 @@ class RunFolder:
                 more.write(bytes(4096))
         except OSError as error:
             reserve.unlink(missing_ok=True)
-            words = f"\ngemtui: {error.strerror}: the end of this run's output was not kept\n"
+            words = (
+                f"\ngemtui: {error.strerror}: the rest of this run's output could not be saved\n"
+            )
             with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as said:
                 said.write(words.encode())
 

@@ -35,7 +35,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
         return None
     if os.geteuid() != 0 and not os.path.lexists(path):
-        return "Gemini CLI takes settings for one run from root alone"
+        return "Gemini CLI accepts settings for a single run only from root"
     return next((word for place in _on_the_way(path) if (word := _unsafe(place))), None)
 
 
@@ -51,11 +51,11 @@ def _unsafe(place: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{place} can't be looked at: {error.strerror}"
+        return f"{place} can't be checked: {error.strerror}"
     if facts.st_uid != 0 or link.st_uid != 0:
         return f"{place} does not belong to root"
     if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"others than root may write in {place}"
+        return f"users other than root can write to {place}"
     return None
 
 
@@ -126,7 +126,9 @@ def _problem(path: Path) -> str | None:
         return None
     except OSError as error:
         why = f"{path} can't be read: {error.strerror}"
-        return f"{why}; Gemini CLI ends at once with it (exit code 52): mend or remove it"
+        return (
+            f"{why}; Gemini CLI exits immediately because of it (exit code 52): repair or remove it"
+        )
     return None
 
 

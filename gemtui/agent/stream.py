@@ -177,7 +177,7 @@ class Stream:
             elif isinstance(line.data, dict):
                 self._event(line.data)
             else:
-                self._malformed(Malformed(error="no JSON object", raw=repr(line.data)))
+                self._malformed(Malformed(error="not a JSON object", raw=repr(line.data)))
         return self._said
 
     def asks(self, question: ApprovalRequest | None) -> list[AgentEvent]:
@@ -436,5 +436,5 @@ def _limit_words(ending: Ending) -> str:
         return ending.limit_words
     seconds = f"{ending.limit_seconds:g}s"
     if ending.limit is Limit.IDLE:
-        return f"Gemini CLI timed out: nothing came for {seconds}"
+        return f"Gemini CLI timed out: no output for {seconds}"
     return f"Gemini CLI timed out after {seconds}"

@@ -78,7 +78,7 @@ class RunGate(Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether the user is being asked; that time does not count towards the limits."""
+        """Whether the user is being asked; this time does not count towards time limits."""
 
     @property
     def stopped(self) -> bool:
@@ -92,7 +92,7 @@ class RunGate(Protocol):
 
 
 class SpendingLimit(Protocol):
-    """Knows what a run may cost."""
+    """Limits what a run may cost."""
 
     def exceeded(self) -> str | None:
         """Return why the model must not be called again, for a person; None = it may.
@@ -129,7 +129,7 @@ def _nothing(_folder: RunFolder) -> None:
 
 
 class Supervisor:
-    """Takes a run from its request to its exit record, calling its keeper meanwhile."""
+    """Runs a process from its request to its exit record, and calls the keeper regularly."""
 
     def __init__(
         self,
@@ -336,7 +336,7 @@ class Supervisor:
             words = self._budget.exceeded()
         except Exception as error:  # whatever it is: nobody knows what the run costs
             self._write_down(error)
-            words = f"What this run costs can't be found out: {error}"
+            words = f"The cost of this run can't be determined: {error}"
         if words is not None:
             self._limit, self._limit_words = "budget", words
 
@@ -479,7 +479,7 @@ def main(
     folder = RunFolder(Path(words[0]))
     request = folder.request()
     if request is None:
-        print(f"gemtui: {folder.path} holds no run to start", file=sys.stderr)  # noqa: T201
+        print(f"gemtui: {folder.path} does not contain a run to start", file=sys.stderr)  # noqa: T201
         return 2
     Supervisor(folder, request, keeper_of, gate_of, after, budget_of).run()
     return 0

@@ -125,7 +125,7 @@ def remember(folder: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        raise OptionError(f"{str(path)!a} is not UTF-8: rename it") from None
+        raise OptionError(f"{str(path)!a} is not valid UTF-8: rename it") from None
     facts = path.stat()
     others = [each for each in trusted_folders() if each.path != str(path)]
     _write([*others, TrustedFolder(str(path), facts.st_ino, facts.st_uid)])

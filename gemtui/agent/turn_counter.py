@@ -34,7 +34,7 @@ class TurnLimit:
 
     @property
     def between_turns(self) -> bool:
-        """Whether all tools that the model called have results, and it has said nothing since."""
+        """Whether all tool calls have results and the model has written nothing since."""
         return self._had_results and not self._waiting
 
     def says(self) -> None:
@@ -76,7 +76,10 @@ class TurnWatch:
         return self._turns.last_is_over
 
     def between_turns(self) -> bool:
-        """Read what is new; return whether the model is called next. Only without a limit."""
+        """Read new events; return whether the model is called next.
+
+        Use this only for runs without a turn limit.
+        """
         self._look()
         return self._turns.between_turns
 

@@ -151,10 +151,11 @@ def unwritable(effect: Effect, wanted: str) -> str | None:
         return None
     if effect.tool == WRITE:
         return (
-            "this run's model makes Gemini CLI replace \\n, \\t, \\r and escaped quotes in new "
-            "text, so it can't be written as it is: choose another model, or edit the file yourself"
+            "with this run's model, Gemini CLI replaces \\n, \\t, \\r and escaped quotes in new "
+            "text, so this text can't be written exactly: choose another model, or edit the file "
+            "yourself"
         )
-    return "Gemini CLI would write another text than this one"
+    return "Gemini CLI would write a different text"
 
 
 def _plain(text: str) -> str:
@@ -180,7 +181,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
         folder = paths.resolved(folder, wanted)
     remarks = []
     if runs != given.strip(javascript.BLANKS):
-        remarks.append("Gemini CLI takes the wrapper off and runs just this")
+        remarks.append("Gemini CLI removes the outer shell and runs only this command")
     return Effect(
         kind=EffectKind.COMMAND,
         tool=SHELL,
@@ -239,15 +240,15 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
 
 def _path_of(path: str, context: CallContext) -> str:
     if not path.replace("\0", ""):
-        raise _FailsError("it names no file")
+        raise _FailsError("no file is named")
     try:
         if context.plans is None:
             return paths.tool_path(path, str(context.project))
         return _plan_path(path.replace("\0", "").strip(javascript.BLANKS), context)
     except OSError as error:
-        raise _FailsError(error.strerror or "its path can't be followed") from None
+        raise _FailsError(error.strerror or "its path can't be resolved") from None
     except ValueError:
-        raise _FailsError("its path can't be followed") from None
+        raise _FailsError("its path can't be resolved") from None
 
 
 def _plan_path(path: str, context: CallContext) -> str:
@@ -257,7 +258,7 @@ def _plan_path(path: str, context: CallContext) -> str:
         real = paths.follow(paths.resolved(folder, path))
         if paths.within(plans, real):
             return real
-    raise _FailsError("in plan mode only plans can be written")
+    raise _FailsError("plan mode allows writing only plans")
 
 
 def _lossy(path: str) -> bool:
@@ -280,7 +281,7 @@ def _read(path: str) -> _File:
     except FileNotFoundError:
         return _File(path, None)
     except NotADirectoryError:
-        raise _FailsError("a part of its path is a file") from None
+        raise _FailsError("part of its path is a file, not a folder") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise _FailsError(f"it can't be read: {why}") from None
@@ -297,7 +298,7 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
                 remarks.append("another model may change this text before it is written")
             elif unescapes(context.model) is not False:
                 text = plain
-                remarks.append("escapes such as \\n are written as the characters they stand for")
+                remarks.append("escapes such as \\n are written as the characters they represent")
     written = javascript.with_crlf(text) if _writes_crlf(file) else text
     arguments = {**found.arguments, "content": text}
     return _becomes(replace(found, arguments=arguments, certain=certain), written, remarks)
@@ -319,20 +320,22 @@ def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
     text = file.text
     if text is None:
         if old:
-            raise _FailsError("there is no such file to edit")
+            raise _FailsError("the file to edit does not exist")
         return _becomes(found, new, remarks)
     if not old:
-        raise _FailsError("it creates a file that is already there")
+        raise _FailsError("it would create a file that already exists")
     before = text.replace("\r\n", "\n")
     several = bool(args.get("allow_multiple"))
     edit = edited(before, old, new, several=several)
     if edit is None or (edit.count > 1 and not several) or _same(old, new):
         if context.corrects and PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
-            remarks.append("another model will look for another place, and may change the text")
+            remarks.append(
+                "a second model will search for the place to edit, and may change the new text"
+            )
             return replace(found, certain=False, remarks=tuple(remarks))
         raise _FailsError(_not_made(edit, same=_same(old, new)))
     if not edit.exact and edit.after != before:
-        remarks.append("the old text is not there to the letter: this is the place that is like it")
+        remarks.append("the old text is not in the file exactly: this is the closest match")
         found = _made_exact(found, before, edit)
     after = javascript.with_crlf(edit.after) if "\r\n" in text else edit.after
     return _becomes(found, after, remarks)
@@ -345,7 +348,7 @@ def _same(old: str, new: str) -> bool:
 def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
     if edit is None:
         return "the text to replace is not in the file"
-    return "it changes nothing" if same else f"the text to replace is there {edit.count} times"
+    return "nothing would change" if same else f"the text to replace occurs {edit.count} times"
 
 
 def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
@@ -362,9 +365,9 @@ def _of_file(file: _File) -> list[str]:
     """Return remarks about the file as it is before the call."""
     remarks = []
     if paths.has_other_names(file.path):
-        remarks.append("it has other names (hard links), under which it changes as well")
+        remarks.append("it has other names (hard links), which change as well")
     if file.data is not None and file.text is not None and file.text.encode() != file.data:
-        remarks.append("it is not UTF-8: the bytes that are none are replaced by U+FFFD")
+        remarks.append("it is not valid UTF-8: invalid bytes are replaced by U+FFFD")
     return remarks
 
 

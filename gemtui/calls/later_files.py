@@ -20,21 +20,21 @@ from gemtui.files import resolved
 from gemtui.jsonfile import object_of, without_comments
 from gemtui.paths import data_dir, state_dir, worktrees_dir
 
-_CLI = "it decides what later runs of Gemini CLI may do, and what they start"
-_CLI_ADDS = "later runs of Gemini CLI take their instructions, tools or rules from it"
-_GIT = "git starts programs that it names"
-_CI = "a build server runs what it says"
-_EDITOR = "an editor or its tasks start programs that it names"
-_SHELL = "each new shell or login runs it"
-_ENTERED = "a shell that enters the folder runs it"
-_AGENT = "another coding agent takes its rights and hooks from it"
-_VARIABLES = "programs started here later, Gemini CLI too, take variables from it"
-_PACKAGES = "a package manager takes what to run and where to load from out of it"
-_STARTED = "the program that it is for reads it at each start"
-_RUN = "it is part of what is run as a program"
-_GEMTUI = "gemtui takes answers, rules and hooks from there"
-_TASKS = "a task runner starts what it says"
-_CONTAINER = "it decides what containers run"
+_CLI = "it controls what later runs of Gemini CLI may do and what they start"
+_CLI_ADDS = "later runs of Gemini CLI load instructions, tools or rules from it"
+_GIT = "git starts the programs that it names"
+_CI = "the CI server runs the commands in it"
+_EDITOR = "editors or their tasks start the programs that it names"
+_SHELL = "every new shell or login runs it"
+_ENTERED = "a shell runs it when it enters the folder"
+_AGENT = "other coding agents load their permissions and hooks from it"
+_VARIABLES = "programs that start here later, including Gemini CLI, load variables from it"
+_PACKAGES = "it tells a package manager what to run and where to download from"
+_STARTED = "a program reads it whenever it starts"
+_RUN = "it is part of a program that is run"
+_GEMTUI = "gemtui loads answers, rules and hooks from this folder"
+_TASKS = "a task runner runs the commands in it"
+_CONTAINER = "it controls what containers run"
 
 _FOLDERS: Mapping[str, str] = {
     ".gemini/settings.json": _CLI,
@@ -43,9 +43,9 @@ _FOLDERS: Mapping[str, str] = {
     ".gemini": _CLI_ADDS,
     ".git": _GIT,
     ".githooks": _GIT,
-    ".husky": "git runs it at commits and other steps",
+    ".husky": "git runs it on commits and other actions",
     ".config/git": _GIT,
-    ".config/gemtui": "gemtui starts programs that it names, and takes policies from it",
+    ".config/gemtui": "gemtui starts the programs that it names and loads policies from it",
     ".github/workflows": _CI,
     ".github/actions": _CI,
     ".gitlab/ci": _CI,
@@ -102,7 +102,7 @@ _FOLDERS: Mapping[str, str] = {
     ".mvn": _PACKAGES,
     ".yarn": _PACKAGES,
     ".bundle": _PACKAGES,
-    ".ssh": "it decides who may log in, and what a connection starts",
+    ".ssh": "it controls who may log in and what a connection starts",
     ".config/fish": _SHELL,
     ".config/autostart": _SHELL,
     ".config/systemd": _SHELL,
@@ -305,7 +305,7 @@ def gives(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
         return ()
     now = _settings(after, path)
     if now is None:
-        return ("It is no JSON object any more: Gemini CLI ends at once with it.",)
+        return ("The file would no longer be a JSON object, so Gemini CLI would exit immediately.",)
     was = _effects((_settings(before, path) if before else None) or {})
     becomes = _effects(now)
     gone = (f"Removes {setting}." for setting in was if setting not in becomes)

@@ -92,53 +92,53 @@ def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
 
 
 def _unasked(value: Any) -> str:
-    return f"{_listed(value)} without a question." if _texts(value) else ""
+    return f"{_listed(value)} without asking." if _texts(value) else ""
 
 
 def _only(value: Any) -> str:
-    words = f"{_listed(value)} without a question, and no other tool exists."
+    words = f"{_listed(value)} without asking, and no other tool is available."
     return words if _texts(value) else ""
 
 
 def _mode(value: Any) -> str:
-    words = "A run that names no mode writes files without a question."
+    words = "Runs without an approval mode write files without asking."
     return words if value == "auto_edit" else ""
 
 
 def _plans(value: Any) -> str:
     if not _is_text(value):
         return ""
-    return f"In plan mode Markdown files in {_shown(value)} are written without a question."
+    return f"In plan mode, Markdown files in {_shown(value)} are written without asking."
 
 
 def _allowed_servers(value: Any) -> str:
     if not _texts(value):
         return ""
-    return f"The tools of {_names(value)} run without a question, and other servers are left out."
+    return f"The tools of {_names(value)} run without asking, and other servers are disabled."
 
 
 def _all_servers(value: Any) -> str:
-    return "Tools of MCP servers run without a question in headless runs." * bool(value)
+    return "Tools of MCP servers run without asking in headless runs." * bool(value)
 
 
 def _sandbox_network(value: Any) -> str:
-    return "A sandbox lets programs use the network." * (value is True)
+    return "Programs in the sandbox may use the network." * (value is True)
 
 
 def _no_hooks(value: Any) -> str:
-    return "No hook runs, so you can't be asked." * (value is False)
+    return "No hooks run, so gemtui can't ask you." * (value is False)
 
 
 def _no_trust_question(value: Any) -> str:
-    return "Every folder is trusted without a question." * (value is False)
+    return "Every folder is trusted without asking." * (value is False)
 
 
 def _corrected(value: Any) -> str:
-    return "A model rewrites texts after you have seen them." * corrects(value)
+    return "A model may rewrite texts after you have approved them." * corrects(value)
 
 
 def _sent(value: Any) -> str:
-    return f"Telemetry of runs goes to {host(value)}." if _is_text(value) else ""
+    return f"Telemetry of runs is sent to {host(value)}." if _is_text(value) else ""
 
 
 def _classified(value: Any) -> str:
@@ -165,37 +165,49 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
     "general.plan.directory": (SettingKind.UNASKED, _plans),
     "context.includeDirectories": (
         SettingKind.UNASKED,
-        _of_names("Tools use files in {} as those of the project."),
+        _of_names("Tools may use files in {} as if they were in the project."),
     ),
     "tools.sandboxAllowedPaths": (
         SettingKind.UNASKED,
-        _of_names("A sandbox lets programs use {} as well."),
+        _of_names("Programs in the sandbox may also use {}."),
     ),
     "tools.sandboxNetworkAccess": (SettingKind.UNASKED, _sandbox_network),
     "hooksConfig.enabled": (SettingKind.UNASKED, _no_hooks),
     "hooksConfig.disabled": (SettingKind.UNASKED, _of_names("These hooks don't run: {}.")),
-    "policyPaths": (SettingKind.UNASKED, _of_names("The rules in {} decide what is asked.")),
-    "adminPolicyPaths": (SettingKind.UNASKED, _of_names("The rules in {} decide what is asked.")),
+    "policyPaths": (
+        SettingKind.UNASKED,
+        _of_names("The rules in {} decide which calls need approval."),
+    ),
+    "adminPolicyPaths": (
+        SettingKind.UNASKED,
+        _of_names("The rules in {} decide which calls need approval."),
+    ),
     "security.folderTrust.enabled": (SettingKind.UNASKED, _no_trust_question),
     "tools.disableLLMCorrection": (SettingKind.UNASKED, _corrected),
     "tools.discoveryCommand": (
         SettingKind.STARTS,
-        _of_text("Each run starts {} before any question."),
+        _of_text("Each run starts {} before asking anything."),
     ),
-    "tools.callCommand": (SettingKind.STARTS, _of_text("Discovered tools come from {}.")),
+    "tools.callCommand": (
+        SettingKind.STARTS,
+        _of_text("Calls of discovered tools are carried out by {}."),
+    ),
     "tools.shell.pager": (SettingKind.STARTS, _of_text("Commands such as git may start {}.")),
-    "mcp.serverCommand": (SettingKind.STARTS, _of_text("Each run starts {} before any question.")),
+    "mcp.serverCommand": (
+        SettingKind.STARTS,
+        _of_text("Each run starts {} before asking anything."),
+    ),
     "telemetry.otlpEndpoint": (SettingKind.SENDS, _sent),
     "experimental.gemmaModelRouter.classifier.host": (SettingKind.SENDS, _classified),
     "telemetry.outfile": (SettingKind.SENDS, _of_text("Telemetry of runs is written to {}.")),
-    "tools.exclude": (SettingKind.GUARDS, _of_names("Left out or refused: {}.")),
+    "tools.exclude": (SettingKind.GUARDS, _of_names("Disabled or denied: {}.")),
     "tools.confirmationRequired": (
         SettingKind.GUARDS,
-        _of_names("Asked about whatever the rules say: {}."),
+        _of_names("Always need approval, whatever the rules say: {}."),
     ),
     "mcp.allowed": (SettingKind.UNASKED, _allowed_servers),
     "mcp.autoAllowInHeadless": (SettingKind.UNASKED, _all_servers),
-    "mcp.excluded": (SettingKind.GUARDS, _of_names("Left out or refused: {}.")),
+    "mcp.excluded": (SettingKind.GUARDS, _of_names("Disabled or denied: {}.")),
 }
 
 
@@ -213,7 +225,7 @@ def _servers(servers: Any) -> Iterator[SettingEffect]:
         if words := _server(server):
             yield SettingEffect(setting, SettingKind.STARTS, words, server)
         if isinstance(server, Mapping) and server.get("trust"):
-            follows = "The tools of this server run without a question."
+            follows = "The tools of this server run without asking."
             yield SettingEffect(f"{setting}.trust", SettingKind.UNASKED, follows, server["trust"])
 
 
@@ -222,9 +234,9 @@ def _server(server: Any) -> str:
         return ""
     if _is_text(command := server.get("command")):
         line = " ".join((command, *_texts(server.get("args"))))
-        return f"Each run starts {_shown(line)} before any question."
+        return f"Each run starts {_shown(line)} before asking anything."
     url = next(filter(_is_text, (server.get(key) for key in ("url", "httpUrl", "tcp"))), None)
-    return "" if url is None else f"Each run connects to {host(url)} before any question."
+    return "" if url is None else f"Each run connects to {host(url)} before asking anything."
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
@@ -239,7 +251,7 @@ def _agents(overrides: Any) -> Iterator[SettingEffect]:
             if words := _server(server):
                 setting = f"agents.overrides.{agent}.mcpServers.{name}"
                 words = words.replace("Each run", f"The agent {_shown(agent)}")
-                words = words.replace(" before any question", " when it is used")
+                words = words.replace(" before asking anything", " when it is used")
                 yield SettingEffect(setting, SettingKind.STARTS, words, server)
 
 
@@ -247,7 +259,7 @@ def _hooks(events: Any) -> Iterator[SettingEffect]:
     for event, groups in _items(events):
         commands = [_shown(command) for command in _commands(groups)]
         if commands:
-            follows = f"Runs start {' and '.join(commands)} unasked."
+            follows = f"Runs start {' and '.join(commands)} without asking."
             yield SettingEffect(f"hooks.{event}", SettingKind.STARTS, follows, groups)
 
 
@@ -265,16 +277,16 @@ def _security(security: Any) -> Iterator[SettingEffect]:
         if name in _OFFERS and value:
             yield SettingEffect(f"security.{name}", SettingKind.OFFERS, _OFFERS[name], value)
         elif name != "folderTrust":
-            follows = "It changes what Gemini CLI protects."
+            follows = "This setting changes what Gemini CLI protects."
             yield SettingEffect(f"security.{name}", SettingKind.GUARDS, follows, value)
 
 
 _OFFERS = {
     "enablePermanentToolApproval": (
-        "In a terminal, questions offer to allow a tool in every session."
+        "In a terminal, approval dialogs can allow a tool for every session."
     ),
     "autoAddToPolicyByDefault": (
-        "In a terminal, the answer chosen first is the one that allows a tool in every session."
+        "In a terminal, approval dialogs preselect the answer that allows a tool for every session."
     ),
 }
 

@@ -16,7 +16,7 @@ from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.states import ABSENT, FileState, decode
 from gemtui.checkpoints.store import CheckpointStore
 
-_MEANWHILE = "changed meanwhile"
+_MEANWHILE = "has just changed"
 
 
 class Task(NamedTuple):
@@ -73,11 +73,11 @@ def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], un
         try:
             _do(store, files, task, spare)
         except KeyError:
-            failed[task.path] = "its earlier content is damaged"
+            failed[task.path] = "its earlier contents are corrupt"
         except _ChangedMeanwhile:
             failed[task.path] = _MEANWHILE
         except IsADirectoryError:
-            failed[task.path] = "a folder is in its place"
+            failed[task.path] = "a folder has taken its place"
         except OSError as error:
             failed[task.path] = error.strerror or str(error)
         else:

@@ -17,12 +17,12 @@ from gemtui.checkpoints.merge import merge
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, UNKEPT, FileState
 from gemtui.checkpoints.store import CheckpointStore, Tree, WritingCall, digest_of, folders_of
 
-_EDITED = "edited since, in the same lines"
+_EDITED = "edited since in the same lines"
 _DELETED = "deleted since"
 _MADE_AGAIN = "created again since"
 _CREATED_AND_EDITED = "edited since it was created"
-_REPLACED = "replaced since by something else"
-_DROPPED = "its earlier content is no longer kept"
+_REPLACED = "replaced by something else since"
+_DROPPED = "its earlier contents are no longer stored"
 
 
 class Action(StrEnum):
@@ -152,7 +152,7 @@ def _revert(
     if same(now, before):
         return now
     if before.kind == UNKEPT:
-        return f"its earlier content was not kept: {before.why}"
+        return f"its earlier contents were not stored: {before.why}"
     if now.kind == UNKEPT and not same(now, after):
         return f"it can't be compared: {now.why}"
     if same(now, after):
@@ -208,7 +208,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
         if step.path in folders:
             why = "a folder that holds other files is in its place"
         elif above is not None:
-            why = "something else is in the place of its folder"
+            why = "something else is in place of its folder"
         if why:
             done[at] = replace(step, action=Action.KEEP, why=why, result=step.now)
     return done
@@ -242,5 +242,5 @@ def _unless_needed(
     source = next(had, next(made, None))
     if source is None:
         return step
-    why = f"it may hold what was in {os.fsdecode(source)}, which is left alone"
+    why = f"it may contain files that were in {os.fsdecode(source)}, which is left alone"
     return replace(step, action=Action.KEEP, why=why, result=step.now)

@@ -222,7 +222,9 @@ def _open_folder(name: bytes, handle: int) -> int:
         return os.open(name, _FOLDER, dir_fd=handle)
     except OSError as error:
         if error.errno in (errno.ENOTDIR, errno.ELOOP):
-            raise InTheWay(errno.ENOTDIR, "something is in the way", os.fsdecode(name)) from None
+            raise InTheWay(
+                errno.ENOTDIR, "something else is in its place", os.fsdecode(name)
+            ) from None
         raise
 
 

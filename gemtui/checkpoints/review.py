@@ -318,12 +318,12 @@ class FileReview:
         removed = self._text(self.was) if self.now.kind == ABSENT else None
         fixed = ""
         if not self.was.kept:
-            fixed = f"its earlier content was not kept: {self.was.why}"
+            fixed = f"its earlier contents were not stored: {self.was.why}"
         elif self.was.kind != ABSENT:
             with suppress(KeyError):
                 self._contents.content(self.was.content)
                 removed = removed or []
-            fixed = "" if removed is not None else "its earlier content is no longer kept"
+            fixed = "" if removed is not None else "its earlier contents are no longer stored"
         return ReviewHunk(
             id=_id("h", self.path, owner, Part.WHOLE, self.was, self.now),
             part=Part.WHOLE,
@@ -339,13 +339,13 @@ class FileReview:
         if state.kind == ABSENT:
             return "no file"
         if not state.kept:
-            return f"a file that is not kept ({state.why})"
+            return f"a file whose contents were not stored ({state.why})"
         try:
             data = self._contents.content(state.content)
         except KeyError:
-            return "a file that is no longer kept"
+            return "a file whose contents are no longer stored"
         if state.kind == LINK:
-            return f"a link to {os.fsdecode(data)}"
+            return f"a symbolic link to {os.fsdecode(data)}"
         what = "binary, " if b"\0" in data else ""
         return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
 

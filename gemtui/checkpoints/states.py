@@ -36,7 +36,7 @@ class FileState(NamedTuple):
 
 
 GONE = FileState(ABSENT)
-UNKNOWN = FileState(UNKEPT, 0, "nobody looked before it was written")
+UNKNOWN = FileState(UNKEPT, 0, "not checked before it was written")
 
 
 def decode(text: str) -> FileState:

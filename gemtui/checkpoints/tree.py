@@ -30,10 +30,10 @@ _LIMIT = 60.0
 _GIT_FILE = 4096
 """The largest `.git` file, in bytes, that is read as a pointer to a repository."""
 
-TOO_MANY = "the folder holds too many files: only those that file tools write are kept"
-NO_GIT = "git is not installed: files that .gitignore names count as well"
+TOO_MANY = "the folder contains too many files, so only files written by file tools are saved"
+NO_GIT = "git is not installed, so files listed in .gitignore are included"
 NESTED = "nested repositories are not covered"
-TRACKED = "git's index can't be read: ignored files that it holds are not covered"
+TRACKED = "git's index can't be read, so tracked files that match .gitignore are not covered"
 
 
 @dataclass(frozen=True, slots=True)

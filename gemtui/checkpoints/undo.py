@@ -288,7 +288,7 @@ def _state(store: CheckpointStore, content: bytes | None) -> FileState:
 def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
     """Yield the notes about an interrupted undo, redo or review that was completed."""
     what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
-    yield f"An interrupted {what} of this folder was finished first."
+    yield f"First, an interrupted {what} in this folder was completed."
     for path, why in done.failed.items():
         yield f"It left {os.fsdecode(path)} alone: {why}"
 

@@ -30,11 +30,11 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
         config = replace(config, ascii=True)
     if demo:
         if path is not None:
-            raise click.UsageError("--demo has projects of its own: leave PATH out")
+            raise click.UsageError("--demo uses its own sample projects: leave PATH out")
         return _demo(session, config)
     folder = path or folder_here()
     if folder is None:
-        raise click.UsageError("the current folder has been removed: change to another one")
+        raise click.UsageError("the current folder has been deleted: change to another one")
     return _app(gemini_home(), cache_dir(), resolved(folder), session, config)
 
 

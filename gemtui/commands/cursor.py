@@ -1,4 +1,4 @@
-"""Cursors: where the next page of an answer begins, as one word that scripts hand back."""
+"""Encode where the next page of an answer begins, as a single word for scripts to pass back."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ _LONGEST = 20_000
 
 
 def write_cursor(kind: str, *values: Any) -> str:
-    """Return a cursor of these JSON values, for answers of one kind."""
+    """Return a cursor that contains these JSON values. `kind`: the kind of answer it belongs to."""
     return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
 
 
 def not_a_cursor() -> click.UsageError:
-    """Return the error for a word that is not a cursor of the answer that is asked for."""
-    return click.UsageError("--cursor: this is no next_cursor of such an answer: leave it out")
+    """Return the error for a word that is not a cursor for this kind of answer."""
+    return click.UsageError(
+        "--cursor: not a next_cursor from an earlier answer of this command: leave it out"
+    )
 
 
 def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
-    """Return the values of a cursor; raises click.UsageError for what is none of this kind."""
+    """Return the values in a cursor. Raises click.UsageError for a word of any other kind."""
     try:
         padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
         found = loads(base64.b64decode(padded, altchars=b"-_", validate=True))

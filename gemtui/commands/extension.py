@@ -23,15 +23,15 @@ _WIDEST = 100
 def extension() -> None:
     """Install or remove gemtui's extension for Gemini CLI.
 
-    It makes "Ask me" runs possible and shows which sessions need you, in any terminal. Gemini CLI's
-    own command installs it, after you have agreed.
+    The extension makes "Ask me" runs possible, and lets gemtui show which sessions need you, in any
+    terminal. It is installed by Gemini CLI's own command after you have agreed.
     """
 
 
 @extension.command()
 @json_option
 def status(as_json: bool) -> int:
-    """Show whether its hooks run in the current folder. Exit code 1 if they don't."""
+    """Show whether the extension's hooks run in the current folder. Exit code 1 if they don't."""
     found = extension_state()
     if as_json:
         json_to_stdout({"version": 1, "extension": found.to_dict()})
@@ -45,13 +45,13 @@ def status(as_json: bool) -> int:
 @click.option(
     "--mcp/--no-mcp",
     default=None,
-    help="Let agents search and read stored sessions (`gemtui mcp`), or stop it; by default "
-    "unchanged.",
+    help="Let agents search and read stored sessions (`gemtui mcp`), or stop letting them; "
+    "unchanged by default.",
 )
 def install(yes: bool, mcp: bool | None) -> int:
-    """Explain what the extension does and changes, ask, and install or update it.
+    """Explain what the extension does and changes, ask for confirmation, and install or update it.
 
-    Without a terminal it needs --yes, or exits with 2.
+    Without a terminal, --yes is required; otherwise the exit code is 2.
     """
     before = extension_state()
     cli = detect_cli()
@@ -59,7 +59,7 @@ def install(yes: bool, mcp: bool | None) -> int:
         cli.program()
         if not _agreed(before_install(mcp=bool(mcp)), "Install it?", yes=yes):
             return 1
-    elif mcp and not before.offers_mcp and not _agreed([MCP], "Switch it on?", yes=yes):
+    elif mcp and not before.offers_mcp and not _agreed([MCP], "Enable it?", yes=yes):
         return 1
     found = action.install(cli, mcp=mcp)
     _say_state(found)
@@ -69,14 +69,14 @@ def install(yes: bool, mcp: bool | None) -> int:
 @extension.command()
 @yes_option
 def remove(yes: bool) -> int:
-    """Remove the extension. Without a terminal it needs --yes, or exits with 2."""
+    """Remove the extension. Without a terminal, --yes is required; otherwise the exit code is 2."""
     if not extension_state().installed:
         note("gemtui's extension is not installed")
         return 1
     if not _agreed(before_removal(), "Remove it?", yes=yes):
         return 1
     action.remove(detect_cli())
-    lines_to_stdout([clean_line("removed; sessions that you start from now on run without it")])
+    lines_to_stdout([clean_line("removed; sessions that you start from now on don't use it")])
     return 0
 
 
@@ -87,7 +87,9 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not yes and not all(stream is not None and stream.isatty() for stream in streams):
-        raise click.UsageError("no terminal to ask in: run it in a terminal, or give --yes")
+        raise click.UsageError(
+            "can't ask for confirmation without a terminal: run this in a terminal, or add --yes"
+        )
     width = min(_WIDEST, terminal_width() or _WIDEST)
     for paragraph in words:
         lines = textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)
@@ -97,9 +99,11 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
 
 def _say_state(found: ExtensionState) -> None:
     if found.problem is None:
-        words = [f"installed: its hooks, in {found.folder}, run in every Gemini session"]
+        words = [f"installed: its hooks in {found.folder} run in every Gemini CLI session"]
         if found.offers_mcp:
-            words.append("agents may search and read the stored sessions of their folder (mcp)")
+            words.append(
+                "agents may search and read the stored sessions of the folder they work in (mcp)"
+            )
     else:
         words = [found.problem]
     lines_to_stdout(map(clean_line, words))

@@ -61,7 +61,7 @@ def run(
     else:
         lines_to_stdout(_lines(files, snapshot))
     if not files:
-        note("no session wrote such a file")
+        note("no session wrote a matching file")
     return 0 if files else 1
 
 
@@ -162,7 +162,7 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     """
     if root is None:
         raise click.UsageError(
-            "a patch covers one project: change to its folder, or name it with --project"
+            "a patch covers a single project: change to its folder, or name it with --project"
         )
     patch = ProjectPatch(root)
     for write in writes:
@@ -176,8 +176,8 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     if any(each.text for each in files):
         return 0
     note(
-        "nothing to patch"
+        "there are no changes to put in a patch"
         if any(each.unknown for each in files)
-        else "no session wrote such a file"
+        else "no session wrote a matching file"
     )
     return 1

@@ -22,10 +22,10 @@ def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool)
     if as_json:
         json_to_stdout(_report(fork, session.id))
     elif fork.session_id is None:
-        note(f"nothing was said before prompt {fork.before}: start a new chat instead")
+        note(f"there are no messages before prompt {fork.before}: start a new chat instead")
     else:
         lines_to_stdout([clean_line(fork.session_id)])
-        note(f"to continue it in its project: gemtui run --resume {fork.session_id} PROMPT")
+        note(f"to continue the copy in its project: gemtui run --resume {fork.session_id} PROMPT")
 
 
 def _report(fork: Fork, of: str) -> dict[str, object]:

@@ -65,11 +65,11 @@ def run(*, project: Path | None, as_json: bool) -> int:
     state = extension_state().state
     if state is not HookState.READY:
         note(
-            f"without gemtui's extension ({state.value.replace('_', ' ')}) only files that grew in"
-            " the last minute and runs are seen: gemtui extension install tells more"
+            f"gemtui's extension is {state.value.replace('_', ' ')}, so only runs and sessions "
+            "written in the last minute are listed; to see more: gemtui extension install"
         )
     elif not live and not as_json:
-        note("no session is active")
+        note("no active sessions")
     return 0
 
 

@@ -19,7 +19,7 @@ from gemtui.text import Clean, clean, clean_line, counted
 
 @click.command()
 @click.argument("id", shell_complete=session_ids)
-@click.option("--name", metavar="T", help="Use the name T as its title; '' removes it.")
+@click.option("--name", metavar="T", help="Set its title to T; '' removes the title.")
 @click.option("--tag", "tags", metavar="T", multiple=True, help="Add the tag T; repeatable.")
 @click.option("--untag", "untags", metavar="T", multiple=True, help="Remove the tag T; repeatable.")
 @click.option(
@@ -45,8 +45,8 @@ def mark(
 ) -> None:
     """Name, tag, pin, annotate, or archive a session.
 
-    Without an option, print its marks. Marks are saved in gemtui's own folder; Gemini CLI's
-    files don't change. ID is what `gemtui show` takes.
+    Without an option, print the session's marks. Marks are saved in gemtui's own folder; Gemini
+    CLI's files don't change. ID accepts the same values as `gemtui show`.
     """
     marks = Marks()
     session = _session(id, marks)
@@ -78,7 +78,7 @@ def _session(id: str, marks: Marks) -> str:
 
 def _lines(mark: Mark) -> list[Clean]:
     if mark.empty:
-        return [Clean("nothing: gemtui mark --help says what there is")]
+        return [Clean("nothing to do: see gemtui mark --help")]
     rows = (
         ("name", mark.name),
         ("tags", " ".join(mark.tags)),
@@ -123,5 +123,8 @@ def import_(file: IO[bytes], as_json: bool) -> None:
         json_to_stdout(answer)
         return
     for session in merged.kept:
-        note(f"{session} has another name or note here, which stays: gemtui mark changes it")
-    note(f"imported: new marks for {counted(merged.changed, 'session')}")
+        note(
+            f"{session} already has a different name or note here, which was kept: change it with "
+            "gemtui mark"
+        )
+    note(f"imported marks for {counted(merged.changed, 'session')}")

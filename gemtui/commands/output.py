@@ -98,7 +98,9 @@ def note(words: str) -> None:
 def require_terminal() -> None:
     """Raise click.UsageError if the user can't be asked for confirmation."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError("no terminal to ask in: --yes does it without a question")
+        raise click.UsageError(
+            "can't ask for confirmation without a terminal: add --yes to skip the question"
+        )
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
@@ -136,9 +138,9 @@ def to_file(
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     """Raise click.UsageError if `target`, to which `path` leads, must not be written."""
     if is_folder(target):
-        raise click.UsageError(f"{path} is a folder: name a file in it")
+        raise click.UsageError(f"{path} is a folder: give the name of a file in it")
     if not is_folder(target.parent):
-        what = "is not a folder" if is_there(target.parent) else "is not there"
+        what = "is not a folder" if is_there(target.parent) else "does not exist"
         raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
     for kept in keep:
         if target.is_relative_to(resolved(kept)):

@@ -73,13 +73,13 @@ def _arguments(text: str) -> Mapping[str, Any]:
         else text.encode("utf-8", "surrogatepass")
     )
     if not data.strip():
-        raise click.UsageError(f"--args is empty and no JSON object: {such}")
+        raise click.UsageError(f"--args is empty instead of a JSON object: {such}")
     try:
         value = loads(data)
     except orjson.JSONDecodeError as error:
-        raise click.UsageError(f"--args is not JSON ({error.msg}): {such}") from None
+        raise click.UsageError(f"--args is not valid JSON ({error.msg}): {such}") from None
     if not isinstance(value, dict):
-        raise click.UsageError(f"--args is no JSON object: {such}")
+        raise click.UsageError(f"--args is not a JSON object: {such}")
     return value
 
 
@@ -118,7 +118,7 @@ def _explanation(
         yield Clean(f"{HOLDS_CONTROLS}:")
     told = _one_line(call.args)
     yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
-    unseen = "no: the model is not told of the tool, a call of it fails as not found"
+    unseen = "no: the tool is hidden from the model, and a call of it fails as not found"
     facts = [
         ("situation", situation.words),
         ("decision", f"{answer.decision}{_as_refusal(answer, situation)}"),
@@ -156,7 +156,7 @@ def _explanation(
 
 def _as_refusal(answer: Explanation, situation: Situation) -> str:
     refused = answer.decision is Decision.ASK_USER and not situation.interactive
-    return ": headless runs can't ask, so it is denied" if refused else ""
+    return ": denied, because headless runs can't ask" if refused else ""
 
 
 def _one_line(args: Mapping[str, Any]) -> str:
@@ -182,7 +182,7 @@ class CallSelection:
         given = [self.session is not None, self.project is not None, self.everywhere]
         if sum(given) > 1:
             raise click.UsageError(
-                "--session, --project and --everywhere exclude each other: give one of them"
+                "--session, --project and --everywhere can't be combined: use only one of them"
             )
 
 
@@ -212,7 +212,7 @@ class Read:
         if self.problems:
             first, number = self.problems[0], len(self.problems)
             more = f" and {number - 1} more" if number > 1 else ""
-            note(f"not all could be read: {first.path} {first.what}{more}")
+            note(f"some sessions could not be read: {first.path} {first.what}{more}")
 
 
 def read_which(which: CallSelection) -> Read:
@@ -243,7 +243,7 @@ def read_which(which: CallSelection) -> Read:
 def none_found(read: Read) -> int:
     """Report that there are no calls, and return 1."""
     read.say_problems()
-    note("no recorded tool calls: gemtui sessions --everywhere lists all sessions")
+    note("no recorded tool calls: list all sessions with gemtui sessions --everywhere")
     return 1
 
 
@@ -331,15 +331,15 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
         f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
         f"{situation.words}"
     )
-    asked = "" if situation.interactive else "denied, since headless runs can't ask"
+    asked = "" if situation.interactive else "denied, because headless runs can't ask"
     yield from columns(
         [
             (f"{counts.allow:,}", "allow", ""),
             (f"{counts.ask_user:,}", "ask_user", asked),
             (f"{counts.deny:,}", "deny", ""),
-            (f"{counts.not_offered:,}", "not offered", "Gemini CLI would not find the tool"),
+            (f"{counts.not_offered:,}", "not offered", "the tool is hidden from the model"),
             *(
-                [(f"{counts.tool_refuses:,}", "refused", "by the tools themselves")]
+                [(f"{counts.tool_refuses:,}", "refused", "rejected by the tools themselves")]
                 if counts.tool_refuses
                 else []
             ),
@@ -348,7 +348,7 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
     )
     if counts.unknown:
         names = (f"{name} {count:,}" for name, count in counts.unknown.items())
-        yield clean_line(f"tools that Gemini CLI does not have today: {', '.join(names)}")
+        yield clean_line(f"tools that the current Gemini CLI does not have: {', '.join(names)}")
     for share in counts.by_rule:
         yield Clean("")
         yield visible_line(f"{share.calls:,} {_WORDS[share.decision]} {_by(share)}")
@@ -357,12 +357,12 @@ def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator
 
 def _by(share: RuleCount) -> str:
     if share.decision is ReplayDecision.TOOL_REFUSES:
-        return "by the tool itself, whatever the policy"
+        return "by the tool itself, regardless of the policy"
     if share.rule is not None:
         return f"by {_sourced(share.rule)}"
     if share.decision is ReplayDecision.NOT_OFFERED:
-        return "by no rule: there is no such tool in this situation"
-    return "by no rule: the mode, or the CLI's own judgement, decides"
+        return "by no rule: the tool is not available in this situation"
+    return "by no rule: the approval mode or Gemini CLI itself decides"
 
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:

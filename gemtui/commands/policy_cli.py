@@ -55,12 +55,12 @@ _mode = click.option(
     type=_Mode(MODES),
     default="default",
     show_default=True,
-    help="Approval mode.",
+    help="Use this approval mode.",
 )
 _interactive = click.option(
     "--interactive",
     is_flag=True,
-    help="Decide as in a terminal, where a person can be asked; by default headless.",
+    help="Decide as in an interactive session, where you can be asked; headless by default.",
 )
 
 
@@ -73,7 +73,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
             "allowed_tools",
             metavar="T",
             multiple=True,
-            help="Gemini CLI's option of this name; repeatable.",
+            help="Assume that Gemini CLI is started with this option; repeatable.",
         ),
         click.option(
             "--settings",
@@ -87,12 +87,12 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="FILE",
             multiple=True,
             type=click.Path(path_type=Path),
-            help="A policy file for the admin tier, above all others; repeatable.",
+            help="An admin policy file, which takes precedence over all others; repeatable.",
         ),
         click.option(
             "--alone",
             is_flag=True,
-            help="Leave out your own Gemini CLI policies, as `gemini --policy FILE` does.",
+            help="Ignore your own Gemini CLI policies, as `gemini --policy FILE` does.",
         ),
         _interactive,
         _mode,
@@ -121,10 +121,10 @@ def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def policy(ctx: click.Context) -> int:
-    """Show, check, and try policies: rules that say what an agent may do.
+    """Show, check, and test policies, which are rules for what an agent may do.
 
-    NAME is one of gemtui's policies, which are in `policies` next to its settings file. FILE is any
-    policy file of Gemini CLI.
+    NAME is one of gemtui's policies, which are in the folder `policies` next to its settings file.
+    FILE is any Gemini CLI policy file.
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -156,13 +156,13 @@ def show(name: str, as_json: bool) -> int:
 
 @policy.command(short_help="Find mistakes in policy files.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=_names)
-@click.option("--strict", is_flag=True, help="Exit with 1 on warnings too.")
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
 @click.option(
     "--replay",
     "since",
     metavar="DATE",
     type=Moment(),
-    help="Try the recorded calls since then that succeeded, too: 30d, yesterday, 2026-11-20.",
+    help="Also test the policy against successful calls since then: 30d, yesterday, 2026-11-20.",
 )
 @_calls
 @_mode
@@ -177,14 +177,14 @@ def check(
     mode: str,
     as_json: bool,
 ) -> int:
-    """Find mistakes in policy files, and try the examples in them.
+    """Find mistakes in policy files, and test the examples in them.
 
     FILE is a policy file, a folder of them, or the name of one of gemtui's policies. An error is
-    something that Gemini CLI drops or ignores, or an example that fails: a comment such as
-    # example: deny run_shell_command {"command": "git push"}. A warning is a rule that probably
+    something that Gemini CLI ignores, or an example that fails. An example is a comment such as #
+    example: deny run_shell_command {"command": "git push"}. A warning is a rule that probably
     doesn't do what you meant, such as one that is easily bypassed. --session, --project,
-    --everywhere and --mode are for --replay. Exit code 1 on errors, and with --replay if a call
-    that succeeded would be denied.
+    --everywhere and --mode are for --replay. Exit code 1 if there are errors, or if --replay finds
+    a successful call that would now be denied.
     """
     from gemtui.commands import policy_files as command
     from gemtui.commands.policy_calls import CallSelection
@@ -197,25 +197,25 @@ def check(
     return command.check(files, strict=strict, as_json=as_json, replay=replay)
 
 
-@policy.command(short_help="Make rules from sentences.")
+@policy.command(short_help="Turn sentences into rules.")
 @click.argument("sentences", metavar="SENTENCES", nargs=-1, required=True)
 @click.option(
     "--write",
     "name",
     metavar="NAME",
     shell_complete=_names,
-    help="Add the rules to this policy of gemtui's; it is made if there is none.",
+    help="Add the rules to this gemtui policy, creating it if necessary.",
 )
 @_mode
 @json_option
 def words(sentences: tuple[str, ...], name: str | None, mode: str, as_json: bool) -> int:
-    """Make rules from sentences such as "allow edit src/**; deny git push; deny everything else".
+    """Create rules from sentences such as "allow edit src/**; deny git push; deny everything else".
 
-    A sentence begins with allow, ask or deny. It goes on with read, edit, run, network, agents or
-    mcp SERVER, a path behind read and edit, a tool's name, a command, or "everything else".
-    Paths are relative to the current folder. What a rule covers and what it can't is printed
-    beside it, and what becomes of all other calls. Exit code 1 if a sentence makes no rule; then
-    nothing is written.
+    A sentence starts with allow, ask or deny. After that comes read or edit, which can be followed
+    by a path; run, network or agents; mcp SERVER; the name of a tool; a command; or "everything
+    else". Paths are relative to the current folder. For each rule, the output says what it covers
+    and what it can't, and what happens to all other calls. Exit code 1 if a sentence describes no
+    rule; then nothing is written.
     """
     from gemtui.commands import policy_words as command
 
@@ -223,11 +223,11 @@ def words(sentences: tuple[str, ...], name: str | None, mode: str, as_json: bool
     return command.words(text, name=name, mode=mode, as_json=as_json)
 
 
-@policy.command(cls=SetupCommand, short_help="Print the command line of a run with a policy.")
+@policy.command(cls=SetupCommand, short_help="Print the command line for a run with a policy.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_names)
 @json_option
 def flags(name: str, **words: Any) -> int:
-    """Print the exact command line of a run with a policy, and the files that it needs.
+    """Print the exact command line for a run with a policy, and the files that it needs.
 
     The options are those of gemtui run. The command reads its prompt from prompt.txt.
     """
@@ -236,13 +236,16 @@ def flags(name: str, **words: Any) -> int:
     return command.flags(name, RunArguments.of(words))
 
 
-@policy.command(short_help="Show what would happen to a tool call, and why.")
+@policy.command(short_help="Show how a tool call would be decided, and why.")
 @_situation
-@click.option("--tool", metavar="T", required=True, help="The tool that is called.")
+@click.option("--tool", metavar="T", required=True, help="The name of the called tool.")
 @click.option(
-    "--args", metavar="JSON", default="{}", help="Its arguments as a JSON object; - reads stdin."
+    "--args",
+    metavar="JSON",
+    default="{}",
+    help="The call's arguments as a JSON object; - reads them from stdin.",
 )
-@click.option("--subagent", metavar="NAME", help="The subagent that calls it.")
+@click.option("--subagent", metavar="NAME", help="The subagent that makes the call.")
 @click.option(
     "--include-directory",
     "include_directories",
@@ -253,11 +256,11 @@ def flags(name: str, **words: Any) -> int:
 )
 @json_option
 def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situation: Any) -> int:
-    """Show what would happen to a tool call, and which rule decides.
+    """Show how a tool call would be decided, and by which rule.
 
-    The answer is for a run that gemtui would start with these policies, so your Gemini CLI policies
-    and settings apply too; the answer names their files. Exit code 1 if Gemini CLI would drop one
-    of the files, or a rule in it.
+    The answer is for a run that gemtui would start with these policies. Your Gemini CLI policies
+    and settings therefore apply, too, and the answer lists their files. Exit code 1 if Gemini CLI
+    would ignore one of the files, or a rule in it.
     """
     from gemtui.commands import policy_calls as command
     from gemtui.commands.policy_context import Situation
@@ -274,10 +277,10 @@ def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situati
 def replay(
     session: str | None, project: Path | None, everywhere: bool, as_json: bool, **situation: Any
 ) -> int:
-    """Replay recorded tool calls: how many would a policy allow, ask about, and deny?
+    """Replay recorded tool calls, and count how many a policy would allow, ask about, and deny.
 
-    By default the calls of the current folder's project, or all calls if it has none, including
-    those of subagents. Exit code 1 if there are none.
+    By default, the calls of the current folder's project are replayed, or all calls if it has none,
+    including those of subagents. Exit code 1 if there are none.
     """
     from gemtui.commands import policy_calls as command
     from gemtui.commands.policy_context import Situation
@@ -289,7 +292,7 @@ def replay(
 @policy.command(short_help="Suggest rules from recorded tool calls.")
 @_situation
 @_calls
-@output_option("Write the rules to FILE as a new policy, each with its evidence as a comment.")
+@output_option("Write the rules to FILE as a new policy, with the evidence for each as a comment.")
 @force_option
 @json_option
 def suggest(

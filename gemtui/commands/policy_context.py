@@ -45,10 +45,14 @@ class Situation:
         """Load the policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
         missing = next((path for path in self.admin if not is_there(path)), None)
         if missing is not None:
-            raise click.UsageError(f"--admin-policy: {missing} is not there: name a file that is")
+            raise click.UsageError(
+                f"--admin-policy: {missing} does not exist: give an existing file"
+            )
         for path in self.include_directories:
             if not is_folder(path):
-                raise click.UsageError(f"--include-directory: {path} is not a folder: name one")
+                raise click.UsageError(
+                    f"--include-directory: {path} is not a folder: give an existing folder"
+                )
         return effective_policy(
             self.named,
             alone=self.alone,
@@ -87,7 +91,8 @@ def _named(word: str) -> Iterator[Path]:
     path = find_policy(word, folders=True)
     if "," in str(path):
         raise click.UsageError(
-            f"--policy: {path} has a comma, where Gemini CLI parts two paths: rename it"
+            f"--policy: {path} contains a comma, which Gemini CLI reads as the end of the "
+            "path: rename it"
         )
     yield path
 
@@ -115,6 +120,6 @@ def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
         if path not in said:
             word = "an error" if number == 1 else f"{number} errors"
             stops = {path, path.parent}.intersection(named)
-            run = ", gemtui starts no run with it" if stops else ""
+            run = ", so gemtui starts no runs with it" if stops else ""
             note(f"{path} has {word}{run}: see gemtui policy check {path}")
     return 1 if errors or more or stands.problems else 0

@@ -67,7 +67,7 @@ def list_all(*, as_json: bool) -> int:
         lines_to_stdout([Clean("")])
     lines_to_stdout(_built_in())
     if not any(one["origin"] == Origin.OURS for one in found):
-        note(f"gemtui has no policy in {policies_dir()} yet: make one in the app, on its key 3")
+        note(f"no gemtui policies in {policies_dir()} yet: create one in the app, in pane 3")
     return _noted(stands.problems)
 
 
@@ -111,13 +111,13 @@ def _counts(one: Mapping[str, Any]) -> tuple[str, str]:
 def _whose(one: Mapping[str, Any]) -> str:
     marks = ["read-only"] if one["read_only"] else []
     if one["origin"] == Origin.USER and not one["loaded"]:
-        marks.append("not loaded: policyPaths in the settings replaces it")
+        marks.append("not loaded: replaced by policyPaths in the settings")
     whose = _WHOSE[Origin(one["origin"])]
     return f"{whose} ({', '.join(marks)})" if marks else whose
 
 
 def _built_in() -> Iterator[Clean]:
-    yield Clean("Below them, Gemini CLI's own rules, by approval mode:")
+    yield Clean("Gemini CLI's built-in rules, which have a lower priority, by approval mode:")
     for line in columns([(mode.value, words) for mode, words in BUILT_IN.items()]):
         yield Clean(f"  {line}")
 
@@ -138,8 +138,7 @@ def show(name: str, *, as_json: bool) -> int:
         lines_to_stdout(_table(document))
         errors, warnings = _counted(document.findings)
         if words := _summed(errors, warnings):
-            them = "it" if errors + warnings == 1 else "them"
-            note(f"{words}: gemtui policy check {name} names {them}")
+            note(f"{words}: see gemtui policy check {name}")
     errors, _ = _counted(document.findings)
     return 1 if errors and not any(entry.rule for entry in document.rules) else 0
 
@@ -240,11 +239,11 @@ def check(
             lines_to_stdout(replay_lines(past))
         note(
             _summed(*_counted(found))
-            or "no problems found: Gemini CLI reads this policy as written"
+            or "no problems found: Gemini CLI reads this policy as it was meant"
         )
         if examples:
             passed = sum(each.tried.passes for each in examples)
-            note(f"{passed:,} of {counted(len(examples), 'example')} as expected")
+            note(f"{passed:,} of {counted(len(examples), 'example')} passed")
     if past:
         past.read.say_problems()
     bad = any(strict or each.severity is Severity.ERROR for each in found)

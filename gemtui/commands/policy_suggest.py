@@ -58,7 +58,7 @@ def suggest(
         return none_found(read)
     read.say_problems()
     if output is not None and not found.suggestions:
-        note(f"there is nothing to propose: {output} was not written")
+        note(f"there are no rules to suggest: {output} was not written")
     return code
 
 
@@ -152,8 +152,8 @@ def _times(each: Suggestion) -> str:
 def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Iterator[Clean]:
     rest = found.succeeded - found.allowed
     yield Clean(
-        f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; of these "
-        f"{found.allowed:,} need no rule and {rest:,} would be refused; {situation.words}"
+        f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; {found.allowed:,} "
+        f"of these are already allowed, and {rest:,} would be denied; {situation.words}"
     )
     for each in found.suggestions:
         yield Clean("")
@@ -163,13 +163,13 @@ def _lines(found: Suggestions, situation: Situation, output: Path | None) -> Ite
         yield from reference_lines(each.examples)
     if found.left_out:
         yield Clean("")
-        yield Clean("Left out:")
+        yield Clean("No rule suggested for:")
     for left in found.left_out:
         yield _indented(f"{counted(left.calls, 'call')}: {command_line(left.what)}: {left.why}")
     if found.suggestions:
         yield Clean("")
-        written = "--output FILE writes these rules as a policy file"
-        yield clean_line(written if output is None else f"written to {output}")
+        written = "use --output FILE to write these rules to a policy file"
+        yield clean_line(written if output is None else f"rules written to {output}")
 
 
 def _indented(text: str) -> Clean:

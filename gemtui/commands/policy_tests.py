@@ -188,14 +188,14 @@ def replay_lines(found: Replayed) -> Iterator[Clean]:
     """Yield lines with the counts, and with the calls that would be denied."""
     since = found.since.astimezone().date().isoformat()
     yield Clean(
-        f"Since {since}: {counted(found.calls, 'call')} succeeded; mode {found.mode.value} would "
+        f"{counted(found.calls, 'call')} succeeded since {since}; mode {found.mode.value} would "
         f"now allow {found.counts[ReplayDecision.ALLOW]:,}, ask about "
-        f"{found.counts[ReplayDecision.ASK_USER]:,}, deny {len(found.denied):,}"
+        f"{found.counts[ReplayDecision.ASK_USER]:,}, and deny {len(found.denied):,}"
     )
     if found.undated:
-        yield Clean(f"Not tried: {counted(found.undated, 'call')} without a stored time")
+        yield Clean(f"Not tested: {counted(found.undated, 'call')} without a recorded time")
     if found.gone:
-        yield Clean(f"Not tried: {counted(found.gone, 'call')} of tools that no longer exist")
+        yield Clean(f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist")
     yield from reference_lines(Reference.to(each.recorded) for each in found.denied[:LISTED])
     if len(found.denied) > LISTED:
         yield Clean(f"    and {len(found.denied) - LISTED:,} more")

@@ -30,7 +30,7 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
     """
     sentences = read_sentences(text, folder_here())
     if not sentences:
-        raise click.UsageError("no sentence: write one, such as “allow edit src/**”")
+        raise click.UsageError("no sentence given: write one, such as “allow edit src/**”")
     rules, wrong = rules_of(sentences), [each for each in sentences if each.problem]
     written, added = None, 0
     if name is not None and rules and not wrong:
@@ -114,7 +114,7 @@ def _lines(
     if not rules:
         return
     yield Clean("")
-    yield Clean(f"All other calls, mode {mode.value}, headless (ask = deny):")
+    yield Clean(f"All other calls in mode {mode.value}, headless (ask means deny):")
     by_decision: dict[str, list[str]] = {}
     for name, decision, _offered in _by_tool(rules, mode):
         by_decision.setdefault(decision, []).append(name)

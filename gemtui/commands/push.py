@@ -42,9 +42,9 @@ def run(folder: Path, *, since: datetime | None, redact: bool, as_json: bool) ->
     else:
         written = f"{counted(len(done.days), 'file')}, {counted(done.raw, 'raw file')}"
         changed = f"{done.changed:,} of {counted(done.sessions, 'session')} changed"
-        lines_to_stdout([clean_line(f"{changed}; written: {written} in {target.path}")])
+        lines_to_stdout([clean_line(f"{changed}; {written} written to {target.path}")])
     return 1 if done.problems else 0
 
 
 def _say_waiting() -> None:
-    note("another push writes to that folder: waiting for it")
+    note("another push is writing to that folder; waiting for it to finish")

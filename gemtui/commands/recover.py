@@ -40,7 +40,7 @@ def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as
     if as_json:
         json_to_stdout(_report(found))
     if rebuilt is None:
-        note(f"no session has the text of {short_path(wanted)}")
+        note(f"no session contains text of {short_path(wanted)}")
         return 1
     if output is not None:
         _write(output, rebuilt.text.encode(errors="replace"), force=force)
@@ -54,7 +54,7 @@ def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as
 def _write(path: Path, data: bytes, *, force: bool) -> None:
     target = typed_path(path)
     if target.is_symlink():
-        raise click.UsageError(f"{path} is a link: name the file that it leads to")
+        raise click.UsageError(f"{path} is a symbolic link: name its target instead")
     to_file(path, [data], keep=[gemini_home()], force=force)
 
 
@@ -78,7 +78,7 @@ def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
 def _about(span: LineRange, short: dict[str, str], now: datetime) -> str:
     where = f"line {span.first}" if span.first == span.last else f"lines {span.first}-{span.last}"
     if span.source is None:
-        return f"{where}: missing, empty lines are in their place"
+        return f"{where}: missing, replaced by empty lines"
     source = span.source
     session = short.get(source.session, source.session)
     state = "known" if span.known else "guessed"

@@ -38,7 +38,9 @@ def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) ->
     Return 1 if something was left alone.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
-        raise click.UsageError(f"{bad[0]} is not an id of a hunk, a file or a call: gemtui review")
+        raise click.UsageError(
+            f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review"
+        )
     with index_of_user() as index:
         subject = subject_of(choose(wanted, index))
     ids = frozenset(reverted)
@@ -93,4 +95,4 @@ def _words(done: Reverted, would: str) -> Iterator[Clean]:
     for id, words in done.built_on:
         yield clean_line(f"{words} ({id})")
     if not done.paths:
-        yield Clean("No file has to change.")
+        yield Clean("No files need to be changed.")

@@ -45,9 +45,12 @@ def run(words: RunArguments) -> int:
     Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
     """
     if words.fork and "resume" in words.options:
-        raise click.UsageError("--resume and --fork exclude each other: give one of them")
+        raise click.UsageError("--resume and --fork can't be combined: use only one of them")
     if words.fork and words.dry_run:
-        raise click.UsageError("--fork makes a chat: with --dry-run, use gemtui fork and --resume")
+        raise click.UsageError(
+            "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then "
+            "--resume"
+        )
     options = options_of(words.options)
     prompt = prompt_of(words)
     adapter = GeminiAdapter()
@@ -91,7 +94,10 @@ async def _follow_all(
             return code
         stop = Stop(show)
         with stop.on_signals():
-            note(f"waiting until {until_words(until, datetime.now(UTC))}; ctrl+c ends it")
+            note(
+                f"waiting until {until_words(until, datetime.now(UTC))}; press ctrl+c to stop "
+                "waiting"
+            )
             if not await wait_until(until, stop.stopped):
                 return code
         prompt, options = show.continued(prompt, replace(options, cwd=folder))
@@ -186,7 +192,7 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
     if found is None:
         return
     for path in found.ghosts:
-        show.note(f"removed {path}, an empty second file that the resume left behind")
+        show.note(f"removed {path}, an empty duplicate session file that resuming created")
     for words in found.notes(run.folder):
         note(words)
     if found.lost:
@@ -237,7 +243,7 @@ class Stop:
 
     def _on_signal(self) -> None:
         self.now()
-        again = "killing" if self._asked > 1 else "stopping (SIGTERM); ctrl+c again kills"
+        again = "killing" if self._asked > 1 else "stopping; press ctrl+c again to kill it"
         self._show.progress(f"gemtui: {again}")
 
     @contextmanager

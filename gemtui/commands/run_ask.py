@@ -44,7 +44,7 @@ _YES: Mapping[str, Callable[[Conversation, Asked], Given]] = {
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
 """Seconds between checks for an answer given elsewhere."""
-NO_TERMINAL = "--ask needs a terminal to ask in; without it the calls are denied"
+NO_TERMINAL = "--ask needs a terminal; without it, calls that need approval are denied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class AskingTerminal:
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-                raise click.UsageError(f"{NO_TERMINAL}; a prompt can stand in --prompt-file")
+                raise click.UsageError(f"{NO_TERMINAL}; a prompt can be read from --prompt-file")
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
         try:
             place = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -156,7 +156,7 @@ class TerminalQuestions:
                 self._tell("Answered in another gemtui.")
                 return
             if said is None:
-                await self._give(partial(self._talk.stop, asked, "the terminal has gone"))
+                await self._give(partial(self._talk.stop, asked, "the terminal was closed"))
                 return
             key, _, more = said.strip().partition(" ")
             if key in _YES and self._unread:
@@ -169,7 +169,7 @@ class TerminalQuestions:
                 continue
             match key:
                 case "y" | "yes" | "a" | "A" if more:
-                    self._tell("type just the letter; nothing may follow it")
+                    self._tell("type only the letter, with nothing after it")
                 case "a" | "A" if not asked.has_similar:
                     self._tell(f"not available: {asked.similar.words}")
                 case "y" | "yes" | "a" | "A":
@@ -189,7 +189,7 @@ class TerminalQuestions:
                     self._unread = ()
                     self._terminal.write(tuple(question_lines(asked, self._talk.cwd)))
                 case _:
-                    self._tell("not an answer: type one of these letters")
+                    self._tell("unknown answer: type one of these letters")
 
     def _tell(self, words: str) -> None:
         self._terminal.write((visible_line(words),))
@@ -229,7 +229,7 @@ class TerminalQuestions:
         try:
             given = await asyncio.to_thread(give)
         except ValueError as error:
-            self._tell(f"This can't be allowed: {error}")
+            self._tell(f"This call can't be allowed: {error}")
             return False
         except OSError as error:
             self._tell(f"The answer could not be saved: {error}")
@@ -254,14 +254,14 @@ class TerminalQuestions:
         self._unread = lines[shown:]
         self._terminal.write(lines[:shown])
         if self._unread:
-            words = f"  … {counted(len(self._unread), 'more line')}: y prints the rest"
+            words = f"  … {counted(len(self._unread), 'more line')}: press y to show the rest"
             self._terminal.write((Clean(words),))
 
     def _show_rest(self) -> None:
         """Print the lines of a call that have not been printed yet."""
         self._terminal.write(self._unread)
         self._unread = ()
-        self._terminal.write((Clean("  Not answered yet: this was the rest."),))
+        self._terminal.write((Clean("  End of the call. Your answer is still needed."),))
 
     async def _holds(self) -> bool:
         """Return whether an approval of similar calls is in effect."""
@@ -281,7 +281,8 @@ class TerminalQuestions:
     def _notice(self, asked: Asked) -> Notification:
         where = clean_line(f"gemtui: {self._talk.cwd.name}")
         return Notification(
-            title=where, text=clean_line(f"a run asks: {asked.question.request.tool_name}")
+            title=where,
+            text=clean_line(f"a run needs approval: {asked.question.request.tool_name}"),
         )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
@@ -297,7 +298,7 @@ class TerminalQuestions:
         except (GemtuiError, OSError, ValueError) as error:
             self._tell(f"Not changed: {error}")
             return asked
-        self._tell("changed by you:")
+        self._tell("the call with your changes:")
         self._show(changed)
         return changed
 
@@ -336,7 +337,7 @@ def _hunks(diff: str) -> str:
 def _words(asked: Asked) -> Iterator[Clean]:
     request = asked.question.request
     if request.because:
-        why = "Asked again" if request.again else "why"
+        why = "asked again because" if request.again else "why"
         yield visible_line(f"  {why}: {request.because[:500]}")
     if asked.has_similar:
         yield visible_line(f"  a and A allow {asked.similar.words}")

@@ -118,19 +118,27 @@ def run_arguments(command: Any) -> Any:
         click.option(
             "--fork",
             metavar="ID[:N]",
-            help="Continue in a copy of this session; with N, only of what comes before prompt N.",
+            help=(
+                "Continue in a copy of this session; with N, copy only what comes before prompt N."
+            ),
         ),
         click.option(
             "--each-policy",
             metavar="NAME|FILE",
             multiple=True,
-            help="Run the prompt with each of these policies at once, in a worktree each.",
+            help=(
+                "Run the prompt with each of these policies in parallel, each run in its own "
+                "worktree."
+            ),
         ),
         click.option(
             "--each-model",
             metavar="M",
             multiple=True,
-            help="Run the prompt with each of these models at once, in a worktree each.",
+            help=(
+                "Run the prompt with each of these models in parallel, each run in its own "
+                "worktree."
+            ),
         ),
         click.option(
             "--dry-run", is_flag=True, help="Print the exact command instead of running it."

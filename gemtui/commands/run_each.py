@@ -56,17 +56,19 @@ def run(words: RunArguments) -> int:
 def _check(words: RunArguments) -> None:
     if words.each_model and words.each_policy:
         raise click.UsageError(
-            "--each-model and --each-policy exclude each other: give one of them"
+            "--each-model and --each-policy can't be combined: use only one of them"
         )
     if words.fork or words.dry_run:
         other = "--fork" if words.fork else "--dry-run"
-        raise click.UsageError(f"{other} is for one run: leave --each-model and --each-policy out")
+        raise click.UsageError(
+            f"{other} works only for a single run: leave out --each-model and --each-policy"
+        )
     for name, given in (("model", words.each_model), ("policies", words.each_policy)):
         if given and name in words.options:
             option = "--model" if name == "model" else "--policy"
-            raise click.UsageError(f"{option} and --each-{option[2:]} exclude each other")
+            raise click.UsageError(f"{option} and --each-{option[2:]} can't be combined")
     if "wait_for_quota" in words.options:
-        raise click.UsageError("--wait-for-quota can't be used with more than one run")
+        raise click.UsageError("--wait-for-quota works only for a single run")
 
 
 def _variants(words: RunArguments, options: AgentOptions) -> Iterator[_Variant]:

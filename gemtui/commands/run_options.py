@@ -40,7 +40,10 @@ SILENCE = 3.0
 """Seconds to wait for input on stdin before a note is printed."""
 _BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
 """Matches a session followed by the number of a prompt."""
-TOO_LARGE = "the prompt is over 8 MiB: Gemini CLI would cut it; name files in it"
+TOO_LARGE = (
+    "the prompt is larger than 8 MiB, which is more than Gemini CLI reads: put the text into "
+    "files and name them in the prompt"
+)
 
 
 def prompt_of(words: RunArguments) -> str:
@@ -49,21 +52,23 @@ def prompt_of(words: RunArguments) -> str:
     If a prompt was typed, piped input is appended to it. Raises click.UsageError, OSError.
     """
     if words.prompt is not None and words.prompt_file is not None:
-        raise click.UsageError("PROMPT and --prompt-file exclude each other: give one of them")
+        raise click.UsageError("PROMPT and --prompt-file can't be combined: use only one of them")
     if words.prompt_file is not None:
         with words.prompt_file.open("rb") as file:  # may be a pipe, such as a shell's <(…)
             text = _decoded(file.read(LARGEST + 1), str(words.prompt_file))
     elif words.prompt == "-":
         if sys.stdin is None or sys.stdin.isatty():
-            raise click.UsageError("- takes the prompt from stdin, which is a terminal: pipe it in")
+            raise click.UsageError(
+                "- reads the prompt from stdin, but stdin is a terminal: pipe the prompt in"
+            )
         text = _decoded(sys.stdin.buffer.read(LARGEST + 1), "stdin")
     elif words.prompt is not None:
         piped = _decoded(_piped(), "stdin")
         text = f"{words.prompt}\n\n{piped}" if piped.strip() else words.prompt
     else:
-        raise click.UsageError("there is no prompt: give PROMPT, - for stdin, or --prompt-file")
+        raise click.UsageError("no prompt: give PROMPT, - for stdin, or --prompt-file")
     if not text.strip():
-        raise click.UsageError("the prompt is empty: say what is to be done")
+        raise click.UsageError("the prompt is empty: say what Gemini should do")
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         raise click.UsageError(TOO_LARGE)
     return text
@@ -83,9 +88,12 @@ def _piped() -> bytes:
         return b""
     if not select.select([0], [], [], SILENCE)[0]:
         if stat.S_ISSOCK(kind):
-            note("nothing came on stdin, and the prompt goes without it: close stdin to save time")
+            note(
+                "nothing arrived on stdin, so the prompt is sent without it: close stdin to avoid "
+                "this wait"
+            )
             return b""
-        note("waiting for what is piped in: < /dev/null says that there is nothing")
+        note("waiting for input on stdin; to skip this, add < /dev/null")
     with open(0, "rb", closefd=False) as file:
         return file.read(LARGEST + 1)
 
@@ -97,7 +105,7 @@ def _decoded(data: bytes, place: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.UsageError(
-            f"the prompt in {place} is not UTF-8 (byte {error.start}): convert it"
+            f"the prompt in {place} is not valid UTF-8 (byte {error.start}): convert it"
         ) from None
 
 
@@ -109,9 +117,9 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
     typed = given.get("cwd")
     folder = folder_here() if typed is None else Path(typed)
     if folder is None:
-        raise click.UsageError("the current folder has been removed: change to another one")
+        raise click.UsageError("the current folder has been deleted: change to another one")
     if not is_folder(folder):
-        raise click.UsageError(f"{folder} is not a folder: name another one with --cwd")
+        raise click.UsageError(f"{folder} is not a folder: give another one with --cwd")
     folder = resolved(folder)
     found = {
         **given,
@@ -149,7 +157,7 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     _require_here(session, folder)
     fork = fork_session(session, gemini_home(), before=None if cut is None else int(cut[2]))
     if fork.session_id is not None:
-        note(f"forked {session.id} before prompt {fork.before}: {fork.session_id}")
+        note(f"forked {session.id} before prompt {fork.before} as {fork.session_id}")
     return replace(options, resume=fork.session_id)
 
 
@@ -164,7 +172,7 @@ def _require_here(session: Summary, folder: Path) -> None:
     """Raise a usage error for a session that belongs to another project."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
-            f"session {session.id} belongs to {session.project}, and can only be continued there: "
+            f"session {session.id} belongs to {session.project} and can only be continued there: "
             f"add --cwd {session.project}"
         )
 
@@ -175,6 +183,6 @@ def _session(wanted: str, folder: Path) -> str:
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:
-        raise click.UsageError(f"{session.id} is a {session.kind}, and can't be continued")
+        raise click.UsageError(f"{session.id} is a {session.kind}, which can't be continued")
     _require_here(session, folder)
     return session.id

@@ -76,7 +76,7 @@ def list_all(*, as_json: bool) -> None:
     for copy in kept:
         note(last_copy_words(copy))
     if not runs:
-        note(f"no runs in {place}: gemtui run starts one")
+        note(f"no runs in {place}: start one with gemtui run")
     for folder in broken_runs(place):
         note(f"{folder} {BROKEN}")
 
@@ -136,7 +136,11 @@ def show(id: str, *, as_json: bool) -> None:
 def _ended_with(run: Run) -> str:
     """Describe how many processes were killed after the run; "" if none were."""
     count = 0 if run.exit is None else run.exit.ended_others
-    return f"{counted(count, 'process', 'processes')} left running by it" if count else ""
+    return (
+        f"killed {counted(count, 'process', 'processes')} that the run had left behind"
+        if count
+        else ""
+    )
 
 
 def _question(question: Question) -> Clean:
@@ -149,10 +153,10 @@ def _question(question: Question) -> Clean:
 
 def _differs(difference: Difference) -> Iterator[Clean]:
     """Yield the rows about a file that differs from its approved version."""
-    words = f"{difference.path} is not as you approved it in question {difference.number}"
+    words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
-        yield Clean(f"{'':<9}no text was found there")
+        yield Clean(f"{'':<9}the file has no readable text")
         return
     for line in hunks_of(difference.approved or "", difference.found):
         yield Clean(f"{'':<9}{visible_line(line)}")
@@ -179,9 +183,9 @@ def stop(id: str, *, as_json: bool) -> int:
     if not run.alive:
         note("this run has no running processes")
     elif ended:
-        note(f"ended the run and its processes: {', '.join(map(str, pids))}")
+        note(f"stopped the run and its processes: {', '.join(map(str, pids))}")
     else:
-        note("some of its processes could not be ended: gemtui runs show names them")
+        note("some of its processes could not be stopped: see gemtui runs show")
     return 0 if ended else 1
 
 
@@ -196,8 +200,8 @@ def clear(*, as_json: bool) -> None:
         json_to_stdout({"version": 1, "removed": removed, "left": left, "only_copies": ids})
         return
     others = left - len(kept)
-    going = f"; {others} go on, or could not be removed" if others > 0 else ""
-    unsent = f", with {counted(waited, 'prompt')} that waited to be sent" if waited else ""
+    going = f"; {others} not removed: still running, or failed to delete" if others > 0 else ""
+    unsent = f", including {counted(waited, 'queued prompt')}" if waited else ""
     note(f"removed {counted(removed, 'run')} from {place}{unsent}{going}")
     for copy in kept:
         note(last_copy_words(copy))

@@ -52,7 +52,7 @@ def runs(ctx: click.Context, as_json: bool, clear_all: bool) -> None:
     """
     if ctx.invoked_subcommand is not None:
         if clear_all:
-            raise click.UsageError("--clear goes without a command")
+            raise click.UsageError("--clear can't be combined with a command")
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
         return
     from gemtui.commands import runs as command
@@ -99,8 +99,8 @@ def stop(id: str, as_json: bool) -> int:
 def restore(id: str, as_json: bool) -> int:
     """Restore a lost session from a run's backup.
 
-    ID is that of the session or of the run. Only missing files are restored, in their newest saved
-    state, as `gemtui vault restore` does it. Exit code 1 if nothing was restored.
+    ID is the id of the session or of the run. Only missing files are restored, in their newest
+    saved state, as with `gemtui vault restore`. Exit code 1 if nothing was restored.
     """
     from gemtui.commands import vault as command
 
@@ -111,10 +111,10 @@ def restore(id: str, as_json: bool) -> int:
 @click.argument("run", required=False, shell_complete=_run_ids)
 @json_option
 def questions(run: str | None, as_json: bool) -> None:
-    """List the questions that wait for an answer, of all runs or of RUN.
+    """List the questions that are waiting for an answer, of all runs or of RUN.
 
-    Each is printed with the call, what it would do, and the command that answers it. --json has
-    the full texts.
+    Each question is printed with the tool call, what the call would do, and the command that
+    answers it. --json prints the complete texts.
     """
     from gemtui.commands import runs_serve as command
 
@@ -126,24 +126,25 @@ def questions(run: str | None, as_json: bool) -> None:
 @click.argument("number", metavar="N", shell_complete=_question_names)
 @click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
 @click.option(
-    "--because", metavar="TEXT", default="", help="With deny: the reason that the model reads."
+    "--because", metavar="TEXT", default="", help="With deny: the reason to give to the model."
 )
 @click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
 @json_option
 def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
     """Answer question N of a waiting run, from any terminal.
 
-    N is the question's number, or its id as `gemtui runs questions` prints it (3.9f2c41d05b7a6e18).
-    The id includes what was shown: if that has changed since, the answer is not accepted. A number
-    alone means the call as it was first asked about. Exit code 1 if the answer did not count:
-    somebody answered first, or the call would now do something else.
+    N is the question's number, or its id as printed by `gemtui runs questions`, such as
+    3.9f2c41d05b7a6e18. The id stands for exactly what was shown: if the call has changed since, the
+    answer is not accepted. A plain number stands for the call as it was first asked about. Exit
+    code 1 if the answer had no effect, because somebody else answered first or because the call
+    would now do something different.
     """
     from gemtui.commands import runs_serve as command
 
     if because and verdict == "allow":
-        raise click.UsageError("--because goes with deny")
+        raise click.UsageError("--because works only with deny")
     if similar and verdict == "deny":
-        raise click.UsageError("--similar goes with allow")
+        raise click.UsageError("--similar works only with allow")
     return command.answer(
         run,
         number,
@@ -161,8 +162,8 @@ def answer(run: str, number: str, verdict: str, because: str, similar: bool, as_
 def say(run: str, text: str, as_json: bool) -> int:
     """Send a message to a working run, which reads it with its next tool result.
 
-    With TEXT - the message is read from stdin. Exit code 1 if the run has ended, or was not started
-    with "Ask me".
+    With TEXT -, the message is read from stdin. Exit code 1 if the run has ended, or was not
+    started with "Ask me".
     """
     from gemtui.commands import runs_serve as command
 
@@ -174,10 +175,10 @@ def say(run: str, text: str, as_json: bool) -> int:
 @click.argument("prompt", required=False)
 @json_option
 def queue(run: str, prompt: str | None, as_json: bool) -> None:
-    """Queue PROMPT for when RUN has ended; without PROMPT, list the queue.
+    """Queue PROMPT until RUN has ended; without PROMPT, list the queue.
 
-    With PROMPT - the prompt is read from stdin. An "Ask me" run sends queued prompts itself; for
-    other runs the app does.
+    With PROMPT -, the prompt is read from stdin. "Ask me" runs send queued prompts themselves; for
+    other runs, the app sends them.
     """
     from gemtui.commands import runs_serve as command
 
@@ -185,12 +186,12 @@ def queue(run: str, prompt: str | None, as_json: bool) -> None:
 
 
 @runs.command()
-@click.option("--prompts", is_flag=True, help="Also delete the run pane's prompt history.")
+@click.option("--prompts", is_flag=True, help="Also delete the prompt history of the run pane.")
 @json_option
 def clear(prompts: bool, as_json: bool) -> None:
     """Delete the records of finished runs.
 
-    A run that holds the only copy of a session is not deleted, and is named.
+    A run that holds the only copy of a session is kept, and its id is printed.
     """
     from gemtui.commands import runs as command
 

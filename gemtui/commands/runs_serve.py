@@ -36,7 +36,7 @@ from gemtui.transcript.model import Consent
 _SHORT = 8
 _CONSENTS = {
     Consent.ALLOWED: "allowed",
-    Consent.CHANGED: "allowed with other arguments",
+    Consent.CHANGED: "allowed with changed arguments",
     Consent.DENIED: "denied",
     Consent.STOPPED: "denied, and the run was stopped",
     Consent.ABANDONED: "not allowed",
@@ -58,7 +58,11 @@ def questions(id: str | None, *, as_json: bool) -> None:
     waiting = list(found)
     lines_to_stdout(line for each in waiting for line in _lines(each))
     if not waiting:
-        note("no run waits for an answer" if id is None else "this run waits for no answer")
+        note(
+            "no run is waiting for an answer"
+            if id is None
+            else "this run is not waiting for an answer"
+        )
 
 
 def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
@@ -73,9 +77,9 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
     if request.because:
         yield visible_line(f"  why: {request.because}")
     if waiting.changed:
-        yield Clean("  The call would now do something else than when it was asked about.")
+        yield Clean("  The call would now do something different from when the run asked.")
     if asked.refusal is not None:
-        yield visible_line(f"  It can't be allowed: {asked.refusal}")
+        yield visible_line(f"  This call can't be allowed: {asked.refusal}")
     if asked.similar.rule is not None:
         yield visible_line(f"  --similar allows {asked.similar.words}")
     yield clean_line(f"  gemtui runs answer {run.id[:_SHORT]} {waiting.name} allow")
@@ -95,12 +99,14 @@ def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_j
     """
     parsed = parse_name(name)
     if parsed is None:
-        raise click.UsageError(f"{name!r} names no question: gemtui runs questions lists them")
+        raise click.UsageError(
+            f"{name!r} is not the name of a question: list them with gemtui runs questions"
+        )
     run, (number, token) = find_run(runs_dir(), id), parsed
     if allow and token is None and not run.id.startswith(id):
         raise click.UsageError(
-            f"{id!r} may be another run by now: name the run by its id, or the question as "
-            "gemtui runs questions does"
+            f"{id!r} may mean another run by now: give the run's id, or the question's name from "
+            "gemtui runs questions"
         )
     talking = conversation_of(run)
     question = next((each for each in talking.look() if each.number == number), None)
@@ -111,14 +117,16 @@ def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_j
         return _refused(run, number, why, as_json=as_json)
     asked = talking.asked(question)
     if token_of(asked.effect) != (token or first_token(asked)) and (allow or token is not None):
-        why = f"it has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
+        why = (
+            f"the call has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
+        )
         return _refused(run, number, why, as_json=as_json)
     try:
         given = _give(talking, asked, allow=allow, because=because, similar=similar)
     except ValueError as error:
-        return _refused(run, number, f"it can't be allowed: {error}", as_json=as_json)
+        return _refused(run, number, f"the call can't be allowed: {error}", as_json=as_json)
     if not given:
-        return _refused(run, number, "somebody else answered it first", as_json=as_json)
+        return _refused(run, number, "somebody else answered first", as_json=as_json)
     return _tell(run, number, allow, outcome_of(run, number), as_json=as_json)
 
 
@@ -126,12 +134,12 @@ def _too_late(run: Run, question: Question) -> str | None:
     """Return why a question can no longer be answered, as a clause; None if it can."""
     settled = question.settled
     if settled is not None and settled.again:
-        return f"it was asked again as question {settled.again}: {settled.reason}"
+        return f"the run asked again as question {settled.again}: {settled.reason}"
     if settled is not None:
-        return f"it was answered before: {_CONSENTS[settled.consent]}"
+        return f"it has already been answered: {_CONSENTS[settled.consent]}"
     if question.answered:
-        return "it was answered before"
-    return None if run.state is RunState.RUNNING else "its run has ended"
+        return "it has already been answered"
+    return None if run.state is RunState.RUNNING else "the run has ended"
 
 
 def _give(
@@ -158,16 +166,19 @@ def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_jso
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)
     if settled is None:
-        note("answered; the run has not taken the answer yet")
+        note("answer saved; the run has not read it yet")
         return 0
     if settled.again:
-        note(f"it changed before the answer: asked again as question {settled.again}")
+        note(
+            "the call changed before your answer, so the run asked again as question "
+            f"{settled.again}"
+        )
         return 1
     if not as_json:
         lines_to_stdout([clean_line(f"question {number}: {_CONSENTS[settled.consent]}")])
     if not allow or settled.consent in (Consent.ALLOWED, Consent.CHANGED):
         return 0
-    note(f"the call was not made: {settled.reason}")
+    note(f"the call did not run: {settled.reason}")
     return 1
 
 
@@ -193,11 +204,11 @@ def say(id: str, text: str, *, as_json: bool) -> int:
     run, words = find_run(runs_dir(), id), _text(text)
     if not _is_listening(run):
         why = (
-            "only runs that ask can be messaged while they work"
+            "only runs with “Ask me” on can be messaged while they work"
             if run.state is RunState.RUNNING
             else f"run {run.id[:_SHORT]} has ended"
         )
-        note(f"{why}: gemtui runs queue adds a prompt for later")
+        note(f"{why}: queue a prompt for later with gemtui runs queue")
         return 1
     word = Steering.of(run.folder).say(words)
     if as_json:
@@ -215,7 +226,7 @@ def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
     if prompt is not None:
         added = steering.queue(_text(prompt))
         if not _is_listening(run):
-            note("the prompt waits behind the run: the app sends it, from the run's queue")
+            note("queued; the app will send the prompt when the run ends")
         if as_json:
             _print({"run": run.id, "added": added.id, "waiting": _waiting(steering)})
         return
@@ -225,7 +236,7 @@ def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
     waiting = look(steering).undelivered
     lines_to_stdout(visible_line(each) for each in waiting)
     if not waiting:
-        note("nothing waits behind this run")
+        note("no queued prompts for this run")
 
 
 def _is_listening(run: Run) -> bool:
@@ -248,10 +259,10 @@ def _text(given: str) -> str:
     text = given
     if given == "-":
         if sys.stdin is None:
-            raise click.UsageError("there is nothing to read on stdin")
+            raise click.UsageError("stdin is closed, so there is no text to read")
         text = sys.stdin.buffer.read(LARGEST).decode("utf-8", "replace")
     if not text.strip():
-        raise click.UsageError("the text is empty: give some words")
+        raise click.UsageError("the text is empty")
     if len(text.encode("utf-8", "replace")) >= LARGEST:
         raise click.UsageError("the text is too large")
     return text

@@ -73,7 +73,7 @@ def run(
     if results.note is not None:
         note(results.note)
     if not results.complete:
-        note("not all was searched: the search index is still being made, so try again later")
+        note("results are incomplete: the search index is still being built, so try again later")
     if not update_index and (results.unindexed or search.damage is not None):
         from gemtui.search.indexer import begin_index
 
@@ -176,8 +176,8 @@ def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
     if not query:
         return "nothing to search for: give words, or fields such as tool:shell"
     if where is not None:
-        return f"nothing found in the sessions of {where}: --everywhere searches all projects"
-    return "nothing found" if dropped else "nothing found: --dropped searches dropped messages"
+        return f"no matches in the sessions of {where}: search all projects with --everywhere"
+    return "nothing found" if dropped else "no matches: --dropped searches dropped messages"
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -200,7 +200,9 @@ def _page(cursor: str | None, text: str) -> Page:
     maybe = int | None
     query, *values = read_cursor(_CURSOR, cursor, str, float, maybe, int, list | None)
     if query != text:
-        raise click.UsageError(f"--cursor: it belongs to another query: {clean_line(query)}")
+        raise click.UsageError(
+            f"--cursor: this cursor belongs to another query: {clean_line(query)}"
+        )
     try:
         return convert(dict(zip(Page.__struct_fields__, values, strict=True)), Page)
     except ValidationError:

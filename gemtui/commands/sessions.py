@@ -67,13 +67,13 @@ def run(
     else:
         lines_to_stdout(_table(sessions, marks, short_ids(answer.ids), datetime.now(UTC)))
     if project is not None and not sessions and not is_folder(project):
-        note(f"{project} is not there, and has no sessions: name a folder that has some")
+        note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
     if answer.unreadable:
         files = f"{answer.unreadable} of the store's files or folders"
-        note(f"{files} can't be read: gemtui doctor names them")
+        note(f"{files} can't be read: gemtui doctor lists them")
     elif not sessions and not as_json:
-        in_time = "no sessions in this time: give other dates"
+        in_time = "no sessions in this period: give other dates"
         note(in_time if since or until else _why_none(home, answer))
     return 0
 
@@ -208,8 +208,8 @@ def _here(listed: Callable[..., Iterator[Summary]]) -> Path | None:
 
 def _why_none(home: Path, answer: _Answer) -> str:
     if answer.where is not None and answer.ids:
-        return f"no sessions of {answer.where}: gemtui sessions --everywhere lists all projects"
-    return f"no sessions in {home}: Gemini CLI keeps them there once you have used it"
+        return f"no sessions of {answer.where}: list all projects with gemtui sessions --everywhere"
+    return f"no sessions in {home} yet: Gemini CLI stores them there once you use it"
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:

@@ -13,7 +13,9 @@ from click.shell_completion import CompletionItem
 HELP = {"help_option_names": ["-h", "--help"]}
 """The `context_settings` of every command."""
 cursor_option = click.option(
-    "--cursor", metavar="CURSOR", help="Show what follows: next_cursor of the answer before."
+    "--cursor",
+    metavar="CURSOR",
+    help="Show the next page; CURSOR is next_cursor of the previous answer.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
@@ -45,7 +47,7 @@ def since_option(help: str) -> Callable[..., Any]:
 def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
     """Raise click.UsageError if both options are given."""
     if is_given and other_is_given:
-        raise click.UsageError(f"{one} and {other} exclude each other: give one of them")
+        raise click.UsageError(f"{one} and {other} can't be combined: use only one of them")
 
 
 def session_ids(
@@ -84,5 +86,5 @@ class Moment(click.ParamType[datetime]):
             return value
         found = period(str(value), datetime.now().astimezone())
         if found is None:
-            self.fail(f"{value!r} is not a date: take {EXAMPLES}", param, ctx)
+            self.fail(f"{value!r} is not a date: use a date such as {EXAMPLES}", param, ctx)
         return found[self._end]

@@ -56,7 +56,10 @@ def run(
 def _report_replaced(redactor: Redactor) -> None:
     """Report the number of replaced secrets of each kind."""
     words = replaced_words(redactor)
-    note(f"replaced {words}; pictures and encoded text are not searched: read it before sharing")
+    note(
+        f"replaced {words}; images and encoded text were not checked, so read the result before "
+        "sharing it"
+    )
 
 
 def _report_problems(log: SessionLog) -> None:
@@ -65,11 +68,11 @@ def _report_problems(log: SessionLog) -> None:
         first, *more = log.problems
         place = f"{first.path}, line {first.line}" if first.line else str(first.path)
         others = f" (and {len(more)} more)" if more else ""
-        note(f"{place}: {first.what}{others}: --format json lists what could not be read")
+        note(f"{place}: {first.what}{others}: list what could not be read with --format json")
 
 
 def _report_dropped(log: SessionLog) -> None:
     """Report the dropped messages, which the unified format can't represent."""
     if lost := dropped_counts(log):
         messages = counted(lost.total(), "message")
-        note(f"{messages} left out: {dropped_words(lost)}: --format json has them")
+        note(f"{messages} left out: {dropped_words(lost)}: use --format json to include them")

@@ -49,7 +49,7 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
     else:
         lines_to_stdout(_lines(stats))
     if not stats.total.sessions:
-        note("no session counts: gemtui stats --everywhere has all projects")
+        note("no sessions to count: use gemtui stats --everywhere for all projects")
     return 0 if stats.total.sessions else 1
 
 
@@ -72,7 +72,7 @@ def _lines(stats: Stats) -> Iterator[Clean]:
         without = ", ".join(sorted(total.unpriced))
         yield Clean("")
         yield clean_line(
-            f"Costs are an estimate by list prices of {stats.prices.date}"
+            f"Costs are estimated at the list prices of {stats.prices.date}"
             + (f"; without a price: {without}" if without else "")
         )
 
@@ -80,14 +80,14 @@ def _lines(stats: Stats) -> Iterator[Clean]:
 def _totals(total: Sums) -> Iterator[Clean]:
     usage, failures = total.usage, total.failures
     yield Clean(f"{counted(len(total.sessions), 'session')}, {counted(total.prompts, 'prompt')}")
-    unknown = f"; of {counted(total.unknown, 'answer')} they are unknown" if total.unknown else ""
+    unknown = f"; unknown for {counted(total.unknown, 'answer')}" if total.unknown else ""
     yield Clean(
-        f"{_number(usage.total)} tokens: input {_number(usage.input)}, of it cached"
-        f" {_number(usage.cached)}; output {_number(usage.output)}, thoughts"
-        f" {_number(usage.thoughts)}, tools {_number(usage.tool)}{unknown}"
+        f"{_number(usage.total)} tokens: input {_number(usage.input)}, including "
+        f"{_number(usage.cached)} cached; output {_number(usage.output)}, thoughts "
+        f"{_number(usage.thoughts)}, tools {_number(usage.tool)}{unknown}"
     )
     if total.dropped.total:
-        yield Clean(f"{_number(total.dropped.total)} more in what was rewound, buried or failed")
+        yield Clean(f"{_number(total.dropped.total)} more in rewound, buried or failed messages")
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in failures.items())
     failed = f", {counted(sum(failures.values()), 'failure')} ({ended})" if ended else ""
     yield Clean(f"{counted(total.calls.total(), 'tool call')}{failed}")
@@ -139,4 +139,4 @@ def _table(
         rest = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
         yield Clean("  ".join((front, *rest)))
     if len(groups) > _ROWS:
-        yield Clean(f"and {len(groups) - _ROWS} more: --json has all")
+        yield Clean(f"and {len(groups) - _ROWS} more: use --json to list all")

@@ -14,8 +14,8 @@ from gemtui.text import Clean, clean_line
 
 _WORDS = {
     TrustState.SAME: "",
-    TrustState.REPLACED: "replaced by another folder, not trusted",
-    TrustState.GONE: "not there",
+    TrustState.REPLACED: "replaced by another folder, which is not trusted",
+    TrustState.GONE: "does not exist",
 }
 
 
@@ -54,7 +54,7 @@ def remove(folder: Path, as_json: bool) -> int:
     if as_json:
         json_to_stdout({"version": 1, "removed": removed})
     elif not removed:
-        note(f"gemtui was not told to trust {folder}: gemtui trust lists those it was")
+        note(f"gemtui does not trust {folder}: list trusted folders with gemtui trust")
     return 0 if removed else 1
 
 

@@ -25,7 +25,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 
 _COMMAND = 60
-COMPARING = "comparing files; the first time, this takes some seconds in a large folder"
+COMPARING = "comparing files; the first time, this can take a few seconds in a large folder"
 
 
 def undo(
@@ -86,7 +86,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
     elif found:
         lines_to_stdout(_rows(found))
     else:
-        note(f"there are no checkpoints of this session in {checkpoints_dir()}")
+        note(f"no checkpoints of this session in {checkpoints_dir()}")
     return 0 if found else 1
 
 
@@ -104,7 +104,7 @@ def _act(
             planned = act(dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
-        where = f" to before prompt {planned.to}" if planned.to else " of a review"
+        where = f" back to before prompt {planned.to}" if planned.to else " of a review"
         click.confirm(clean_line(f"{question}{where}?"), abort=True, err=True)
     with slow_note(COMPARING):
         done = act(dry_run=dry_run)
@@ -126,11 +126,11 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
     kept = [(os.fsdecode(step.path), step.why) for step in done.kept]
     yield from step_lines({would + _DONE[action]: done.paths(action) for action in _DONE}, kept)
     if done.files is not None and not done.files.steps:
-        yield Clean("No file has to change.")
+        yield Clean("No files need to be changed.")
     for each in done.notes:
         yield clean_line(each)
     if done.fork is not None and done.to and not would:
-        yield clean_line(f"Continue from there in session {done.fork}")
+        yield clean_line(f"To continue from there: session {done.fork}")
 
 
 def step_lines(
@@ -159,5 +159,5 @@ def _row(each: dict[str, Any]) -> Clean:
     prompt = "" if each["prompt"] is None else f"prompt {each['prompt']}"
     what = each["reason"] if each["tool"] is None else each["tool"]
     command = "" if not each["command"] else f" {ellipsis(clean_line(each['command']), _COMMAND)}"
-    files = counted(len(each["files"]), "file") if each["files"] else "no change"
+    files = counted(len(each["files"]), "file") if each["files"] else "no changes"
     return clean_line(f"{each['id']:>5}  {when}  {prompt:<10}  {files:<9}  {what}{command}")

@@ -20,7 +20,7 @@ _paths = click.option(
     metavar="PATH",
     multiple=True,
     type=click.Path(),
-    help="Only this file, or the files below this folder; repeatable.",
+    help="Only this file, or the files in this folder; repeatable.",
 )
 
 
@@ -52,20 +52,21 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         yes: bool,
         as_json: bool,
     ) -> int:
-        """Return the files and the chat of a session to just before a prompt.
+        """Revert the files and the chat of a session to just before a prompt.
 
-        SESSION is what `gemtui show` takes, by default the newest of this folder. Files are
-        restored from the checkpoints of its runs, which include what shell commands did; without
-        checkpoints from what the session recorded. Your own later edits stay: they are merged if
-        they don't overlap, otherwise the file is left alone. The chat continues in a fork; the
-        original stays. `gemtui redo` reverts an undo. Exit code 1 if a file was left alone.
+        SESSION accepts the same values as `gemtui show`; the default is the newest session of this
+        folder. Files are restored from the checkpoints of the session's runs, which include the
+        effects of shell commands, or, without checkpoints, from what the session recorded. Your own
+        later edits are kept: they are merged if they don't overlap; otherwise the file is left
+        alone. The chat continues in a fork, and the original is not changed. `gemtui redo` reverts
+        an undo. Exit code 1 if a file was left alone.
         """
         if files and chat:
             raise click.UsageError(
                 "--files and --chat can't be used together; for both, omit both options"
             )
         if chat and paths:
-            raise click.UsageError("--path is about files: leave --chat out")
+            raise click.UsageError("--path applies only to files: leave out --chat")
         from gemtui.commands import undo as command
 
         return command.undo(
@@ -87,9 +88,9 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
         """Revert the newest undo in the current folder.
 
-        Files become what they were before the undo; your later edits stay, as with `gemtui undo`.
-        The original chat was never changed. Exit code 1 if a file was left alone, or nothing was
-        undone here.
+        Files return to their state before the undo. Your later edits are kept, as with `gemtui
+        undo`. The original chat was never changed. Exit code 1 if a file was left alone, or if
+        nothing was undone here.
         """
         from gemtui.commands import undo as command
 
@@ -99,14 +100,14 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
     @session
     @_option(
         "--prune",
-        help="Delete checkpoints of all projects beyond the limits in the settings.",
+        help="Delete checkpoints beyond the limits in the settings, in all projects.",
     )
     @json_option
     def checkpoints(session: str, prune: bool, as_json: bool) -> int:
-        """List the checkpoints of a session with time, prompt, call, and number of files.
+        """List the checkpoints of a session with their time, prompt, call, and number of files.
 
-        SESSION is what `gemtui show` takes, by default the newest of this folder. Exit code 1 if
-        there are none.
+        SESSION accepts the same values as `gemtui show`; the default is the newest session of this
+        folder. Exit code 1 if there are none.
         """
         from gemtui.commands import undo as command
 
@@ -119,19 +120,22 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         "reverted",
         metavar="ID",
         multiple=True,
-        help="Revert this hunk, all of this file, or all that this call changed; repeatable.",
+        help="Revert this hunk, this whole file, or everything that this call changed; repeatable.",
     )
     @yes_option
     @json_option
     def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) -> int:
-        """Print what a session changed, hunk by hunk: which call did it, or you; revert some.
+        """Print what a session changed, hunk by hunk, or revert some of the changes.
 
-        SESSION is what `gemtui show` takes, by default the newest of this folder. The files are
-        compared as they were before its first change and as they are now, by the checkpoints of
-        its runs, else by what the session recorded. The ids of hunks, files and calls stay the same
-        while the files do. A revert leaves all else as it is, needs that no run works in the
-        folder, and `gemtui redo` takes it back. Exit code 1 where something was left alone: the
-        hunk is no longer in its file, or can't be reverted.
+        For each hunk, the output names the tool call that made it.
+
+        SESSION accepts the same values as `gemtui show`; the default is the newest session of this
+        folder. The current files are compared with their contents before the session's first
+        change, using the checkpoints of its runs or, without checkpoints, what the session
+        recorded. Your own changes are marked as yours. Hunks, files and calls keep their ids as
+        long as the files don't change. A revert changes nothing else, is not possible while a run
+        is working in the folder, and can be undone with `gemtui redo`. Exit code 1 if a hunk was
+        left alone because it is no longer in its file or can't be reverted.
         """
         from gemtui.commands import review as command
 

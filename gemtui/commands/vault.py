@@ -64,9 +64,10 @@ def _kept_ids(
 def vault(ctx: click.Context, as_json: bool) -> None:
     """Keep sessions that Gemini CLI deletes.
 
-    Gemini CLI deletes sessions that were not used for 30 days, and some others. With the vault on,
-    each session file is also saved in gemtui's own folder, so that it can still be read here and be
-    restored. Without a command, show what is kept and what would be deleted next.
+    Gemini CLI deletes sessions that have not been used for 30 days, and some others. While the
+    vault is on, each session file is also saved in gemtui's own folder, where it can be read and
+    restored. Without a command, show which deleted sessions the vault has, and which will be
+    deleted next.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
@@ -77,14 +78,14 @@ def vault(ctx: click.Context, as_json: bool) -> None:
 @vault.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show what is kept, what Gemini CLI will delete at its next start, and why."""
+    """Show which deleted sessions the vault has, and what Gemini CLI will delete next, and why."""
     _print_status(as_json=as_json)
 
 
 @vault.command()
 @json_option
 def on(as_json: bool) -> None:
-    """Turn the vault on: keep all current and future sessions."""
+    """Turn the vault on, so that all current and future sessions are saved."""
     switch_on()
     kept = keep_all(gemini_home(), told=_progress)
     if as_json:
@@ -92,23 +93,32 @@ def on(as_json: bool) -> None:
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
-    note(f"{size(held.shared)} cost nothing, {size(held.own)} are its own")
+    note(
+        f"{size(held.shared)} take up no extra space, because Gemini CLI still has the files; "
+        f"{size(held.own)} do"
+    )
     if extension_state(os.environ).state is not HookState.READY:
-        note(f"that is done by gemtui while it runs; {INSTALL}: at the end of each turn, too")
+        note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
 
 
 @vault.command()
 @json_option
 def off(as_json: bool) -> None:
-    """Turn the vault off. Kept sessions stay."""
+    """Turn the vault off. Saved sessions are kept."""
     switch_off()
     held = contents()
     if as_json:
         json_to_stdout({"version": 1, "on": False})
         return
-    note(f"the vault is off; {counted(held.kept, 'file')} that only it has can still be read")
+    note(
+        f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be "
+        "read"
+    )
     if held.files:
-        note(f"{held.folder} stays as it is: gemtui vault prune removes what only it has")
+        note(
+            f"{held.folder} was not changed: to delete what only the vault has, use gemtui vault "
+            "prune"
+        )
 
 
 @vault.command()
@@ -135,10 +145,10 @@ def restore(id: str, as_json: bool) -> int:
 @yes_option
 @json_option
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
-    """Delete kept sessions permanently, after a question.
+    """Permanently delete sessions from the vault, after asking for confirmation.
 
-    Sessions that Gemini CLI still has are not affected. By default all others are deleted.
-    Exit code 1 if there are none.
+    Sessions that Gemini CLI still has are not affected. By default, all others are deleted. Exit
+    code 1 if there are none.
     """
     found = removal(only_kept(_snapshot().sessions, project=project, before=before))
     if found.names and not yes:
@@ -147,9 +157,9 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
     if as_json:
         json_to_stdout({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
     elif found.names:
-        note(f"removed {found}")
+        note(f"deleted {found}")
     else:
-        note("there is nothing like that which only the vault has")
+        note("the vault has no matching sessions that Gemini CLI has deleted")
     return 0 if found.names else 1
 
 
@@ -188,24 +198,27 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
     if found.contents.on or found.contents.files:
         yield from found.rows()
     else:
-        yield "vault", "off: gemtui vault on keeps every session"
+        yield "vault", "off: turn it on with gemtui vault on"
     if found.contents.on and not found.hook:
-        yield "", f"{INSTALL} installs it"
+        yield "", f"to save after every turn, install the extension: {INSTALL}"
     yield from _named("kept", [_about(each, now) for each in found.kept] or [_NOTHING])
     words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
     if others := len(found.hits) - len(words):
-        words.append(f"{counted(others, 'more file')}: ghosts, empty starts, copies")
-    yield from _named("next", words or ["Gemini CLI would remove nothing at its next start"])
+        words.append(f"{counted(others, 'more file')}: ghosts, empty sessions, copies")
+    yield from _named("next", words or ["Gemini CLI would delete nothing at its next start"])
     if found.hits:
-        yield "", "would be removed by Gemini CLI at its next start in their projects;"
+        yield "", "Gemini CLI will delete these when it next starts in their projects;"
     if found.first is not None:
         session, when = found.first
         yield "then", f"{_about(session, now)}: {unless_used(when)};"
     if found.hits or found.first is not None:
-        yield "", f"{SETTING} = false in {short_path(gemini_home())}/settings.json stops that"
+        yield (
+            "",
+            f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json",
+        )
 
 
-_NOTHING = "nothing that was removed"
+_NOTHING = "no sessions that Gemini CLI has deleted"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -224,7 +237,7 @@ def _about(session: Summary, now: datetime) -> str:
 def _progress(done: int, total: int) -> None:
     if sys.stderr is not None and sys.stderr.isatty() and (done % 100 == 0 or done == total):
         end = "\n" if done == total else ""
-        click.echo(f"\rgemtui: keeping {done:,} of {total:,} files{end}", err=True, nl=False)
+        click.echo(f"gemtui: saving {done:,} of {total:,} files{end}", err=True, nl=False)
 
 
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
@@ -276,13 +289,16 @@ def _say(done: Restored) -> None:
     for path in done.paths:
         note(f"restored {path}")
     for path in done.removed:
-        note(f"removed {path}, which would have taken it along; the vault has it")
+        note(
+            f"removed {path}, because Gemini CLI would have deleted the session along with it; "
+            "the vault has a copy"
+        )
     if done.renewed:
-        note("marked as used today, as Gemini CLI would have found it too old")
+        note("marked as used today, because Gemini CLI would have deleted it as too old")
     for path, copy in done.in_the_way.items():
-        note(f"{path} holds less than {copy}: move it away, then restore again")
+        note(f"{path} contains less than {copy}: move it away, then restore again")
     if not done.paths and not done.in_the_way:
-        note("this run keeps no copy of a file that is gone")
+        note("no file is missing that this run has a copy of")
 
 
 def _ask(found: Removal) -> None:
@@ -294,7 +310,7 @@ def _ask(found: Removal) -> None:
     now = datetime.now(UTC)
     for _, line in _named("", [_about(each, now) for each in found.sessions]):
         click.echo(clean_line(line), err=True)
-    click.confirm(Clean(f"Remove {found}, for good?"), abort=True, err=True)
+    click.confirm(Clean(f"Permanently delete {found}?"), abort=True, err=True)
 
 
 def _snapshot() -> Snapshot:

@@ -87,7 +87,7 @@ def _list(*, as_json: bool) -> None:
         return
     lines_to_stdout(_table([_cells(each, runs_of(each, runs)) for each in found]))
     if not found:
-        note("no worktrees: gemtui run --worktree makes one")
+        note("no worktrees: create one with gemtui run --worktree")
 
 
 def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
         for each in changes:
             _print_patch(each)
         if not changes:
-            note(f"nothing changed in {worktree.name}")
+            note(f"no changes in {worktree.name}")
     return 0 if changes else 1
 
 
@@ -181,7 +181,7 @@ def _compare_two(name: str, other: str, *, as_json: bool) -> int:
         json_to_stdout({**told, "files": [_compared(each) for each in found]})
         return 0 if differ else 1
     if left.commit != right.commit:
-        note("the two began at different commits")
+        note("the two worktrees started from different commits")
     lines_to_stdout(_beside(found, left.name, right.name))
     for each in differ:
         _print_patch(each)
@@ -291,7 +291,7 @@ def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
     of_action = {would + _DONE[action]: done.paths(action) for action in _DONE}
     yield from step_lines(of_action, done.kept)
     if not done.steps:
-        yield Clean("No file has to change.")
+        yield Clean("No files need to be changed.")
 
 
 @worktrees.command(context_settings=HELP)

@@ -88,7 +88,11 @@ def policy_problems(policies: PolicyReport) -> Iterator[str]:
     """Yield a problem for each file with errors in its rules, with the fix."""
     for place in policies.places:
         if place.errors:
-            what = "no run starts with them" if place.ours else "Gemini CLI leaves rules out"
+            what = (
+                "gemtui starts no runs until they are fixed"
+                if place.ours
+                else "Gemini CLI ignores the affected rules"
+            )
             yield f"{place.path}: {counted(place.errors, 'error')}, {what}: {place.check}"
 
 
@@ -96,17 +100,17 @@ def policy_rows(policies: PolicyReport, installed: str | None) -> Iterator[tuple
     """Yield the rows of the report on policies as (name, text)."""
     yield "policies", _engine_words(installed)
     for place in policies.places:
-        whose = "ours" if place.ours else "in every session"
+        whose = "ours" if place.ours else "yours, used in every session"
         found = f"{counted(place.errors, 'error')}, {counted(place.warnings, 'warning')}"
         yield "", f"{place.path} ({whose}): {counted(place.files, 'file')}, {found}"
         if place.errors or place.warnings:
-            yield "", f"to see them: {place.check}"
+            yield "", f"to see the findings: {place.check}"
 
 
 def _engine_words(installed: str | None) -> str:
-    checked = f"what gemtui says of them was checked against Gemini CLI {CHECKED_AGAINST}"
+    checked = f"gemtui's policy engine was checked against Gemini CLI {CHECKED_AGAINST}"
     if installed is None:
         return checked
     if installed == CHECKED_AGAINST:
-        return f"{checked}: the installed version"
-    return f"{checked}; installed is {installed}, which may decide otherwise in places"
+        return f"{checked}, the installed version"
+    return f"{checked}, but {installed} is installed, which may decide some calls differently"

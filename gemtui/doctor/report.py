@@ -294,13 +294,13 @@ def _problems(report: DoctorReport) -> Iterator[str]:
     store, files, cli = report.store, report.files, report.cli
     if store.state is StoreState.NO_FOLDER:
         place = store.unreadable[0].path
-        yield f"{place} is not a folder: move it away, Gemini CLI keeps sessions there"
+        yield f"{place} is not a folder: move it away, because Gemini CLI stores sessions there"
     elif store.state is StoreState.UNREADABLE:
-        yield f"{store.home} can't be read: give yourself permission to read that folder"
+        yield f"{store.home} can't be read: give yourself permission to read the folder"
     elif store.unreadable:
         yield (
-            f"{len(store.unreadable)} of the store's files or folders can't be read: "
-            "the reason is beside each of them"
+            f"{len(store.unreadable)} of the store's files or folders can't be read: see the "
+            "reasons in the “store” section"
         )
     if cli.cli is not None and cli.problem is not None:
         yield cli.problem
@@ -377,7 +377,7 @@ def _rows(report: DoctorReport) -> Iterator[tuple[str, str]]:
     for problem in report.problems:
         yield "broken", problem
     if not report.problems:
-        yield "nothing is broken" if report.runs.only_copies else "all well", ""
+        yield "no problems" if report.runs.only_copies else "all well", ""
 
 
 def _store_rows(store: StoreReport) -> Iterator[tuple[str, str]]:
@@ -393,11 +393,14 @@ def _store_rows(store: StoreReport) -> Iterator[tuple[str, str]]:
     for problem in store.unreadable[:_SHOWN_PROBLEMS]:
         yield "", f"unreadable: {problem.path}: {problem.what}"
     if len(store.unreadable) > _SHOWN_PROBLEMS:
-        yield "", f"unreadable: {len(store.unreadable) - _SHOWN_PROBLEMS} more (--json has all)"
+        yield (
+            "",
+            f"unreadable: {len(store.unreadable) - _SHOWN_PROBLEMS} more (see --json)",
+        )
 
 
 _STATES = {
-    StoreState.MISSING: "not there; Gemini CLI makes it when you first use it",
+    StoreState.MISSING: "does not exist yet; Gemini CLI creates it when you first use it",
     StoreState.NO_FOLDER: "not a folder",
     StoreState.EMPTY: "no sessions yet",
     StoreState.UNREADABLE: "can't be read",
@@ -407,15 +410,24 @@ _STATES = {
 
 def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
     if found.cli is None:
-        yield "gemini", f"not found; sessions work without it; to install it: {INSTALL_LINK}"
+        yield (
+            "gemini",
+            f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}",
+        )
         return
     place = f"{found.cli.path} (found by {found.cli.found_by.value})"
     yield "gemini", f"{found.version or 'version unknown'}, {place}"
     if found.problem is None:
         can = found.capabilities.to_dict()
         words = (name.replace("_", " ") for name, able in can.items() if able is True)
-        yield "", f"can: {', '.join(words)}; modes: {', '.join(found.capabilities.approval_modes)}"
-        yield "", f"models: {', '.join(MODELS)}, and what else the API knows"
+        yield (
+            "",
+            (
+                f"supports: {', '.join(words)}; "
+                f"modes: {', '.join(found.capabilities.approval_modes)}"
+            ),
+        )
+        yield "", f"models: {', '.join(MODELS)}, and any others that the API offers"
         yield "", _price_words()
 
 
@@ -426,47 +438,59 @@ def _price_words() -> str:
     except ConfigError as error:
         return f"prices: {error}"
     lacking = ", ".join(prices.without(each for each in MODELS if each not in ALIASES))
-    return f"prices of {prices.date}; without a price: {lacking or 'none'}"
+    return f"prices of {prices.date}; no price known for: {lacking or 'none'}"
 
 
 def _file_rows(files: GemtuiFiles) -> Iterator[tuple[str, str]]:
     valid = "valid" if files.config_problem is None else "not valid"
     yield "settings", f"{files.config}: {valid if files.config_found else 'not there, defaults'}"
     if files.theme is not None:
-        yield "", f'theme "{files.theme}" is checked when gemtui starts'
-    private = ", readable by you alone" if files.cache_private else ""
+        yield "", f'theme "{files.theme}" will be checked when the app starts'
+    private = ", readable only by you" if files.cache_private else ""
     kept = f"{counted(files.cache_files, 'file')}, {size(files.cache_bytes)}"
     yield "cache", f"{files.cache}: {kept}{private}"
     if files.cache_renewed is not None:
         yield "", files.cache_renewed
     yield "", f"to clear it: {files.clear}"
     if files.prompts_bytes is not None:
-        yield "prompts", f"{files.prompts}: {size(files.prompts_bytes)}, the last of the run pane"
-        yield "", f"to remove them together with the runs: {CLEAR_PROMPTS}"
+        yield (
+            "prompts",
+            f"{files.prompts}: {size(files.prompts_bytes)}, prompts typed in the run pane",
+        )
+        yield "", f"to delete them together with the runs: {CLEAR_PROMPTS}"
     if files.marked:
-        yield "marks", f"{files.marks}: yours, of {counted(files.marked, 'session')}"
+        yield (
+            "marks",
+            f"{files.marks}: names, tags and notes of {counted(files.marked, 'session')}",
+        )
 
 
 def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
     if held.projects:
         words = f"{counted(held.projects, 'project')}, {size(held.bytes)}"
         yield "checkpoints", f"{held.folder}: {words}"
-        yield "", f"{PRUNE_CHECKPOINTS} removes what the settings say is too old or too much"
+        yield (
+            "",
+            f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}",
+        )
 
 
 def _vault_rows(held: VaultUsage) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
         yield "vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own)}"
-        yield "", f"of them {held.kept} that Gemini CLI has no more; to remove those: {PRUNE}"
+        yield (
+            "",
+            f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE}",
+        )
 
 
 def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
-    private = ", readable by you alone" if runs.private else ""
+    private = ", readable only by you" if runs.private else ""
     yield "runs", f"{runs.place}: {counted(runs.runs, 'run')}, {size(runs.bytes)}{private}"
-    yield "", "each holds its prompt, its answer and contents of files, until it is removed:"
-    bound = f"the oldest over {MOST_RUNS} runs or {size(MOST_BYTES)} by gemtui"
-    yield "", f"{bound}, all that ended by: {CLEAR}"
+    yield "", "each run's prompt, answer and file contents are stored until the run is deleted:"
+    bound = f"gemtui deletes the oldest beyond {MOST_RUNS} runs or {size(MOST_BYTES)}"
+    yield "", f"{bound}; to delete all finished runs: {CLEAR}"
     for copy in runs.only_copies:
         yield "", last_copy_words(copy)
 
@@ -506,8 +530,8 @@ def extension_rows(extension: ExtensionState) -> Iterator[tuple[str, str]]:
     """Yield the rows of the report on the extension as (name, text)."""
     match extension.state:
         case HookState.READY:
-            yield "extension", f"{extension.folder}: its hooks run in every session of Gemini CLI"
+            yield "extension", f"{extension.folder}: its hooks run in every Gemini CLI session"
         case HookState.MISSING:
-            yield "extension", f"not installed; what it is for says: {INSTALL}"
+            yield "extension", f"not installed; to see what it does, and to install it: {INSTALL}"
         case _:
             yield "extension", str(extension.problem)

@@ -69,11 +69,11 @@ def look_at_search(cache: Path, home: Path) -> SearchReport:
 def search_rows(search: SearchReport) -> Iterator[tuple[str, str]]:
     """Yield the rows of the report on the search index as (name, text)."""
     if search.problem is not None:
-        yield "search", f"{search.folder}: not used, {search.problem}; the app makes it anew"
+        yield "search", f"{search.folder}: not used: {search.problem}; the app will rebuild it"
     elif search.files is None:
-        yield "search", "no index yet: the app makes it, until then the files are searched"
+        yield "search", "no index yet; until the app has built one, files are searched directly"
     else:
-        private = ", readable by you alone" if search.private else ""
+        private = ", readable only by you" if search.private else ""
         kept = f"index of {counted(search.files, 'file')}, {size(search.bytes)}"
         yield "search", f"{search.folder}: {kept}{private}"
-        yield "", f"words of your sessions lie in it; to remove it: {search.clear}"
+        yield "", f"it contains words from your sessions; to delete it: {search.clear}"

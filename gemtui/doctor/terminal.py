@@ -69,12 +69,18 @@ def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
     if terminal.utf8:
         yield "", f"locale {terminal.locale}: UTF-8"
     else:
-        yield "", f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii draws without"
+        yield (
+            "",
+            f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii works without it",
+        )
     if terminal.tmux and terminal.set_clipboard != "on":
         now = terminal.set_clipboard or "unknown"
-        yield "", f"tmux: set-clipboard is {now}; copying needs: tmux set -s set-clipboard on"
+        yield (
+            "",
+            f"tmux: set-clipboard is {now}; to make copying work: tmux set -s set-clipboard on",
+        )
     if terminal.notifications is None:
-        yield "", "no notifications are known of it: a question rings its bell"
+        yield "", "not known to support notifications; questions ring the bell instead"
     elif terminal.tmux and terminal.allow_passthrough not in ("on", "all"):
         now = terminal.allow_passthrough or "unknown"
-        yield "", f"tmux: allow-passthrough is {now}; notifications need: tmux set -g {_PASS}"
+        yield "", f"tmux: allow-passthrough is {now}; to get notifications: tmux set -g {_PASS}"

@@ -28,7 +28,7 @@ EVENTS = (
     "Notification",
     "SessionEnd",
 )
-MARK = "gemtui: which Gemini sessions work or wait, kept sessions, runs that ask you"
+MARK = "gemtui: asks you before tool calls, shows which sessions work or wait, and saves sessions"
 """The extension's description, by which it is recognised as gemtui's."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
@@ -37,7 +37,7 @@ _LONGEST = 2_147_483_000
 The limit is 24 days, because the user may not answer before tomorrow or later. Larger values would
 overflow.
 """
-_REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this is not allowed"}'
+_REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this call is denied"}'
 
 
 def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:

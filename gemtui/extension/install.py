@@ -57,7 +57,7 @@ def install(
         if not after.installed:
             _remove_ours(before)
     if not after.installed:
-        raise ExtensionError("Gemini CLI did not install the extension, and did not say why")
+        raise ExtensionError("Gemini CLI did not install the extension, and gave no reason")
     return after
 
 
@@ -67,7 +67,8 @@ def _require_hooks(cli: Detected) -> None:
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ExtensionError(
-            f"Gemini CLI {cli.version} runs no hooks of extensions: update it to {oldest} or newer"
+            f"Gemini CLI {cli.version} does not run hooks of extensions: update it to "
+            f"{oldest} or newer"
         )
 
 
@@ -84,13 +85,13 @@ def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionS
             write()  # the CLI can only remove what it can load
         elif before.source is not None and not is_folder(before.source):
             raise ExtensionError(
-                f"Gemini CLI can't remove the extension, since {before.source} is gone: "
-                f"remove {before.link} yourself"
+                f"Gemini CLI can't remove the extension because {before.source} no longer exists: "
+                f"delete {before.link} yourself"
             )
         _run(program, ["uninstall", NAME], environ)
     after = extension_state(environ)
     if after.installed:
-        raise ExtensionError(f"Gemini CLI did not remove the extension: see {after.link}")
+        raise ExtensionError(f"Gemini CLI did not remove the extension: check {after.link}")
     _remove_ours(before)
     return after
 
@@ -133,5 +134,7 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
         said.seek(0)
         lines = said.read(_LONGEST).decode(errors="replace").split("\n")
     if code != 0:
-        why = clean_line(next((line for line in reversed(lines) if line.strip()), "no word why"))
+        why = clean_line(
+            next((line for line in reversed(lines) if line.strip()), "no reason given")
+        )
         raise ExtensionError(f"{what} failed with exit code {code}: {why}")

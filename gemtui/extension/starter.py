@@ -59,7 +59,7 @@ def starter_problem(folder: Path) -> str | None:
     if data == starter():
         return None
     if "\0" in program or not (Path(program).is_absolute() and os.access(program, os.X_OK)):
-        return f"{program}, the Python that its hooks start, is gone"
+        return f"{program}, the Python that its hooks start, no longer exists"
     if not _has_gemtui(program):
         return f"{program}, the Python that its hooks start, can't load gemtui"
     return None

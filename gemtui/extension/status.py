@@ -123,21 +123,27 @@ def _problems(
     if not _is_ours(source):
         yield (
             HookState.FOREIGN,
-            f"{link} is an extension named {NAME} that is not gemtui's: "
-            f"remove it by `gemini extensions uninstall {NAME}`, then {INSTALL}",
+            f"{link} is an extension named {NAME} that is not gemtui's: remove it with `gemini "
+            f"extensions uninstall {NAME}`, then {INSTALL}",
         )
         return
     if not is_folder(source / "hooks"):
-        yield HookState.GONE, f"{source}, the folder of gemtui's extension, is gone: {INSTALL}"
+        yield (
+            HookState.GONE,
+            f"{source}, the folder of gemtui's extension, no longer exists: {INSTALL}",
+        )
     elif not is_current(source):
         yield (
             HookState.OLDER,
-            f"gemtui's extension, in {source}, is that of another version: {INSTALL}",
+            f"gemtui's extension in {source} belongs to another version of gemtui: {INSTALL}",
         )
     if not _is_enabled(environ, cwd):
         yield (
             HookState.DISABLED,
-            f"gemtui's extension is disabled in {cwd}: `gemini extensions enable {NAME}` there",
+            (
+                f"gemtui's extension is disabled in {cwd}: run `gemini extensions enable {NAME}` "
+                "there"
+            ),
         )
     yield from ((HookState.HOOKS_OFF, words) for words in _switched_off(environ, cwd, source))
 
@@ -179,13 +185,16 @@ def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterat
     settings = CliSettings.read(environ, cwd)
     enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
     if enabled and not enabled[-1][1]:
-        yield f"{enabled[-1][0]} switches hooks off: remove hooksConfig.enabled there"
+        yield f"{enabled[-1][0]} turns hooks off: remove hooksConfig.enabled from it"
     for place, names in settings.each("hooksConfig", "disabled"):
         if isinstance(names, list) and NAME in names:
-            yield f"{place} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled there"
+            yield f"{place} disables gemtui's hooks: remove {NAME} from hooksConfig.disabled in it"
     allowed = [each for each in settings.each("security", "allowedExtensions") if _is(each, list)]
     if allowed and allowed[-1][1] and not _matches(allowed[-1][1], resolved(source)):
-        yield f"{allowed[-1][0]} allows other extensions only: see security.allowedExtensions there"
+        yield (
+            f"{allowed[-1][0]} allows only other extensions: change security.allowedExtensions in "
+            "it"
+        )
 
 
 def _is(found: tuple[Path, Any], kind: type) -> bool:

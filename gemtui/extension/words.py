@@ -15,8 +15,8 @@ WARNING = "Google does not vet, endorse, or guarantee the functionality or secur
 
 MCP = (
     "In every session in a trusted folder, agents can then search and read the stored sessions of "
-    "that folder, by tools of a server that gemtui starts; nothing can be changed by it. What a "
-    "model reads there goes where its other text goes."
+    "that folder, using a read-only MCP server that gemtui starts. What a model reads there is "
+    "sent wherever the model's other input goes."
 )
 """The additional effect if the extension provides the MCP server that reads sessions."""
 
@@ -27,43 +27,46 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
     `mcp`: the extension also provides agents with an MCP server that reads stored sessions.
     """
     yield (
-        "gemtui's extension of Gemini CLI lets it ask you before a run acts, show which Gemini "
-        "sessions work or wait for you in any terminal, and, once you switch that on, keep "
-        "sessions that Gemini CLI deletes."
+        "With this extension for Gemini CLI, gemtui can ask you before a run acts, show which "
+        "Gemini CLI sessions are working or waiting for you in any terminal and, if you turn that "
+        "on, save sessions that Gemini CLI deletes."
     )
     yield (
-        "Its hooks, a short shell script, run in every Gemini session of yours. In those that "
-        "gemtui did not start they take milliseconds, change nothing, and note what happened last, "
-        f"which may be part of a prompt or a file, in {short_path(live_dir())}, readable by you "
-        "alone. With the setting “checkpoints” at “always” they also take checkpoints of the "
-        "folders in which Gemini CLI works. Nothing leaves this machine. While you work in Gemini "
-        "CLI, its status line says "
-        f"“Executing Hook: {NAME}” now and then; its setting hooksConfig.notifications hides that."
+        "Its hooks, short shell scripts, run in every Gemini CLI session. In sessions that gemtui "
+        "did not start, they take milliseconds and change nothing. They save the latest event, "
+        f"which may contain part of a prompt or file, in {short_path(live_dir())}, readable only "
+        "by you. If the setting “checkpoints” is “always”, they also take checkpoints of the "
+        "folders in which Gemini CLI works. Nothing leaves this machine. In Gemini CLI, the "
+        f"status line sometimes says “Executing Hook: {NAME}”; Gemini CLI's setting "
+        "hooksConfig.notifications turns that off."
     )
     if mcp:
         yield MCP
     yield (
-        f"gemtui writes it to {short_path(extension_dir())}. Below "
-        f"{short_path(gemini_home(environ))} Gemini CLI's own command `gemini extensions link` "
-        f"writes: extensions/{NAME}/.gemini-extension-install.json, extensions/"
-        "extension-enablement.json, extension_integrity.json, gemini-credentials.json, and what "
-        "any start in your home folder writes: projects.json, installation_id, a folder in tmp and "
-        "in history."
+        f"gemtui writes the extension to {short_path(extension_dir())}. Under "
+        f"{short_path(gemini_home(environ))}, Gemini CLI's own command `gemini extensions link` "
+        f"writes extensions/{NAME}/.gemini-extension-install.json, "
+        "extensions/extension-enablement.json, extension_integrity.json and "
+        "gemini-credentials.json. Like any start of Gemini CLI in your home folder, it also "
+        "writes projects.json, installation_id and one folder each in tmp and history."
     )
-    yield f"Gemini CLI says of every extension: “{WARNING}”"
-    yield "To take it out again: gemtui extension remove"
+    yield f"Gemini CLI's warning about every extension: “{WARNING}”"
+    yield "To remove it again: gemtui extension remove"
 
 
 def before_removal(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield paragraphs about what removing the extension does, and what remains."""
     home = short_path(gemini_home(environ))
     yield (
-        "Gemini CLI's own command `gemini extensions uninstall` removes "
-        f"{home}/extensions/{NAME}, then gemtui removes {short_path(extension_dir())} and "
-        f"{short_path(live_dir())}. Running sessions are not disturbed."
+        "Gemini CLI's own command `gemini extensions uninstall` deletes "
+        f"{home}/extensions/{NAME}, then gemtui deletes {short_path(extension_dir())} and "
+        f"{short_path(live_dir())}. Sessions that are running are not affected."
     )
     yield (
-        f"Gemini CLI leaves the name {NAME} in {home}/extension_integrity.json, a signed file, "
-        f"where it does nothing. What {short_path(vault_dir())} keeps stays."
+        f"Gemini CLI keeps the name {NAME} in {home}/extension_integrity.json, a signed file, "
+        f"where it has no effect. The files in {short_path(vault_dir())} are kept."
     )
-    yield "Then gemtui can't ask you during a run, and sees less of sessions in other terminals."
+    yield (
+        "Afterwards, gemtui can't ask you during a run, and shows less about sessions in other "
+        "terminals."
+    )

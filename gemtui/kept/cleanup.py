@@ -99,15 +99,15 @@ class DoomedFile:
             case Why.EXPIRED:
                 return f"not used for {self.retention.age_text}"
             case Why.TOO_MANY:
-                return f"older than the newest {self.retention.count}"
+                return f"not among the newest {self.retention.count}"
             case Why.NOTHING:
-                return "nothing in it to resume"
+                return "contains nothing to resume"
             case Why.UNREADABLE:
                 return "it can't be read"
             case Why.NO_HEADER:
-                return "its first line is damaged or missing"
+                return "its first line is corrupt or missing"
             case Why.TWIN:
-                return "goes with another file of its id"
+                return "deleted together with another file of the same id"
 
     def to_dict(self) -> dict[str, Any]:
         """Return one entry of `next` in `gemtui vault status --json`."""

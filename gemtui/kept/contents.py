@@ -221,18 +221,18 @@ class VaultStatus:
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield the rows of the status as (name, text); an empty name continues a row."""
         held = self.contents
-        yield "vault", "on" if held.on else "off: nothing more is kept"
+        yield "vault", "on" if held.on else "off: no more sessions are saved"
         yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"
-        yield "", f"{size(held.shared)} shared with Gemini CLI's own files, costing nothing"
+        yield "", f"{size(held.shared)} shared with Gemini CLI's own files, using no extra space"
         if held.copied:
-            yield "", f"{size(held.copied)} copies of such files"
-        yield "", f"{size(held.only_here)} only here, in {counted(held.kept, 'file')}"
+            yield "", f"{size(held.copied)} copies of files that Gemini CLI still has"
+        yield "", f"{size(held.only_here)} stored only here, in {counted(held.kept, 'file')}"
         if held.on:
-            yield "kept by", _HOOK if self.hook else _NO_HOOK
+            yield "saved by", _HOOK if self.hook else _NO_HOOK
 
 
-_HOOK = "the extension at the end of each turn, and gemtui while it runs"
-_NO_HOOK = "gemtui while it runs; the extension would do it at the end of each turn"
+_HOOK = "the extension after every turn, and gemtui while it runs"
+_NO_HOOK = "gemtui while it runs; with the extension also after every turn"
 
 
 def vault_status(
@@ -272,11 +272,11 @@ def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: 
     """
     rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
-        return "removed by Gemini CLI; only the vault has it"
+        return "deleted by Gemini CLI; only the vault has it"
     beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
     for hit in next_hits(beside, lambda _: rule, now, snapshot.unreadable):
         if hit.session.name == session.name:
-            return f"at its next start Gemini CLI removes it: {hit.words()}; {STOP}"
+            return f"Gemini CLI will delete it at its next start: {hit.words()}; {STOP}"
     when = expires(session, rule)
     if when is None:
         return ""
@@ -285,7 +285,7 @@ def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: 
 
 def unless_used(when: datetime) -> str:
     """Describe the date from which the clean-up may delete a session."""
-    return f"unless used again, from {when.astimezone():%Y-%m-%d} on"
+    return f"from {when.astimezone():%Y-%m-%d}, unless used again"
 
 
-STOP = f"{SETTING} = false stops that"
+STOP = f"{SETTING} = false prevents that"

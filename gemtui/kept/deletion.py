@@ -85,7 +85,7 @@ def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
     items = _planned(session, home, copies=copies)
     if not items:
         raise DeletionFailed(
-            f"{session.path} is not in {home / 'tmp'}: gemtui deletes nothing elsewhere",
+            f"{session.path} is not in {home / 'tmp'}: gemtui does not delete files anywhere else",
             left=((session.path, "not in the store"),),
         )
     return Deletion(session=session, home=home, copies=copies, items=items)
@@ -115,15 +115,18 @@ def carry_out(
     changed = _changed(deletion)
     if changed:
         raise DeletionFailed(
-            f"{changed[0]} has changed meanwhile, the session is in use: nothing was deleted",
-            left=tuple((path, "changed meanwhile") for path in changed),
+            (
+                f"nothing was deleted, because {changed[0]} has just changed: the session may be "
+                "in use"
+            ),
+            left=tuple((path, "has just changed") for path in changed),
         )
     gone: list[Path] = []
     left: list[tuple[Path, str]] = []
     trash, trashed = trash or Trash(), True
     for item in deletion.items:
         if _item(item.path) != item:
-            left.append((item.path, "changed meanwhile"))
+            left.append((item.path, "has just changed"))
             continue
         try:
             trashed = _remove(item, trash, permanent=permanent) and trashed
@@ -314,19 +317,19 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
     """Restore one item. Raises OSError."""
     place = item.place
     if place is None:
-        raise OSError("the system does not tell where it lies")
+        raise OSError("the system did not say where in the trash it is")
     if not _lies_in_trash(item):
-        raise OSError("it is not in the trash any more")
+        raise OSError("it is no longer in the trash")
     top = item.path
     while not top.parent.exists():
         top = top.parent
     if not allowed(top):
-        raise OSError("its folder is gone, or another one now")
+        raise OSError("its original folder was deleted or replaced")
     item.path.parent.mkdir(parents=True, exist_ok=True)
     try:
         move_new(place, item.path)
     except FileExistsError:
-        raise OSError("something else is at its place now") from None
+        raise OSError("another file has taken its place") from None
     if place.parent.name == "files":  # as specified by freedesktop.org
         note = place.parent.parent / "info" / f"{place.name}.trashinfo"
         with suppress(OSError):
@@ -366,7 +369,7 @@ def _path_of(handle: int) -> Path:
         from fcntl import F_GETPATH, fcntl
 
         if os.fstat(handle).st_nlink > 1:
-            raise OSError("it could name another link")
+            raise OSError("it may be another hard link")
         return Path(os.fsdecode(fcntl(handle, F_GETPATH, bytes(1024)).rstrip(b"\0")))
     return Path(f"/proc/self/fd/{handle}").readlink()
 

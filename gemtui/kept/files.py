@@ -34,7 +34,7 @@ different file systems.
 
 
 def facts_of(path: Path) -> os.stat_result | None:
-    """Return the result of `lstat`; None if there is no such file. Raises OSError."""
+    """Return the result of `lstat`; None if the file does not exist. Raises OSError."""
     with suppress(FileNotFoundError):
         return path.lstat()
     return None

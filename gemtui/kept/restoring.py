@@ -94,7 +94,9 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
     session, and OSError.
     """
     if Flag.KEPT not in session.flags:
-        raise RestoreFailed(f"{session.path} is where it belongs: there is nothing to restore")
+        raise RestoreFailed(
+            f"{session.path} is already in its place, so there is nothing to restore"
+        )
     kept, place = session.path, place_in_store(session.path)
     if session.kind is not SessionKind.MAIN:
         _put(kept, place, shared=_is_shared(kept))
@@ -142,15 +144,15 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
     session = read_session(kept)
     if session is None or not session.resumable:
         raise RestoreFailed(
-            "there is nothing in it for Gemini CLI to resume, which would remove it at its next "
-            f"start: it stays in {kept}"
+            "not restored, because the session contains nothing to resume and Gemini CLI would "
+            f"delete it at its next start: it stays in {kept}"
         )
     root = Projects(home, [key := place.parent.parent.name]).root_of(key)
     if not session.has_header:
         _add_header(session, place, root)
         session = read_session(kept) or session
     if root and session.project_hash and session.project_hash != path_hash(root):
-        raise RestoreFailed(f"{place.parent.parent} belongs to another project now, {root}")
+        raise RestoreFailed(f"{place.parent.parent} now belongs to another project, {root}")
     rule = rule_of(Path(root) if root else None)
     removed = tuple(_clear_obstacles(place, session, rule, now))
     renewed = is_too_late(session, rule, now)
@@ -189,8 +191,9 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
     id = _id_in_first_line(session.path, short_id(place))
     if root is None or not id:
         raise RestoreFailed(
-            "its first line is damaged or missing, and its project or id is not known, so Gemini"
-            f" CLI would remove it at its next start: it stays in {session.path}"
+            "not restored, because its first line is corrupt or missing, its project or id is "
+            "unknown, and Gemini CLI would delete it at its next start: it stays in "
+            f"{session.path}"
         )
     header = {
         "sessionId": id,
@@ -227,11 +230,14 @@ def _clear_obstacles(
         if not goes and path != place and there is not None and not is_too_late(there, rule, now):
             continue
         if there is None or (not goes and path == place):
-            raise RestoreFailed(f"{path} is in its place: move it away, then restore again")
+            raise RestoreFailed(f"{path} has taken its place: move it away, then restore again")
         if there.id != session.id and there.spoken and there.has_header:
-            raise RestoreFailed(f"{path} has its short id and would take it along: move it away")
+            raise RestoreFailed(
+                f"{path} has the same short id, so Gemini CLI would delete both together: move it "
+                "away"
+            )
         if is_live(there, now):
-            raise RestoreFailed(f"{path} is just being written: end that session first")
+            raise RestoreFailed(f"{path} is being written right now: end that session first")
         keep(path)
         path.unlink()
         yield path
@@ -285,7 +291,7 @@ def _put(
     kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
 ) -> None:
     if not put(kept, place, shared=shared, write=write):
-        raise RestoreFailed(f"{place} is there: move it away, then restore again")
+        raise RestoreFailed(f"{place} already exists: move it away, then restore again")
 
 
 def _write_updated(kept: Path, new: Path, updated: datetime) -> None:

@@ -77,9 +77,9 @@ class Aftermath(Struct, frozen=True, kw_only=True):
         """Return what the user should know, one sentence each; empty if all is well."""
         return (
             *(f"{path} was missing and has been restored" for path in self.restored),
-            *(f"{path} is gone: its copy is kept in {folder.path}" for path in self.lost),
+            *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),
             *(
-                f"{path} was rewritten: what it held before is kept in {folder.path}"
+                f"{path} was rewritten: its earlier contents are in {folder.path}"
                 for path in self.changed
             ),
             *self.problems,
@@ -403,8 +403,8 @@ def title_of(copy: LastCopy) -> str:
 def last_copy_words(copy: LastCopy) -> str:
     """Return a one-line description of the copy, with the command that restores it."""
     return (
-        f"run {copy.folder.id[:8]} has the only copy of session {copy.session_id}: "
-        f"gemtui runs restore {copy.folder.id[:8]} restores it"
+        f"run {copy.folder.id[:8]} has the only copy of session {copy.session_id}: restore it "
+        f"with gemtui runs restore {copy.folder.id[:8]}"
     )
 
 

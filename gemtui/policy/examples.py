@@ -85,7 +85,7 @@ def _examples(text: str) -> Iterator[Example]:
 def _example(text: str, line: int) -> Example:
     found = _FORM.fullmatch(text)
     if found is None or found[1] not in _DECISIONS:
-        return Example(line=line, problem=f"it can't be read: write it as {FORM}")
+        return Example(line=line, problem=f"the example can't be read: write it as {FORM}")
     try:
         args = loads(found[3].encode()) if found[3] else {}
         mode = approval_mode(found[4]) if found[4] else ApprovalMode.DEFAULT

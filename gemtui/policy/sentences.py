@@ -155,7 +155,7 @@ def _sentence(text: str, project: Path | None) -> Sentence:
     if decision is None:
         return Sentence(text=text, problem=f"begin with {', '.join(_VERBS)}")
     if not rest:
-        return Sentence(text=text, problem=f"name what to {verb}, such as edit src/** or npm test")
+        return Sentence(text=text, problem=f"say what to {verb}, such as edit src/** or npm test")
     try:
         about = _about(decision, rest, project)
     except ValueError as error:
@@ -179,7 +179,7 @@ def _about(decision: Decision, words: str, project: Path | None) -> _About:
     if not rest and _names_tool(words):
         return _whole(decision, (words,))
     if not rest and "_" in words and (meant := nearest(words)):
-        raise ValueError(f"no tool is called {words}: did you mean {meant}?")
+        raise ValueError(f"there is no tool called {words}: did you mean {meant}?")
     return _command(decision, words, project)
 
 
@@ -211,11 +211,11 @@ def _everything(decision: Decision) -> _About:
     asks = decision is Decision.ASK_USER
     rule = _rule(decision, ("*",), args_pattern="." if asks else None)
     said = {
-        Decision.ALLOW: "Every tool and every command that nothing denies is allowed, except in "
-        "plan mode.",
-        Decision.ASK_USER: "Headless runs can't ask: everything else is denied.",
-        Decision.DENY: "Applies to every tool that no sentence allows: reading, web pages, MCP "
-        "tools and subagents too.",
+        Decision.ALLOW: "Allows every tool and command that no other rule denies, except in plan "
+        "mode.",
+        Decision.ASK_USER: "In headless runs, which can't ask, everything else is denied.",
+        Decision.DENY: "Denies every tool that no sentence allows, including reading, web pages, "
+        "MCP tools and subagents.",
     }
     return _About(rule, _OF_THE_REST, (said[decision],))
 
@@ -223,7 +223,7 @@ def _everything(decision: Decision) -> _About:
 def _server(decision: Decision, words: str) -> _About:
     server, _, tool = words.partition(" ")
     if not server or " " in tool or not re.fullmatch(r"[\w.-]+", server):
-        raise ValueError("name one MCP server, and one of its tools if you like: mcp github")
+        raise ValueError("name one MCP server, optionally followed by one of its tools: mcp github")
     rule = _rule(decision, (tool or "*",), mcp_name=server, modes=())
     return _About(rule, _ranked(decision, _SPECIFIC if tool else _OF_A_KIND))
 
@@ -235,9 +235,9 @@ def _whole(decision: Decision, tools: Sequence[str]) -> _About:
     limits = []
     if decision is Decision.ALLOW and _SHELL in tools:
         limits.append("A command can do everything you can do, including the network and a push.")
-        limits.append("Gemini CLI still asks for commands that begin with something dangerous.")
+        limits.append("Gemini CLI still asks about commands that start with a dangerous program.")
     if decision is Decision.ASK_USER:
-        limits.append("Headless runs can't ask: it is denied.")
+        limits.append("In headless runs, which can't ask, this means deny.")
     return _About(rule, _ranked(decision, _OF_A_KIND), tuple(limits))
 
 
@@ -248,7 +248,9 @@ def _kind(decision: Decision, kind: str, rest: str, project: Path | None) -> _Ab
     if tools == (_SHELL,):
         return _command(decision, rest, project)
     if tools not in (_READ, _EDIT):
-        raise ValueError(f"{kind} takes no name: write {kind} alone, or the name of a tool")
+        raise ValueError(
+            f"{kind} can't be followed by a name: write {kind} alone, or the name of a tool"
+        )
     return _files(decision, kind, rest, project)
 
 
@@ -259,14 +261,16 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
     tools = _KINDS[kind]
     name = re.sub(r"/\*\*(?:/\*)?$", "/", text).removeprefix("./")
     if re.search(r"[*?\[\]{}]", name):
-        raise ValueError("name a folder, such as src/**, or one file: other * and ? can't be used")
+        raise ValueError(
+            "name a folder, such as src/**, or a single file; * and ? can't be used in other ways"
+        )
     folder = name.endswith("/") or (project is not None and (project / name).is_dir())
     place = path_patterns.place_of(name, project)
     if isinstance(place, str) and decision is Decision.ALLOW:
         raise ValueError(place)
     path = name.strip("/") if isinstance(place, str) else place.path
     if not path or path == ".":
-        raise ValueError(f"to name all files, write {kind} alone")
+        raise ValueError(f"to match all files, write {kind} alone")
     reads = tools is _READ
     roots = [f"{str(project).rstrip('/')}/"] if project is not None else []
     if decision is not Decision.ALLOW:
@@ -274,20 +278,20 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
         pattern = path_patterns.named_anywhere(path, folder=folder, keys=keys)
         limits = [_HOWEVER, _LINKS]
         if reads:
-            limits.append("A search of a folder above it still reads it.")
+            limits.append("A search in a parent folder can still read it.")
         elif decision is Decision.DENY:
-            limits.append("An interactive session in auto_edit does not ask the policy of edits.")
+            limits.append("Interactive auto_edit sessions don't check the policy for edits.")
     else:
         pattern = path_patterns.below(path, roots) if folder else _exactly(path, roots)
         tools = ("read_file",) if reads else tools
         limits = [_LINKS, _OF_THE_MODE]
         if not folder and "." not in path.rpartition("/")[2]:
-            limits.append(f"Only this file; for a folder write {kind} {text}/**.")
+            limits.append(f"Matches only this file; for a folder, write {kind} {text}/**.")
         if reads:
-            limits.append("Only read_file: lists and searches need “allow read”.")
+            limits.append("Allows only read_file; lists and searches need “allow read”.")
     rule = _rule(decision, tools, args_pattern=pattern)
     if decision is Decision.ALLOW and not reads:
-        limits.append("Build files such as package.json are never edited headless.")
+        limits.append("Headless runs never edit build files such as package.json.")
     return _About(rule, _ranked(decision, _SPECIFIC), tuple(limits))
 
 
@@ -296,8 +300,10 @@ def _exactly(path: str, roots: Sequence[str]) -> str:
 
 
 _LINKS = "A symbolic link can lead elsewhere."
-_HOWEVER = "Covers ./, absolute paths and ..; also a folder of this name below another one."
-_OF_THE_MODE = "Other files: what the mode or other sentences say of them."
+_HOWEVER = (
+    "Also covers ./, absolute paths and .., and other folders with this name deeper in the project."
+)
+_OF_THE_MODE = "Other files are decided by the mode or by other sentences."
 
 
 # --- commands ------------------------------------------------------------------------------------
@@ -312,9 +318,11 @@ def _command(decision: Decision, text: str, project: Path | None) -> _About:
     root = "" if project is None else str(project).rstrip("/")
     regex = command_patterns.allowed(words, root)
     rule = _rule(decision, (_SHELL,), command_regex=regex, allow_redirection=True)
-    limits = [f"Covers plain options, {command_patterns.FORMS}.", _NOT_COVERED]
+    limits = [f"Allows plain options, {command_patterns.FORMS}.", _NOT_COVERED]
     if words[:2] == ("git", "commit"):
-        limits[0] = "Covers git commit -m and -am with a message in double quotes, no other option."
+        limits[0] = (
+            "Allows git commit -m and -am with a message in double quotes, but no other options."
+        )
     opens = prefix_of(" ".join(words))
     what = opens.why if isinstance(opens, NoPrefix) else opens.opens.partition("; ")[2]
     if what and (words[0] != "git" or isinstance(opens, NoPrefix)):
@@ -322,14 +330,15 @@ def _command(decision: Decision, text: str, project: Path | None) -> _About:
     return _About(rule, priority, tuple(limits))
 
 
-_MENTIONED = "Also hits commands that only mention these words, such as a commit message."
-_NOT_COVERED = "Not covered, and decided otherwise: quotes, $, ;, other pipes, > FILE."
+_MENTIONED = "Also matches commands that only mention these words, for example in a commit message."
+_NOT_COVERED = "Does not allow quotes, $, ;, other pipes or > FILE; other rules decide those."
 _OPEN = (
-    "Still possible: an alias, quotes inside a word, a variable, a script. To prevent that, write "
+    "Can be bypassed with an alias, quotes inside a word, a variable or a script. To prevent "
+    "that, write "
 )
-_CLOSING = "“deny everything else”, and allow the commands that are needed."
-_STILL = "Shell commands can still reach these files: write “deny everything else”, too."
-_PROGRAMS = "Commands that are allowed can still do it by themselves."
+_CLOSING = "“deny everything else”, and allow only the commands that are needed."
+_STILL = "Shell commands can still access these files: write “deny everything else”, too."
+_PROGRAMS = "Commands that are allowed can still do this themselves."
 
 
 def _closes_shell(rule: Rule) -> bool:
@@ -348,9 +357,11 @@ def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
         command = command_patterns.allowed_words(rule.command_regex or "")
         over = next((each for each in every if command and _hits(each, command)), None)
         if over is not None:
-            more.append(f"Never applies: “{sentence_of(over)}” goes first.")
+            more.append(f"Never applies, because “{sentence_of(over)}” takes precedence.")
         if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, every)):
-            more.append("An agent that can't read can do little: “allow read” lets it.")
+            more.append(
+                "An agent that can't read files can do little; to let it, write “allow read”."
+            )
         if rule.decision is Decision.ALLOW or not rule.args_pattern or "*" in rule.tools:
             continue
         if rule.tools == (_SHELL,) and command_patterns.mentioned_words(rule.args_pattern):

@@ -63,12 +63,12 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
     if rule.interactive is not None:
         yield "interactive only" if rule.interactive else "headless only"
     if rule.allow_redirection:
-        yield "redirection too"
+        yield "allows redirection"
 
 
 def _arguments(pattern: str) -> str:
     if command := mentioned_words(pattern):
-        return f'has the words "{command}"'
+        return f'contains the words "{command}"'
     files = files_of(pattern)
     if files is None:
         return f"arguments match {pattern}"
@@ -87,7 +87,7 @@ def condition_result(rule: Rule, matches: bool) -> str:
         shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:_PREFIXES]]
         if len(rule.command_prefixes) > _PREFIXES:
             shown.append(f"one of {len(rule.command_prefixes) - _PREFIXES} more")
-        does = "begins" if matches else "does not begin"
+        does = "begins" if matches else "does not start"
         return f"the command {does} with {' or '.join(shown)}"
     if rule.command_regex:
         return f"the command {'matches' if matches else 'does not match'} {rule.command_regex}"

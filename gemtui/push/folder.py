@@ -135,7 +135,7 @@ class PushFolder:
         try:
             yield from lines_in(path)
         except (Damaged, EOFError) as error:
-            raise PushError(f"{path} is damaged ({error}): move it away and push again") from error
+            raise PushError(f"{path} is corrupt ({error}): move it away and push again") from error
 
     # --- raw files ---------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class PushFolder:
 
     def _require_no_link(self, path: Path) -> None:
         if path.is_symlink():
-            raise PushError(f"{path} is a link: nothing is written through links")
+            raise PushError(f"{path} is a symbolic link, and gemtui does not write through links")
 
 
 @contextmanager
@@ -183,10 +183,10 @@ def open_folder(
     push holds the lock. Raises OSError, and PushError for a folder with other contents.
     """
     if path.is_symlink():
-        raise PushError(f"{path} is a link: name the folder itself")
+        raise PushError(f"{path} is a symbolic link: name its target instead")
     place = resolved(path)
     if place.is_relative_to(resolved(home)):
-        raise PushError(f"{path} belongs to Gemini CLI: name a folder elsewhere")
+        raise PushError(f"{path} belongs to Gemini CLI: name a folder somewhere else")
     if place.exists() and not (place / _LOCK).exists():
         _require_ours(place)
     make_folder(place)
@@ -197,10 +197,12 @@ def open_folder(
             manifest = Manifest(redact=redact)
             write_whole(place / MANIFEST, [msgspec.json.encode(manifest)], durable=True)
         if manifest.schema > SCHEMA:
-            raise PushError(f"{path} was written by a newer gemtui: update this one")
+            raise PushError(f"{path} was written by a newer gemtui: update gemtui")
         if manifest.redact != redact:
             state = "with" if manifest.redact else "without"
-            raise PushError(f"{path} was pushed {state} --redact: name another folder")
+            raise PushError(
+                f"{path} contains sessions pushed {state} --redact: name another folder"
+            )
         yield PushFolder(place, manifest)
 
 
@@ -220,12 +222,16 @@ def _require_ours(place: Path) -> None:
     names = {each.name for each in place.iterdir()}
     strange = (name for name in names if name != _LOCK and not name.startswith(f".{MANIFEST}."))
     if MANIFEST not in names and any(strange):
-        raise PushError(f"{place} is not empty, and no folder of gemtui push: name a new one")
+        raise PushError(
+            f"{place} is not empty and was not written by gemtui push: name a new folder"
+        )
 
 
 def _manifest(place: Path) -> Manifest | None:
     if (place / MANIFEST).is_symlink():
-        raise PushError(f"{place / MANIFEST} is a link: nothing is written through links")
+        raise PushError(
+            f"{place / MANIFEST} is a symbolic link, and gemtui does not write through links"
+        )
     try:
         return msgspec.json.decode(read_small(place / MANIFEST), type=Manifest)
     except FileNotFoundError:
@@ -262,7 +268,7 @@ def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
         digest.update(piece)
         yield piece
     if digest.hexdigest() != name:
-        raise OSError(errno.EAGAIN, "changed while it was read: push again", str(source))
+        raise OSError(errno.EAGAIN, "changed while gemtui was reading it: push again", str(source))
 
 
 if sys.version_info >= (3, 14):

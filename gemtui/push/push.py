@@ -125,7 +125,7 @@ def _require_plain_id(folder: PushFolder, summary: Summary) -> None:
     Such a session can't be pushed, because rows are joined by id.
     """
     if folder.manifest.redact and Redactor().apply(summary.id) != summary.id:
-        raise NotASession("its id looks like a secret: left out", path=summary.path)
+        raise NotASession("left out because its id looks like a secret", path=summary.path)
 
 
 def _project_name(folder: PushFolder, project: str) -> str:
@@ -141,7 +141,9 @@ def _rows(
         try:
             log.refresh()
         except (NotASession, SessionTooLarge) as error:
-            raise PushError(f"{summary.path} changed while it was read: push again") from error
+            raise PushError(
+                f"{summary.path} changed while gemtui was reading it: push again"
+            ) from error
         about = summary
         if folder.manifest.redact:
             redactor = redact(log, summary)

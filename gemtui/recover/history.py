@@ -83,11 +83,17 @@ def recover(
         records, _ = _records(moved, _Moved(path), cancelled)
         records = [replace(each, certain=False) for each in records]
         if records:
-            notes = ("its project was moved: no line is certain",)
+            notes = ("its project was moved, so no line is certain",)
     rebuilt = rebuild(each for each in records if at is None or each.source.time <= at)
     if rebuilt is None and at is not None and (later := _before_later(records)) is not None:
         rebuilt = rebuild([later])
-        notes = (*notes, "nothing is known until then: this was there before the next change")
+        notes = (
+            *notes,
+            (
+                "no session had recorded the file by that time; this is its text before the next "
+                "change"
+            ),
+        )
     return Recovered(path=path, rebuilt=rebuilt, problems=tuple(problems), notes=notes)
 
 

@@ -358,4 +358,4 @@ def _same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int
 
 
 def _unplaced(record: Record) -> str:
-    return f"a change by {record.source.tool} is not in it: its place is not known"
+    return f"a change by {record.source.tool} was left out, because its position is unknown"

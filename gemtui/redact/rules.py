@@ -59,7 +59,7 @@ _USER = r"[^\s/\\\"'`:;,<>|)(\]}\[{*?$&%…]{1,64}"
 def _home(hints: tuple[str, ...], pattern: str, drive: str) -> SecretForm:
     return SecretForm(
         "home",
-        "Home folders; the rest of the path remains",
+        "Home folders; the rest of each path is kept",
         hints,
         re.compile(pattern),
         "Filesystem Hierarchy Standard",
@@ -71,7 +71,7 @@ def _home(hints: tuple[str, ...], pattern: str, drive: str) -> SecretForm:
 RULES: tuple[SecretForm, ...] = (
     SecretForm(
         "private-key",
-        "Private keys in PEM and OpenPGP armour, cut ones too",
+        "Private keys in PEM and OpenPGP armour, including incomplete ones",
         ("private key",),
         re.compile(
             r"-----BEGIN (?P<name>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
@@ -115,7 +115,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     _token(
         "aws-key",
-        "AWS access key ids; the secret beside them by its name",
+        "AWS access key ids; a secret key next to one is found by its name",
         "akia asia abia acca",
         r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}",
         "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html",
@@ -133,7 +133,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     _token(
         "google-key",
-        "Google API keys, those of Gemini too",
+        "Google API keys, including those for Gemini",
         "aiza aq.ab",
         r"AIza[0-9A-Za-z_-]{35}|AQ\.Ab[0-9A-Za-z_-]{30,100}",
     ),
@@ -147,7 +147,7 @@ RULES: tuple[SecretForm, ...] = (
     _token("anthropic-key", "Anthropic keys", "sk-ant-", r"sk-ant-[0-9A-Za-z_-]{20,300}"),
     _token(
         "openai-key",
-        "OpenAI keys, and those of services that copy their form",
+        "OpenAI keys, and keys of services that use the same format",
         "sk-",
         _word("sk-", "(?:(?:proj|svcacct|admin|or-v1)-[0-9A-Za-z_-]{20,300}|[0-9A-Za-z]{32,300})"),
     ),
@@ -221,7 +221,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "auth-header",
-        "What an authorization, key or cookie header carries",
+        "Credentials in authorization, key and cookie headers",
         ("authorization", "bearer", "-key", "-token", "cookie"),
         re.compile(
             rf"(?i:authorization{_QUOTE}\s{{0,3}}[:=]\s{{0,3}}{_QUOTE}"
@@ -237,7 +237,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "url-password",
-        "Passwords in addresses",
+        "Passwords in URLs",
         ("://",),
         re.compile(
             r"://[^\s/:@\"'<>]{0,256}:"
@@ -258,7 +258,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "login",
-        "Passwords that `curl -u`, `sshpass`, `mysql`, `docker login` or a `.netrc` file is given",
+        "Passwords given to `curl -u`, `sshpass`, `mysql`, `docker login`, or in `.netrc`",
         ("curl", "sshpass", "mysql", "login"),
         re.compile(
             r"(?:\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[= ]?[\"'\\]{0,2}[^\s:\"'\\]{1,100}:"
@@ -272,7 +272,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "url-key",
-        "Keys and signatures in the query of an address",
+        "Keys and signatures in URL queries",
         ("?", "&"),
         re.compile(
             r"[?&](?i:access_token|refresh_token|id_token|token|api_?key|key|sig|signature|"
@@ -286,7 +286,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "secret",
-        "Values given to a name such as `API_KEY`, `password` or `client_secret`",
+        "Values assigned to names such as `API_KEY`, `password` or `client_secret`",
         ("key", "secret", "token", "passw", "pwd", "credential", "_auth"),
         re.compile(
             r"(?i:_auth(?=\s{0,3}=)|api_?-?key|access_?-?key(?:_?-?id)?|account_?-?key|private_?-?key|secret(?:_?-?key)?|"

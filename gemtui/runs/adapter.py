@@ -99,7 +99,7 @@ def _day_budget() -> float | None:
     try:
         return day_budget()
     except ConfigError as error:
-        what = f"whether there is one for the day is unknown: {error}"
+        what = f"the daily budget is unknown: {error}"
         raise OptionError(f"budget: {what}", option="budget", what=what) from None
 
 

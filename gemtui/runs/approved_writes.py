@@ -153,10 +153,10 @@ def put_back(gate: GateFolder, number: int) -> Path:
     """
     found = next((each for each in gate.differences() if each.number == number), None)
     if found is None:
-        raise PutBackError(f"question {number} has no file that differs")
+        raise PutBackError(f"question {number} has no file that differs from its approved version")
     path = Path(found.path)
     if resolved(path) != path:
-        raise PutBackError(f"{path} leads elsewhere by now")
+        raise PutBackError(f"{path} now leads to a different file")
     if _digest_now(path) != found.is_now:
         raise PutBackError(f"{path} has changed since; restore it by hand")
     if not found.was:
@@ -164,7 +164,7 @@ def put_back(gate: GateFolder, number: int) -> Path:
         return path
     data = gate.former(number)
     if digest(data) != found.was:
-        raise PutBackError("the copy of the former file is damaged")
+        raise PutBackError("the copy of the earlier contents is corrupt")
     if not os.path.lexists(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, [data], durable=True)

@@ -152,7 +152,7 @@ def _notices(
                 yield _notice(effect.setting, file.path, effect.kind, words, value, own=mine)
     for path in agents_that_start(folder, environ):
         if path.is_relative_to(folder):
-            words = "This agent may start programs, such as MCP servers."
+            words = "This subagent may start programs, such as MCP servers."
             yield _notice("agent", path, SettingKind.STARTS, words, "")
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):
@@ -181,7 +181,7 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)
     except OSError as error:
-        words = f"It can't be judged: {error.strerror}."
+        words = f"It can't be checked: {error.strerror}."
         yield _notice(".env", path, "environment", words, error.strerror)
         return
     own = is_of_user(path, environ)
@@ -189,15 +189,15 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
         words = f"The conversation or its telemetry is sent to {host}."
         yield _notice(name, path, SettingKind.SENDS, words, found[name], own=own)
     for name in risky:
-        words = "This variable can make programs run unasked."
+        words = "This variable can make programs run without asking."
         yield _notice(name, path, SettingKind.STARTS, words, found[name], own=own)
     for name in written_by(found):
-        words = "Gemini CLI itself writes to the file that this variable names."
+        words = "Gemini CLI writes to the file named by this variable."
         yield _notice(name, path, SettingKind.STARTS, words, found[name], own=own)
     if found and not own:
         names = list(found)
         more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
-        words = f"Runs take variables from it: {', '.join(names[:_MOST_NAMES])}{more}."
+        words = f"Runs load variables from it: {', '.join(names[:_MOST_NAMES])}{more}."
         yield _notice(".env", path, "environment", words, sorted(names))
 
 

@@ -1,8 +1,8 @@
-"""What a run, and all sessions of a day, may cost: checked before a run and while it works.
+"""Check the cost of a run, and of all sessions of a day, before the run and while it works.
 
-Costs are estimates by the table of prices. A cost that is not known is never counted as nothing: a
-run with a budget is not started, or is stopped, where the price of its model is not known or its
-answers are recorded without tokens.
+Costs are estimated from the price table. An unknown cost never counts as zero: if the model has no
+price, or its answers are recorded without token counts, a run with a budget is not started, or is
+stopped.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _DAY = 30.0
 """Seconds between two looks at the other sessions of the day."""
 _UNRECORDED = 2.0
 """Seconds after which an answer whose tools have results counts as recorded without its tokens."""
-_OWN_PRICES = "add it to prices.toml, or run without a budget"
+_OWN_PRICES = "add a price to prices.toml, or run without a budget"
 
 
 def day_budget() -> float | None:
-    """Return what the settings let all sessions of a day cost in US dollars; None = anything.
+    """Return the most that all sessions of a day may cost, in US dollars; None = no limit.
 
-    Raises ConfigError.
+    The limit comes from the settings. Raises ConfigError.
     """
     from gemtui.config import load_config
 
@@ -56,9 +56,9 @@ def day_budget() -> float | None:
 
 
 def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str, str]) -> None:
-    """Raise OptionError for a run that a budget does not cover, or can't be held to one.
+    """Raise OptionError if a budget does not cover a run, or can't be enforced for it.
 
-    `day`: as `day_budget` returns it. Reads today's sessions; may take seconds.
+    `day`: the result of `day_budget`. Reads today's sessions, which may take seconds.
     """
     if options.budget is None and day is None:
         return
@@ -68,15 +68,21 @@ def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str,
         raise _refused(f"{error}") from None
     model = options.model
     if model is not None and model not in ALIASES and prices.without([model]):
-        raise _refused(f"{model} has no price: {_OWN_PRICES}")
+        raise _refused(f"there is no price for {model}: {_OWN_PRICES}")
     if day is None:
         return
     today = spent_today(gemini_home({**environ, **options.environment}), prices)
     if today.unpriced:
         named = ", ".join(sorted(today.unpriced))
-        raise _refused(f"today's cost is unknown: no price for {named}; add it to prices.toml")
+        raise _refused(
+            f"today's cost is unknown, because there is no price for {named}; add one to "
+            "prices.toml"
+        )
     if today.cost >= day:
-        raise _refused(f"today's sessions cost {today.dollars}; day_budget is {dollars_text(day)}")
+        raise _refused(
+            f"today's sessions cost {today.dollars}, and the setting day_budget is "
+            f"{dollars_text(day)}"
+        )
 
 
 def _refused(what: str) -> OptionError:
@@ -84,9 +90,9 @@ def _refused(what: str) -> OptionError:
 
 
 def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
-    """Return what all sessions of the store used since midnight; reads files.
+    """Return the tokens and cost of all sessions of the store since midnight. Reads files.
 
-    `but`: the id of a session that does not count.
+    `but`: the id of a session to leave out.
     """
     day = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     with closing(Index(home, cache=cache_dir())) as index:
@@ -97,10 +103,10 @@ def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
 
 
 class RunBudget:
-    """What one run has cost since it was made, against its budget and that of the day.
+    """Compares the cost of one run with its own budget and with the daily budget.
 
-    Made before Gemini CLI starts; `close` it. Its methods may be called by several threads. Raises
-    ConfigError if the prices can't be read.
+    Create it before Gemini CLI starts, and call `close` at the end. Its methods can be called from
+    several threads. Raises ConfigError if the prices can't be read.
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
@@ -133,7 +139,10 @@ class RunBudget:
                 self._known.update(each.id for each in _messages(log))
 
     def exceeded(self) -> str | None:
-        """Return why the model must not be called again; None = it may, or tools still work."""
+        """Return why the model must not be called again, as a sentence.
+
+        None means that it may be called, or that tools are still running.
+        """
         with self._lock:
             now = time.monotonic()
             if now - self._looked < _STEP and not self._held:
@@ -147,14 +156,14 @@ class RunBudget:
             return self._reason if between or self._agent_between or self._held else None
 
     def may_prompt(self) -> bool:
-        """Return whether another prompt may be sent; after a no the run is over its budget."""
+        """Return whether another prompt may be sent; after False, the run is over its budget."""
         with self._lock:
             self._look(time.monotonic())
             self._held = self._reason is not None
             return not self._held
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching the sessions of the day."""
         self._closed.set()
         with self._lock:
             for log in self._logs.values():
@@ -222,20 +231,26 @@ class RunBudget:
         """Why the model must not be called again, as far as that is recorded."""
         if self._spent.unpriced:
             named = ", ".join(sorted(self._spent.unpriced))
-            return f"What this run costs is unknown: no price for {named}; {_OWN_PRICES}"
+            return (
+                f"The cost of this run is unknown, because there is no price for {named}; "
+                f"{_OWN_PRICES}"
+            )
         spent, limit, day = self._spent.cost, self._limit, self._day
         if limit is not None and spent >= limit:
-            return f"This run cost {self._spent.dollars} of {dollars_text(limit)}"
+            return f"This run has cost {self._spent.dollars} of {dollars_text(limit)}"
         if day is None:
             return None
         if self._day_problem is not None:
-            return f"What today cost is unknown: {self._day_problem}"
+            return f"Today's cost is unknown: {self._day_problem}"
         if self._others.unpriced:
             named = ", ".join(sorted(self._others.unpriced))
-            return f"What today cost is unknown: no price for {named}; add it to prices.toml"
+            return (
+                f"Today's cost is unknown, because there is no price for {named}; add one to "
+                "prices.toml"
+            )
         if spent + self._others.cost >= day:
             today = dollars_text(round(spent + self._others.cost, 2))
-            return f"Today's sessions cost {today} of {dollars_text(day)} (setting day_budget)"
+            return f"Today's sessions have cost {today} of {dollars_text(day)} (setting day_budget)"
         return None
 
     def _unrecorded(self, now: float) -> str | None:
@@ -247,7 +262,7 @@ class RunBudget:
         self._unclear = self._unclear or now
         if now - self._unclear < _UNRECORDED:
             return None
-        return "What this run costs is unknown: its session has no tokens of an answer"
+        return "The cost of this run is unknown, because its session contains no token counts"
 
     # --- the day ---------------------------------------------------------------------------------
 

@@ -21,13 +21,16 @@ _LOGIN = (
 _OTHER_LOGIN = _LOGIN[:2]
 _LATER = ("try again later", "or choose another model")
 _SERVICE = ("try again in a few minutes", "or choose another model")
-_REPHRASE = ("word the prompt differently", "or choose another model")
+_REPHRASE = ("rephrase the prompt", "or choose another model")
 _AGAIN = ("run it again, or continue the session",)
 _PROMPT = ("write a prompt",)
-_SESSION = ("run in the folder of the session to resume", "or start a new session")
-_REPORT = ("see all that gemini said on stderr", "gemtui doctor looks at the installation")
+_SESSION = ("run in the folder of the session that you want to continue", "or start a new session")
+_REPORT = (
+    "see everything that Gemini CLI printed on stderr",
+    "check the installation with gemtui doctor",
+)
 _SANDBOX = ("install and start docker or podman", "or run without the sandbox")
-_FLAGS = ("gemtui doctor says what this Gemini CLI takes", "update Gemini CLI")
+_FLAGS = ("gemtui doctor lists the options that this Gemini CLI supports", "update Gemini CLI")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +51,17 @@ _LOGIN_MISSING = _cause("Gemini CLI is not logged in", *_LOGIN)
 _TRUST = _cause(
     "Gemini CLI does not trust this folder",
     "run with --trust (for this run only), or answer yes when gemtui asks",
-    "trusting also switches on the project's own settings, hooks and MCP servers",
+    "trusting it also enables the project's own settings, hooks and MCP servers",
 )
 _TURNS = _cause("The turn limit was reached", "continue the session", "or allow more turns")
-_FULL = _cause("The disk is full", "make room, then continue the session")
-_START = _cause("Gemini CLI could not be started", "gemtui doctor says what is wrong", *_FLAGS[1:])
+_FULL = _cause("The disk is full", "free some space, then continue the session")
+_START = _cause(
+    "Gemini CLI could not be started", "see what is wrong with gemtui doctor", *_FLAGS[1:]
+)
 
 _MODEL = ("name another model",)
 _QUOTA = replace(
-    _cause("The quota of this model is used up", "wait until it is renewed", *_LATER[1:]),
+    _cause("The quota of this model is used up", "wait until the quota is renewed", *_LATER[1:]),
     quota=True,
 )
 _WORDS: tuple[tuple[str, Cause], ...] = (
@@ -76,18 +81,18 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (r"no_space_left|ENOSPC|No space left on device", _FULL),
     (
         r"without a finish reason",
-        _cause("The answer broke off: the connection was lost, or Google blocked it", *_AGAIN),
+        _cause("The answer was cut off: the connection was lost, or Google blocked it", *_AGAIN),
     ),
     (r"malformed function call", _cause("Gemini made a tool call that can't be read", *_AGAIN)),
     (
         r"response was blocked|prompt was blocked|recitation|PROHIBITED_CONTENT",
         _cause("Google's filters blocked the answer", *_REPHRASE),
     ),
-    (r"empty response", _cause("Gemini answered nothing", *_AGAIN)),
-    (r"no final response text", _cause("Gemini only thought and answered nothing", *_AGAIN)),
+    (r"empty response", _cause("Gemini did not answer", *_AGAIN)),
+    (r"no final response text", _cause("Gemini returned thoughts but no answer", *_AGAIN)),
     (
         r"yolo mode is disabled|disableYolo",
-        _cause("The settings of Gemini CLI forbid yolo mode", "choose another mode"),
+        _cause("Gemini CLI's settings forbid yolo mode", "choose another mode"),
     ),
     (
         r"FatalSandboxError|GEMINI_SANDBOX|sandbox command",
@@ -96,42 +101,51 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (r"No input provided via stdin", _cause("There was no prompt", *_PROMPT)),
     (
         r"Error resuming|Invalid session identifier|No previous sessions",
-        _cause("The session to resume is not in this project", *_SESSION),
+        _cause("The session to continue is not in this project", *_SESSION),
     ),
     (
         r"Unknown arguments?:|Invalid values:|Not enough arguments|Cannot use both",
-        _cause("Gemini CLI rejected at least one of these options", *_FLAGS),
+        _cause("Gemini CLI did not accept at least one of these options", *_FLAGS),
     ),
     (r"is not valid JSON|SyntaxError", _cause("Gemini sent something that can't be read", *_AGAIN)),
     (
         rf"{UNGATED}|{PASSED}",
         _cause(
-            "The run was stopped, since nobody could be asked",
+            "The run was stopped because gemtui could not ask you",
             "see gemtui extension status",
-            "or run without being asked: what would be asked about is refused then",
+            "or run without “Ask me”; calls that need approval are then denied",
         ),
     ),
     (
         ALTERED,
         _cause(
-            "The run was ended, since what ran was not what you allowed",
-            "look for BeforeTool hooks in Gemini CLI's settings and extensions",
+            "The run was stopped because a tool did not run as you had approved it",
+            "check the BeforeTool hooks in Gemini CLI's settings and extensions",
         ),
     ),
     (
         DIFFERS,
         _cause(
-            "The run was ended, since a file differs from what you approved",
-            "see both texts by gemtui runs show, or by D in the run pane",
-            "D puts the former text back",
+            "The run was stopped because a file differs from what you approved",
+            "compare both versions with gemtui runs show, or press D in the run pane",
+            "to restore the earlier contents, press D in the run pane",
         ),
     ),
-    (MOVED, _cause("The run was stopped, since nobody could be asked", "start it where it is now")),
+    (
+        MOVED,
+        _cause(
+            "The run was stopped because gemtui could not ask you",
+            "start it in the folder's new location",
+        ),
+    ),
     (
         r"supervisor of this run was killed",
-        _cause("The process that looked after the run was killed, and the run ended", *_AGAIN),
+        _cause("The run ended because gemtui's supervisor process was killed", *_AGAIN),
     ),
-    (r"the folder .* is not there", _cause("The folder to run in is not there", "choose another")),
+    (
+        r"the folder .* is not there",
+        _cause("The working folder does not exist", "choose another folder"),
+    ),
 )
 
 _CODES = {
@@ -139,10 +153,10 @@ _CODES = {
     42: _cause("Gemini CLI did not accept the prompt or the session", *_PROMPT, *_SESSION),
     44: _cause("The sandbox can't be used", *_SANDBOX),
     52: _cause(
-        "A settings file of Gemini CLI is broken, or forbids this run", "look at settings.json"
+        "A settings file of Gemini CLI is broken or forbids this run", "check settings.json"
     ),
     53: _TURNS,
-    54: _cause("A tool failed so that the run could not go on", "see the last tool call"),
+    54: _cause("A tool failed, so the run could not continue", "check the last tool call"),
     55: _TRUST,
     130: _cause("The run was cancelled", *_AGAIN),
 }
@@ -151,7 +165,9 @@ _HTTP = {
     400: _cause("Gemini did not accept the request (400)", "continue in a new session"),
     401: _cause("Gemini did not accept the login (401)", *_LOGIN),
     403: _cause(
-        "Gemini denies access (403)", "check what this key or project may use", *_OTHER_LOGIN
+        "Gemini denies access (403)",
+        "check what this key or project is allowed to use",
+        *_OTHER_LOGIN,
     ),
     404: _cause("There is no such model (404)", "name another model"),
     429: replace(_cause("Too many requests, or the quota is used up (429)", *_LATER), quota=True),
@@ -169,7 +185,7 @@ def cause_of(message: str, stderr: str, code: int | None) -> Cause:
     """
     found = _by_words(message)
     if found is None and (number := signal_of(code)):
-        return _cause(f"Gemini CLI was ended from outside ({_signal(number)})", *_AGAIN)
+        return _cause(f"Gemini CLI was killed by something else ({_signal(number)})", *_AGAIN)
     found = found or (None if _http(message, None) else _by_words(stderr))
     status = _http(message, code)
     return found or _by_status(status) or _by_code(code)
@@ -195,8 +211,8 @@ def _by_status(status: int | None) -> Cause | None:
     if status is None:
         return None
     if status >= 500:
-        return _cause(f"Gemini is overloaded or out of order ({status})", *_SERVICE)
-    return _HTTP.get(status) or _cause(f"Gemini refused the request ({status})", *_LATER)
+        return _cause(f"Gemini is overloaded or not working ({status})", *_SERVICE)
+    return _HTTP.get(status) or _cause(f"Gemini rejected the request ({status})", *_LATER)
 
 
 def _by_code(code: int | None) -> Cause:

@@ -60,8 +60,7 @@ class CheckpointState:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
         if self.late:
             notes.append(
-                "the first checkpoint took too long, so what was changed meanwhile may not be"
-                " undone"
+                "the first checkpoint took too long, so undo may miss changes made in the meantime"
             )
         return notes
 

@@ -202,7 +202,9 @@ def similar_to(
     name = request.tool_name
     servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()
     if len(servers) > 1:
-        words = f"the name is ambiguous: the servers {' and '.join(servers)} could both have it"
+        words = (
+            f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
+        )
         return LikeThis(words=words)
     return like_this(request, cwd)
 

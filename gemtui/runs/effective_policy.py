@@ -95,7 +95,7 @@ def _admin_files(named: Sequence[Path]) -> list[Path]:
 def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, str]) -> CliSettings:
     if only is not None:
         if not is_file(only):
-            raise OptionError(f"{only} is not a settings file: name one that is there")
+            raise OptionError(f"{only} is not a settings file: give an existing one")
         return CliSettings.of_file(only, environ)
     project = workspace if workspace is not None and _trusted(workspace, environ) else None
     return CliSettings.read(environ, project)

@@ -35,7 +35,7 @@ class Status(StrEnum):
     TURN_LIMIT = "turn_limit"
     TIMEOUT = "timeout"
     BUDGET = "budget"
-    """It was stopped before a call that the budget of the run, or of the day, does not cover."""
+    """The run was stopped because the next call would exceed its own or the daily budget."""
 
     @property
     def words(self) -> str:

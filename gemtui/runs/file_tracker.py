@@ -45,9 +45,9 @@ from gemtui.transcript.writes import (
 )
 
 GONE = "gone"
-GONE_AGAIN = "created and deleted again"
-CONFIRMED = "no result, but the disk has it"
-NOT_MADE = "the last write was not made"
+GONE_AGAIN = "created and then deleted"
+CONFIRMED = "no result, but the change is on disk"
+NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
 """Seconds by which a file's change may precede the report of the command that made it."""
@@ -72,7 +72,8 @@ class FileStates:
 class FileTracker:
     """Tracks the files of one run in the folder `root`. Its methods access the disk.
 
-    `ended`: when a past run ended; the present contents of files need not be that run's work.
+    `ended`: when a past run ended; None while the run is working. Files may have been changed by
+    others since then.
     """
 
     def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
@@ -128,7 +129,7 @@ class FileTracker:
             return FileStates(diff=content_diff(str(path), before, ""), why=_GONE)
         after = _text(path)
         if after is None:
-            return FileStates(why=f"It can't be shown: it is {_unread(path)}.")
+            return FileStates(why=f"It can't be shown, because it is {_unread(path)}.")
         if before is None:
             return FileStates(text=after, why=_NO_BASE)
         same = "" if before != after else _SAME if after else "It is empty."
@@ -268,14 +269,14 @@ def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileState
         return FileStates(diff=content_diff(str(path), before, after))
     if isinstance(last, DiffDisplay):
         return FileStates(diff=last, why=_LAST if len(done) > 1 else "")
-    return FileStates(why="What this run changed in it is not known.")
+    return FileStates(why="How this run changed it is unknown.")
 
 
-_LAST = "What it held before the run is not known: this is the last change."
-_SAME = "It holds what it held before the run."
-_GONE_UNKNOWN = "It is gone, and what it held before the run is not known."
-_GONE = "It is gone: this is what it held before the run."
-_NO_BASE = "What it held before the run is not known: this is what it holds now."
+_LAST = "Its contents before the run are unknown; this is the last change."
+_SAME = "It has the same contents as before the run."
+_GONE_UNKNOWN = "It no longer exists, and its contents before the run are unknown."
+_GONE = "It no longer exists; these are its contents from before the run."
+_NO_BASE = "Its contents before the run are unknown; these are its current contents."
 
 
 def _succeeded(call: ToolCall) -> bool:
@@ -330,7 +331,7 @@ def _unread(path: Path) -> str:
     if facts is None:
         return GONE
     if not S_ISREG(facts.st_mode):
-        return "no regular file"
+        return "not a regular file"
     if facts.st_size > SMALL:
         return f"larger than {SMALL:,} bytes"
     return "" if _text(path) is not None else "not text"

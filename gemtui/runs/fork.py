@@ -78,7 +78,7 @@ def fork_session(
         before = len(prompts) + 1 if before is None else before
         if not 1 <= before <= len(prompts) + 1:
             there = counted(len(prompts), "prompt")
-            raise ForkFailed(f"{session.id} has {there}: there is no place before prompt {before}")
+            raise ForkFailed(f"{session.id} has {there}, so there is no prompt {before}")
         cut = [*prompts, len(entries)][before - 1]
         asked = entries[cut] if cut < len(entries) else None
         times = [time for each in entries[: cut + 1] if (time := each.facts.outline.time)]
@@ -170,7 +170,7 @@ def _records(
     given: set[str] = set()
     for entry, record in whole_records(log, past):
         if record is None:
-            raise ForkFailed(f"{log.path} was changed while it was read: try again")
+            raise ForkFailed(f"{log.path} changed while gemtui was reading it: try again")
         if entry.facts.kind is RecordKind.REPLY:
             if not given.issuperset(reply.id for reply in entry.facts.replies):
                 yield record
@@ -219,8 +219,8 @@ def _chats(session: Summary, home: Path) -> Path:
     parts = path.relative_to(home / "tmp").parts if path.is_relative_to(home / "tmp") else ()
     if not parts:
         raise ForkFailed(
-            f"it is not known which project {session.path} is of: copy it to the folder chats of "
-            f"that project below {home / 'tmp'}"
+            f"the project of {session.path} is unknown: copy the file to the folder chats of its "
+            f"project, under {home / 'tmp'}"
         )
     return home / "tmp" / parts[0] / "chats"
 
@@ -228,7 +228,7 @@ def _chats(session: Summary, home: Path) -> Path:
 def _project_hash(session: Summary) -> str:
     stored = session.project_hash or (session.project and path_hash(session.project))
     if not stored:
-        raise ForkFailed(f"it is not known which project {session.path} is of: its header is gone")
+        raise ForkFailed(f"the project of {session.path} is unknown, because its header is missing")
     return stored
 
 

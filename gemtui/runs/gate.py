@@ -69,14 +69,14 @@ FRESH = 10.0
 """Seconds since the last sign of activity during which the user counts as present."""
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
-TROUBLE = "gemtui's gate could not ask about this call: it was not allowed"
+TROUBLE = "gemtui could not ask the user about this call, so it was denied"
 NESTED = "Requested by another Gemini CLI that a command of this run started."
 UNREADABLE = "the answer could not be read"
-EARLY = "the answer was there before the question, so no person gave it"
+EARLY = "the answer existed before the question, so no person gave it"
 CHANGED = "The file has changed since you were asked."
-LED = "The path leads to another file than when you were asked."
-MOVED_FOLDER = "The folder of the command leads elsewhere than when you were asked."
-OTHERWISE = "The call would do something else by now than what you were shown."
+LED = "The path now leads to a different file from when you were asked."
+MOVED_FOLDER = "The command's folder now leads somewhere else than when you were asked."
+OTHERWISE = "The call would now do something different from what you were shown."
 RACES = (
     "An approved call that writes this file has no result yet, and both would run at once. Send "
     "this call again after that result; read the file first."
@@ -408,7 +408,7 @@ class Gate:
                 with self._lock:
                     self._waiting -= 1
             if answer is None:
-                reason = ENDED if self._closed.is_set() else "the hook that asked is gone"
+                reason = ENDED if self._closed.is_set() else "the hook that asked was killed"
                 self._settle(number, Consent.ABANDONED, reason=reason)
                 return None
             if isinstance(answer, Rule):
@@ -594,8 +594,8 @@ def _impossible(does: Effect | None) -> str | None:
     if does.fails is not None:
         return f"The tool would fail: {does.fails}."
     if not does.certain:
-        why = "; ".join(does.remarks) or "the text to replace is not in the file to the letter"
-        return f"What the call would write can't be foreseen: {why}."
+        why = "; ".join(does.remarks) or "the text to replace is not in the file exactly"
+        return f"The result of this call can't be predicted: {why}."
     return None
 
 

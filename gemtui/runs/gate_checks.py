@@ -52,31 +52,31 @@ def _of_cli(version: str | None) -> Iterator[str]:
     oldest = ".".join(map(str, OLDEST))
     numbers = re.match(r"v?(\d+)\.(\d+)", version or "")
     if numbers is None:
-        yield f"the version of this Gemini CLI is not known: {oldest} or a newer one is needed"
+        yield f"the version of this Gemini CLI is unknown: {oldest} or newer is required"
     elif (int(numbers[1]), int(numbers[2])) < OLDEST:
-        yield f"Gemini CLI {version} is too old for it: update it to {oldest} or newer"
+        yield f"Gemini CLI {version} is too old: update it to {oldest} or newer"
 
 
 def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[str]:
     if options.extensions and NAME not in options.extensions:
-        yield f"extensions leave out gemtui's: name {NAME} as well"
+        yield f"the option extensions leaves out gemtui's extension: add {NAME} to it"
     if options.sandbox:
-        yield "hooks in the sandbox don't reach gemtui: run without it"
+        yield "hooks can't reach gemtui from the sandbox: run without it"
     if environ.get("GEMINI_SANDBOX", "").lower() not in _OFF:
-        yield "hooks in the sandbox don't reach gemtui: unset GEMINI_SANDBOX"
+        yield "hooks can't reach gemtui from the sandbox: unset GEMINI_SANDBOX"
     cwd = options.cwd or current_folder()
     settings = CliSettings.read(environ, cwd)
     for place, _ in filter(_is_on, settings.each("tools", "sandbox")):
-        yield f"hooks in the sandbox don't reach gemtui: remove tools.sandbox from {place}"
+        yield f"hooks can't reach gemtui from the sandbox: remove tools.sandbox from {place}"
     for place, _ in filter(_is_on, settings.each("security", "toolSandboxing")):
         yield (
-            "its file service decodes paths once more, so another file could be written than the "
-            f"one that is shown: remove security.toolSandboxing from {place}"
+            "the sandbox decodes paths a second time, so a different file could be written from "
+            f"the one shown: remove security.toolSandboxing from {place}"
         )
     for place, value in settings.each("tools", "disableLLMCorrection"):
         if corrects(value):
             yield (
-                "a model would rewrite texts after you have seen them: remove "
+                "a model could rewrite texts after you have approved them: remove "
                 f"tools.disableLLMCorrection from {place}"
             )
     own = cwd / ".gemini" / "settings.json"
@@ -90,8 +90,8 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
     for place, _ in settings.each("general", "plan", "directory"):
         if mode is ApprovalMode.PLAN:
             yield (
-                "in plan mode files of the project would be written without a question: "
-                f"remove general.plan.directory from {place}"
+                "in plan mode, project files could be written without asking: remove "
+                f"general.plan.directory from {place}"
             )
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(cwd, environ, ignore_local=ignored):
@@ -107,18 +107,18 @@ def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
     try:
         found = env_variables(path)
     except OSError as error:
-        yield f"{path} can't be judged ({error.strerror}): make it smaller or remove it"
+        yield f"{path} can't be checked ({error.strerror}): make it smaller or remove it"
         return
     for name in hook_variables(found):
         if name not in environ or name.startswith("GEMTUI_"):
-            yield f"{name} could change what gemtui's hooks do: remove it from {path}"
+            yield f"{name} could change how gemtui's hooks work: remove it from {path}"
     foreign = {} if is_of_user(path, environ) else found
     for name in written_by(foreign):
         if name not in environ:
-            yield f"Gemini CLI would write to the file that {name} names: remove it from {path}"
+            yield f"Gemini CLI would write to the file named by {name}: remove it from {path}"
     for name in in_searches(foreign):
         if name not in environ:
-            yield f"{name} could make searches run a program unasked: remove it from {path}"
+            yield f"{name} could make searches run a program without asking: remove it from {path}"
     sandbox = found.get("GEMINI_SANDBOX", "")
     if "GEMINI_SANDBOX" not in environ and sandbox.lower() not in _OFF:
-        yield f"hooks in the sandbox don't reach gemtui: remove GEMINI_SANDBOX from {path}"
+        yield f"hooks can't reach gemtui from the sandbox: remove GEMINI_SANDBOX from {path}"

@@ -45,17 +45,17 @@ _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
 """The approval modes in which writes and commands need the seal."""
 BUILD_FILE = (
-    "Gemini CLI lets no headless run write a build file by this tool, whatever the user says. A "
-    "shell command that changes the file can be approved."
+    "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
+    "approves it. A shell command that changes the file can be approved."
 )
-PLANNING = "Plan mode can't ask about it."
+PLANNING = "Nobody can be asked about it in plan mode."
 LEAVES_PLAN = (
-    "Gemini CLI leaves plan mode for one in which nothing is asked about, when nobody sits at it. "
-    "Tell the user the plan: they start the run that carries it out."
+    "In headless runs, Gemini CLI leaves plan mode for a mode that asks about nothing. Describe "
+    "the plan to the user, who can start a new run to carry it out."
 )
 ENTERS_PLAN = (
-    "In this run plan mode can't be left again. Write the plan into your answer, or make it in a "
-    "run that is started in plan mode."
+    "This run could not leave plan mode again. Write the plan in your answer, or write it in a "
+    "run that starts in plan mode."
 )
 _PLANNING = {"exit_plan_mode": LEAVES_PLAN, "enter_plan_mode": ENTERS_PLAN}
 _KNOWN = frozenset(tool.name for tool in TOOLS)
@@ -170,14 +170,16 @@ class GatePolicy:
                 return self._unasked_way(call, outcome)
         reason = self._asked.explain(call)
         if reason.tool_refuses is not None:
-            return Judgement(way=Way.REFUSE, why=f"{call.tool} refuses it: {reason.tool_refuses}")
+            return Judgement(way=Way.REFUSE, why=f"{call.tool} rejects it: {reason.tool_refuses}")
         if outcome.decision is Decision.DENY:
             return _denied(reason.message)
         if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
             return _denied(BUILD_FILE)
         admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
         if admin and outcome.decision is Decision.ASK_USER:
-            return _denied("A rule of the administrator asks about it, whom no run can ask.")
+            return _denied(
+                "An administrator policy requires a confirmation, which headless runs can't get."
+            )
         return Judgement(way=Way.ASK, why=reason.because if why is None else why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
@@ -227,9 +229,14 @@ class GatePolicy:
         overrides = at(self._settings, "agents", "overrides")
         given = overrides.values() if isinstance(overrides, Mapping) else ()
         if any(at(each, "mcpServers") for each in given):
-            return "Settings (agents.overrides) give agents MCP servers, which start with them."
+            return (
+                "The settings (agents.overrides) give subagents MCP servers, which start when the "
+                "subagents do."
+            )
         if at(overrides, BROWSER_AGENT, "enabled"):
-            return f"Settings (agents.overrides) turn on {BROWSER_AGENT}, which starts a browser."
+            return (
+                f"The settings (agents.overrides) enable {BROWSER_AGENT}, which starts a browser."
+            )
         file = next(agents_that_start(self._workspace, self._environ), None)
         return None if file is None else f"{clean_line(str(file))} may start programs."
 
@@ -242,7 +249,7 @@ class GatePolicy:
             return _denied(hidden_by.deny_message)
         if call.tool in _KNOWN:
             return Judgement(way=Way.PASS)
-        return Judgement(way=Way.ASK, why="gemtui knows no rule about this tool.")
+        return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
         """Return whether calls of a tool can have the seal as an additional argument."""
@@ -381,5 +388,5 @@ def _unsealed_denies() -> Iterator[Rule]:
             priority=999,
             args_pattern=f'"{argument}":',
             modes=tuple(mode.in_rules for mode in _SEALING),
-            deny_message="gemtui's gate did not let this call through.",
+            deny_message="gemtui did not let this call through.",
         )

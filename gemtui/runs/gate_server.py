@@ -92,7 +92,7 @@ def _line(connection: socket.socket) -> bytes:
             return b"".join(pieces)
         if size > LARGEST:
             break
-    raise ValueError("no whole line")
+    raise ValueError("the line is incomplete")
 
 
 def _is_gone(connection: socket.socket) -> bool:

@@ -53,13 +53,11 @@ class GitRepository:
             words = ("rev-parse", "--path-format=absolute", "--git-common-dir")
             common = _line(_git(folder, *words))
         except WorktreeError as error:
-            raise WorktreeError(
-                f"{folder} is in no git repository that can be used: {error}"
-            ) from None
+            raise WorktreeError(f"{folder} is not in a usable git repository: {error}") from None
         place = Path(os.fsdecode(top))
         if place != _nearest(folder):  # because a run's changes are applied there later
             raise WorktreeError(
-                f"the configuration of {folder}'s repository moves its working tree"
+                f"the git configuration of {folder} moves its working tree to another folder"
             )
         return cls(place, Path(os.fsdecode(common)))
 
@@ -69,7 +67,7 @@ class GitRepository:
             return _line(_git(self.top, "rev-parse", "--verify", "HEAD^{commit}")).decode()
         except WorktreeError:
             raise WorktreeError(
-                f"{self.top} has no commit yet, and a worktree begins at one"
+                f"{self.top} has no commits yet, so no worktree can be created"
             ) from None
 
     def add(self, tree: Path, branch: str, commit: str) -> None:
@@ -93,7 +91,7 @@ class GitRepository:
         entries = _git(tree, "ls-files", "-s", "-z", environ=environ).split(b"\0")
         names = [each.partition(b"\t") for each in entries if each]
         if any(fields.startswith(_SUBMODULE) for fields, _, _ in names):
-            yield "its submodules are empty"
+            yield "its git submodules are empty"
         given = b"".join(name + b"\0" for _, _, name in names)
         words = ("check-attr", "--cached", "-z", "--stdin", "filter")
         told = _git(tree, *words, environ=environ, given=given).split(b"\0")
@@ -102,7 +100,9 @@ class GitRepository:
         if filters:
             which = ", ".join(sorted({each.decode("utf-8", "replace") for each in filters}))
             files = counted(len(filters), "file")
-            yield f"{files} with a filter ({which}) are as git stores them: filters are programs"
+            yield (
+                f"git filters ({which}) were not run, so {files} may differ from your working copy"
+            )
 
     def uncommitted(self, commit: str, private: Path) -> int | None:
         """Return how many files of the working tree differ from a commit, or None.

@@ -59,9 +59,9 @@ def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
         return LikeThis(words=found[0].why)
     reading = parse_command(command)
     if not reading.parsed or not reading.parts:
-        return LikeThis(words="it can't be taken apart")
+        return LikeThis(words="it can't be parsed")
     if reading.redirected:
-        return LikeThis(words="it reads or writes files by redirection")
+        return LikeThis(words="it redirects input or output")
     prefixes: dict[str, str] = {}
     for part in reading.parts:
         found_prefix = prefix_of(part.text)
@@ -71,7 +71,7 @@ def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
     texts = tuple(prefixes)
     rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
     opens = "; ".join(dict.fromkeys(prefixes.values()))
-    return LikeThis(words=f"commands that begin with {_or(texts)}, {opens}", rule=rule)
+    return LikeThis(words=f"commands that start with {_or(texts)}, {opens}", rule=rule)
 
 
 def _opens(text: str, prefix: Prefix) -> str:
@@ -81,9 +81,11 @@ def _opens(text: str, prefix: Prefix) -> str:
     except Unclear:
         return prefix.opens
     if is_listed(words):
-        return "with words that only read files of the project"
+        return "with arguments that only read files of the project"
     if prefix.program == "git":
-        return "with any arguments but those that write elsewhere or run programs, as --output"
+        return (
+            "with any arguments except those that write elsewhere or run programs, such as --output"
+        )
     return prefix.opens
 
 
@@ -94,13 +96,13 @@ def _or(texts: tuple[str, ...]) -> str:
 def _file(path: str, cwd: Path) -> LikeThis:
     """Return the similar writes: those to this very file, even through links."""
     if not is_plain(path):
-        return LikeThis(words="Gemini CLI reads its path as that of another file")
+        return LikeThis(words="Gemini CLI would read its path as a different file")
     place = place_of(path, cwd)
     if isinstance(place, str):
         return LikeThis(words=place)
     real = real_path(path, cwd)
     if not real.is_relative_to(resolved(cwd)):
-        return LikeThis(words="a link in its path leads out of the project")
+        return LikeThis(words="a symbolic link in its path leads outside of the project")
     pattern = exactly([str(real)], [])
     if len(pattern) > LENGTH:
         return LikeThis(words="its path is too long for a pattern")
@@ -122,7 +124,7 @@ def real_path(path: str, cwd: Path) -> Path:
 
 
 _OPENS = {
-    "web_fetch": "any address, with whatever the model sends along",
+    "web_fetch": "any URL, with any data that the model sends",
     "google_web_search": "any search",
 }
 
@@ -132,11 +134,11 @@ def _tool(request: ApprovalRequest) -> LikeThis:
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not is_known(name):
-        return LikeThis(words="Gemini CLI of today has no such tool")
+        return LikeThis(words="the current Gemini CLI has no such tool")
     if name in ("enter_plan_mode", "exit_plan_mode"):
         return LikeThis(words="it changes the approval mode")
     opens = _OPENS.get(name, "with any arguments")
-    return LikeThis(words=f"every call of {name}: {opens}", rule=_allow((name,)))
+    return LikeThis(words=f"all calls of {name}: {opens}", rule=_allow((name,)))
 
 
 def _allow(tools: tuple[str, ...], **fields: object) -> Rule:

@@ -45,8 +45,8 @@ CLEAR = "gemtui runs clear"
 """The command that removes the records of all runs that have ended."""
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
 """The command that also removes the history of prompts in the run pane."""
-BROKEN = f"holds no run that can be read: look into it; {CLEAR} takes what a start has left"
-"""The message about a folder among those of the runs that holds no readable run."""
+BROKEN = f"contains no readable run: check it; to delete leftovers of a failed start, use {CLEAR}"
+"""The message about a folder in the folder of runs that contains no readable run."""
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Matches the name of a folder that was created for a run."""
 _EDGE = 64 * 1024
@@ -114,7 +114,7 @@ class Run:
             return self.state.value
         refused, failed = (self.outcome.refused, self.outcome.failed) if self.outcome else (0, 0)
         if self.end is Status.REFUSED:
-            return f"done, {refused} refused"
+            return f"done, {refused} denied"
         if self.end is Status.WARNING:
             return f"done, {failed} failed" if failed else "done, a warning"
         if self.asks:
@@ -227,13 +227,13 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
 
 def orphaned_words(id: str) -> str:
     """Return the message about processes without a supervisor, with the fix."""
-    return f"the processes of run {id[:8]} go on with nobody in charge: gemtui runs stop {id[:8]}"
+    return f"run {id[:8]} has orphaned processes: stop them with gemtui runs stop {id[:8]}"
 
 
 def waiting_words(count: int, id: str) -> str:
     """Return the message about the queued prompts of a run."""
-    waits = counted(count, "prompt waits", "queued prompts")
-    return f"{waits} behind run {id[:8]}: gemtui runs show {id[:8]}"
+    waits = counted(count, "queued prompt", "queued prompts")
+    return f"{waits} for run {id[:8]}: see gemtui runs show {id[:8]}"
 
 
 LATEST = "latest"
@@ -251,10 +251,10 @@ def find_run(place: Path, wanted: str) -> Run:
     runs = list_runs(place)
     found = runs[:1] if wanted == LATEST else _named(runs, wanted)
     if not found:
-        raise RunNotFound(f"no run has the id {wanted!r}: gemtui runs lists them")
+        raise RunNotFound(f"no run has the id {wanted!r}: list the runs with gemtui runs")
     if len(found) > 1:
         error = RunAmbiguous(
-            f"{len(found)} runs fit {wanted!r}: give more of the id of one of them",
+            f"{len(found)} runs match {wanted!r}: give more characters of the id",
             candidates=tuple(run.id for run in found),
         )
         for run in found[:_CANDIDATES]:

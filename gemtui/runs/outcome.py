@@ -250,9 +250,11 @@ def _to_write(call: ToolCall) -> str:
 def _open_lines(progress: RunProgress) -> Iterator[str]:
     """Yield what is known about calls that had no result when the run ended."""
     for path, written in progress.settled.items():
-        yield f"{path} was {'written, though no result came' if written else 'not written'}"
+        yield (
+            f"{path} was {'written, although the call has no result' if written else 'not written'}"
+        )
     if unknown := progress.unsettled:
-        yield f"{_calls(unknown)} had not ended: what came of it is not known"
+        yield f"{_calls(unknown)} had not finished, so the result is unknown"
 
 
 def _without_session(way: str) -> str:
@@ -279,7 +281,7 @@ def _ended(progress: RunProgress, status: DoneStatus, stderr: str) -> RunOutcome
 
 # --- denied tools --------------------------------------------------------------------------------
 
-_BY_TOOL = "refused by the tool itself: a command substitution"
+_BY_TOOL = "rejected by the tool itself because of a command substitution"
 _SAID_NO = "you said no"
 _DENIED = "denied by a policy"
 _NOT_PERMITTED = "not permitted in this mode"
@@ -290,14 +292,15 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 
 
 def refusal_words(output: str) -> str:
-    """Return why a tool call was denied, for the user, as far as the CLI tells.
+    """Return why a tool call was denied, in words for the user.
 
-    "Not found" means that an existing tool is not permitted (assets/gemini-cli.md#refusals).
+    The reason is extracted from the CLI's message. "Not found" means that an existing tool is not
+    permitted (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
     if "requires user confirmation" in output:
-        return "would have needed a confirmation, which a headless run can't ask for"
+        return "needed approval, which headless runs can't ask for"
     if found := _BY_POLICY.search(output):
         why = " ".join(found[1].split())
         return f"{_DENIED}: {why}" if why else _DENIED
@@ -315,10 +318,13 @@ def _refused_lines(progress: RunProgress) -> Iterator[str]:
         yield f"{tool}: {why}{times}"
 
 
-_REWORD = "run it with a prompt that says to do without $(...), backticks and <(...)"
+_REWORD = "rephrase the prompt so that commands don't use $(...), backticks or <(...)"
 _ALLOW = (
-    "allow it: by a level (file writes, shell, network), by --allow-tool NAME, or by a policy",
-    "or choose a freer mode: auto_edit writes files, yolo runs everything",
+    (
+        "allow it with a level (file writes, shell, network), with --allow-tool NAME, or with a "
+        "policy"
+    ),
+    "or choose a mode that allows more: auto_edit writes files, yolo runs everything",
 )
 
 
@@ -329,7 +335,7 @@ def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
     """
     reasons = {why for _, why in progress.refused}
     for rule in dict.fromkeys(progress.by_rule.values()):
-        yield f"change {rule} if the call should have been made"
+        yield f"change {rule} if this call should be allowed"
     others = {why for why in reasons - set(progress.by_rule) if not why.startswith(_SAID_NO)}
     if others:
         yield from _ALLOW if others != {_BY_TOOL} else (_REWORD,)
@@ -375,7 +381,7 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     if until is not None:
         words = until_words(until, datetime.now(UTC))
         headline = f"{headline}, until {words}"
-        ways_out = ("--wait-for-quota waits until then and continues", *ways_out[1:])
+        ways_out = ("use --wait-for-quota to wait until then and continue", *ways_out[1:])
     return RunOutcome(
         status=Status.FAILED,
         headline=headline,
@@ -387,12 +393,12 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
 
 def _timed_out(error: ErrorSaid, stderr: str) -> RunOutcome:
     idle = error.code == Limit.IDLE
-    limit = "the idle time-out" if idle else "the time-out"
+    limit = "the idle timeout" if idle else "the timeout"
     return RunOutcome(
         status=Status.TIMEOUT,
-        headline="Nothing came for too long" if idle else "The run took too long",
+        headline="There was no output for too long" if idle else "The run took too long",
         detail="\n".join((error.message, *_last_retry(stderr))),
-        ways_out=(f"raise {limit}", "or continue the session"),
+        ways_out=(f"increase {limit}", "or continue the session"),
     )
 
 
@@ -428,7 +434,7 @@ def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
         return outcome
-    headline = "A policy file is broken: its rules did not hold in this run"
+    headline = "A policy file is broken, so its rules did not apply in this run"
     said = "\n".join(found)[:_DETAIL]
     if outcome.status in _NOT_DONE:
         return replace(outcome, detail=f"{outcome.detail}\n{headline}\n{said}".strip())
@@ -452,7 +458,7 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
     if refused := sum(progress.refused.values()):
         return RunOutcome(
             status=Status.REFUSED,
-            headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} refused",
+            headline=f"Done, but {_calls(refused)} {'was' if refused == 1 else 'were'} denied",
             detail="\n".join((*_refused_lines(progress), *(line for line, _ in warnings))),
             ways_out=tuple(_ways_to_allow(progress)),
         )
@@ -472,19 +478,25 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
-        yield f"a hook stopped it: {progress.stopped_by}", _HOOKS
+        yield f"a hook stopped the run: {progress.stopped_by}", _HOOKS
     if progress.exit_code not in (0, None):
-        yield f"gemini ended with exit code {progress.exit_code}", "see what it said on stderr"
+        yield f"gemini exited with code {progress.exit_code}", "check what it printed on stderr"
     if not progress.answered:
         yield "there is no answer", "continue the session, or run it again"
     if "Approval mode overridden" in stderr:
-        yield "the mode was lowered to default: the folder is not trusted", "run with --trust"
+        yield (
+            "the approval mode was lowered to default because the folder is not trusted",
+            "run with --trust",
+        )
     if found := re.search(r"^Invalid configuration in (.*?):?$", stderr, re.MULTILINE):
-        yield f"settings are wrong: {found[1]}", "repair that file"
+        yield f"these settings are not valid: {found[1]}", "repair that file"
     for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
-        yield f"a policy names a tool that is not there: {tool}", "correct the name in that policy"
+        yield (
+            f"a policy names a tool that does not exist: {tool}",
+            "correct the name in that policy",
+        )
     for tool in progress.missing:
-        yield f"there is no tool {tool}: the model called it by mistake", ""
+        yield f"the model called a tool that does not exist: {tool}", ""
     failed = {
         tool: count for tool, count in progress.failed.items() if tool not in progress.missing
     }
@@ -493,16 +505,16 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
 
 
 _NO_SUCH_TOOL = re.compile(r'Unrecognized tool name "([^"]+)"')
-_HOOKS = "look at the hooks in the settings"
+_HOOKS = "check the hooks in the settings"
 
 
 def _warning(error: ErrorSaid) -> Iterator[tuple[str, str]]:
     if error.code == "NDJSON_PARSE_ERROR":
-        yield "a part of the output could not be read", "see the run's output file"
+        yield "part of the output could not be read", "check the run's output file"
     elif "Loop detected" in error.message:
-        yield "Gemini repeated itself and was stopped", "word the prompt differently"
+        yield "Gemini repeated itself and was stopped", "rephrase the prompt"
     elif "blocked" in error.message:
-        yield f"a hook blocked it: {error.message}", _HOOKS
+        yield f"a hook blocked the run: {error.message}", _HOOKS
     else:
         yield error.message, ""
 
@@ -525,13 +537,13 @@ def retry_words(stderr: str) -> str | None:
     why = last[2] or (last[3] or "").strip()
     wait = _WAIT.search(stderr, last.end())
     after = f" in {round(int(wait[1]) / 1000)} s" if wait else ""
-    return f"attempt {last[1]} failed{f' ({why})' if why else ''}, trying again{after}"
+    return f"attempt {last[1]} failed{f' ({why})' if why else ''}, retrying{after}"
 
 
 def _retries(stderr: str) -> Iterator[str]:
     count = len(_ATTEMPT.findall(stderr))
     if count:
-        yield f"Gemini CLI tried again {'once' if count == 1 else f'{count} times'} on its way"
+        yield f"Gemini CLI retried {'once' if count == 1 else f'{count} times'}"
 
 
 def _last_line(stderr: str) -> str:

@@ -96,7 +96,7 @@ class Proposal:
         if self.effect.fails is not None:
             return f"the tool would fail: {self.effect.fails}"
         if not self.effect.certain:
-            return "what it would write can't be foreseen"
+            return "what the call would write can't be predicted"
         wanted = text if self.form is Form.FILE else None
         return None if wanted is None else unwritable(self.effect, wanted)
 
@@ -115,7 +115,7 @@ class Proposal:
         given = dict(self.arguments)
         if self.form is Form.COMMAND:
             if not text.strip():
-                raise ValueError("the command is empty: n refuses the call")
+                raise ValueError("the command is empty; to deny the call, press n")
             return {**given, "command": text}
         if self.form is Form.FILE:
             return self._of_file(given, text)
@@ -123,9 +123,9 @@ class Proposal:
             value = json.loads(text)
             json.dumps(value, allow_nan=False)  # rejects NaN and 1e999
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"this is no JSON: {error}") from None
+            raise ValueError(f"not valid JSON: {error}") from None
         if not isinstance(value, dict):
-            raise ValueError("the arguments are an object in JSON: { … }")
+            raise ValueError("the arguments must be a JSON object: { … }")
         return value
 
     def _of_file(self, given: dict[str, Any], text: str) -> Mapping[str, Any]:
@@ -199,7 +199,7 @@ def _file(does: Effect, args: Mapping[str, Any], cwd: Path) -> Proposal:
     else:
         diff = content_diff(str(path), old_lines or "", new_lines)
     if does.after is not None and does.after == does.before:
-        remarks.append("it changes nothing")
+        remarks.append("nothing would change")
     whole = after is not None and before is not None and len(before) <= _MOST_EDITED
     edited = does.tool == EDIT and whole
     return Proposal(
@@ -228,7 +228,7 @@ def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[s
     if not real.is_relative_to(resolved(cwd)):
         yield f"outside of the run's folder: {real}"
     elif plain is not None and plain.is_symlink():
-        yield f"a link to {real}"
+        yield f"a symbolic link to {real}"
     elif plain is None or real not in (plain, resolved(plain)):
         yield f"Gemini CLI reads this path as {real}"
     if does.is_new and does.fails is None:
@@ -255,7 +255,7 @@ def line_end_changes(before: str | None, after: str) -> Iterator[str]:
     if becomes == _MIXED:
         yield r"mixed line ends: ␍ marks \r\n"
     elif was and becomes and was != becomes:
-        yield f"line ends change from {was} to {becomes}"
+        yield f"line endings change from {was} to {becomes}"
     elif becomes == _CRLF:
         yield r"\r\n at all line ends"
     if after and not after.endswith("\n"):

@@ -81,8 +81,8 @@ class Review:
     def nothing(self) -> str:
         """The message to show if no file is known to differ."""
         if self.complete:
-            return "No file differs from what it was before."
-        return " ".join(("No change is known.", *self.notes[:1]))
+            return "All files have their earlier contents."
+        return " ".join(("No changes are known.", *self.notes[:1]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the value that `gemtui review --json` prints."""
@@ -277,7 +277,7 @@ def _changes(
 def _notes(record: RecordedCalls) -> Iterator[str]:
     if record.changes:
         number = counted(len(record.changes), "change")
-        yield f"There is no checkpoint of {number}: the session's record tells of them."
+        yield f"{number} not covered by a checkpoint: reconstructed from the session's record"
     yield from record.notes()
 
 
@@ -319,13 +319,13 @@ def owner_words(owner: HunkOwner) -> str:
 
 def changed_words(hunk: ReviewHunk) -> str:
     """Describe in a clause whose lines a hunk changed; "" if nobody's."""
-    return f"changed what {', '.join(map(owner_words, hunk.changed))} wrote" if hunk.changed else ""
+    return f"changed lines by {', '.join(map(owner_words, hunk.changed))}" if hunk.changed else ""
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
     """Return the line to print about a hunk that stays, as in `built_on`."""
     place = f"{os.fsdecode(file.path)}:{hunk.now}"
-    return f"stays: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
+    return f"not reverted: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 
 
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:

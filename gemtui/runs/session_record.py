@@ -120,7 +120,7 @@ class RecordedCalls:
     def notes(self) -> Iterator[str]:
         """Yield notes for the user about changes that can't be undone."""
         for each in self.left[:_MOST_NAMED]:
-            yield f"There is no checkpoint of this, so what it did stays: {each}"
+            yield f"Can't be undone, because there is no checkpoint of it: {each}"
         if len(self.left) > _MOST_NAMED:
             yield f"and {len(self.left) - _MOST_NAMED} more calls"
 

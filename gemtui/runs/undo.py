@@ -47,7 +47,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import counted
 
 _AT_WORK = (LiveState.WORKING, LiveState.WAITING)
-NO_FILES = "This session belongs to no folder that is known: its files can't be undone."
+NO_FILES = "The folder of this session is unknown, so its files can't be undone."
 
 
 class Prompt(NamedTuple):
@@ -135,10 +135,12 @@ def undo_session(
     """
     prompts = prompts_of(session)
     if not prompts:
-        raise UndoError("this session has no prompt to go back to")
+        raise UndoError("this session has no prompts")
     number = len(prompts) if number is None else number
     if not 1 <= number <= len(prompts):
-        raise UndoError(f"there is no prompt {number}: it has {counted(len(prompts), 'prompt')}")
+        raise UndoError(
+            f"there is no prompt {number}: the session has {counted(len(prompts), 'prompt')}"
+        )
     if files and not dry_run and session.project is not None:
         require_idle(Path(session.project))
     notes: list[str] = []
@@ -151,7 +153,7 @@ def undo_session(
         home = gemini_home() if home is None else home
         fork = fork_session(session, home, before=number, undo=undo)
         if fork.session_id is None:
-            notes.append("Nothing is left of the chat: start a new one.")
+            notes.append("Nothing would be left of the chat, so start a new one.")
     return Undone(
         to=number,
         session=session.id,
@@ -233,11 +235,14 @@ def require_idle(folder: Path) -> None:
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
-            raise UndoError(f"a run works in {folder}: wait, or gemtui runs stop {run.id[:8]}")
+            raise UndoError(
+                f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop "
+                f"{run.id[:8]}"
+            )
     for live in LiveFolder().look():
         if live.state in _AT_WORK and live.project and resolved(Path(live.project)) == place:
             raise UndoError(
-                f"Gemini CLI works in {folder}, as process {live.pid}: wait until it is idle"
+                f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle"
             )
 
 
@@ -382,7 +387,7 @@ def step_texts(folder: Path, step: Step) -> StepTexts:
 
 def _state_text(store: CheckpointStore, state: FileState) -> StateText:
     if state.kind == ABSENT:
-        return StateText(None, "there is no such file")
+        return StateText(None, "the file does not exist")
     if state.kind == UNKEPT:
         return StateText(None, state.why)
     data = _text(store, state.content)
@@ -391,7 +396,7 @@ def _state_text(store: CheckpointStore, state: FileState) -> StateText:
     if state.kind == LINK:
         return StateText(f"{os.fsdecode(data)}\n", "a link")
     if b"\0" in data:
-        return StateText(None, f"not a text, {counted(len(data), 'byte')}")
+        return StateText(None, f"not text, {counted(len(data), 'byte')}")
     return StateText(data.decode("utf-8", "replace"))
 
 

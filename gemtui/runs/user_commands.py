@@ -36,7 +36,7 @@ SETTINGS = "settings"
 """The name under which a failure to read the settings is stored."""
 LIMIT = 30.0
 """The time limit of such a command, in seconds."""
-NOT_FOUND = "was not found: name a program on PATH, or its whole path"
+NOT_FOUND = "was not found: name a program on PATH, or give its full path"
 FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
@@ -84,7 +84,7 @@ class CommandFailure:
     def text(self) -> str:
         """The notification for the user, as one line."""
         if self.setting == SETTINGS:
-            return f"on_ask and on_end are not started: {self.why}"
+            return f"on_ask and on_end can't be started: {self.why}"
         return f"{self.setting}: {self.words[0]} {self.why}"
 
 
@@ -185,7 +185,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
-            return f"took longer than {limit:g} s and was ended"
+            return f"took longer than {limit:g} s and was killed"
         finally:
             if process.poll() is None:
                 with suppress(ProcessLookupError, PermissionError):

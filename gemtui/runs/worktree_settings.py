@@ -78,7 +78,7 @@ def _below(top: Path, above: bytes) -> Iterator[bytes]:
         for each in (*files, *links):
             count += 1
             if count > _MOST:
-                raise WorktreeError(f"{os.fsdecode(start)} holds too many files for a worktree")
+                raise WorktreeError(f"{os.fsdecode(start)} contains too many files for a worktree")
             yield os.path.join(place, each)[len(root) + 1 :]  # noqa: PTH118
 
 

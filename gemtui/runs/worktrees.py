@@ -88,7 +88,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
         made,
         entered,
         made=True,
-        notes=(f"works in the new worktree {made.name}, on branch {made.branch}", *notes, *more),
+        notes=(f"working in the new worktree {made.name}, on branch {made.branch}", *notes, *more),
     )
 
 
@@ -96,7 +96,10 @@ def require_new(options: AgentOptions) -> None:
     """Raise OptionError if a session is to continue in a worktree yet to be created."""
     folder = options.cwd or current_folder()
     if options.worktree and options.resume and worktree_of(folder) is None:
-        words = "worktree: a session continues in its own folder: choose one of the two"
+        words = (
+            "worktree: a session can be continued only in its own folder: leave out --worktree or "
+            "--resume"
+        )
         raise OptionError(words, option="worktree")
 
 
@@ -114,7 +117,7 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
         trust.remember(worktree.folder)
     if not trust.remembered(worktree.folder, environ):
         return ()
-    return (f"it is trusted until it is removed, because {folder} is",)
+    return (f"the worktree is trusted until it is removed, because {folder} is trusted",)
 
 
 def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
@@ -156,7 +159,10 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
         files = counted(uncommitted, "uncommitted file")
         notes = (
             *notes,
-            f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in it",
+            (
+                f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in the "
+                "worktree"
+            ),
         )
     return made, notes
 
@@ -256,9 +262,11 @@ def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
 
 def _require_whole(worktree: Worktree) -> None:
     if not worktree.is_there:
-        raise WorktreeError(f"the files of worktree {worktree.name} are gone: remove it")
+        raise WorktreeError(
+            f"the files of worktree {worktree.name} have been deleted: remove the worktree"
+        )
     if worktree.base is None:
-        raise WorktreeError(f"worktree {worktree.name} was not made whole: remove it")
+        raise WorktreeError(f"worktree {worktree.name} is incomplete: remove it")
 
 
 def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeChange]:
@@ -294,7 +302,7 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
     if state.kind == LINK:
         return None, f"a link to {os.fsdecode(data)}"
     if b"\0" in data:
-        return None, f"not a text, {counted(len(data), 'byte')}"
+        return None, f"not text, {counted(len(data), 'byte')}"
     return data.decode("utf-8", "replace"), ""
 
 
@@ -359,9 +367,9 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedWorktree:
-    """What was done, or would be done, to the files of the repository.
+    """The changes that were made, or would be made, to the files of the repository.
 
-    `checkpoint`: the id of the checkpoint taken before; None if nothing was done.
+    `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was changed.
     """
 
     worktree: Worktree
@@ -394,9 +402,9 @@ class AppliedWorktree:
 
 _WHY = {
     "deleted since": "deleted in the repository",
-    "created again since": "created in the repository, too",
+    "created again since": "also created in the repository",
     "edited since it was created": "edited in the repository",
-    "edited since, in the same lines": "edited in the repository, in the same lines",
+    "edited since in the same lines": "edited in the repository in the same lines",
 }
 """Maps the reasons that an undo gives to wording that suits a worktree."""
 
@@ -417,7 +425,9 @@ def apply_worktree(
     if not dry_run:
         require_idle(worktree.repository)
         if (run := is_worked_in(worktree)) is not None:
-            raise UndoError(f"a run works in {worktree.name}: gemtui runs stop {run.id[:8]}")
+            raise UndoError(
+                f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}"
+            )
     wanted = {
         each.path: each
         for each in worktree_changes(worktree)
@@ -425,7 +435,7 @@ def apply_worktree(
     }
     missing = set(paths or ()) - {each.name for each in wanted.values()}
     if missing:
-        raise WorktreeError(f"{min(missing)} did not change in {worktree.name}")
+        raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
     source, _, _ = project_of(worktree.tree)
     with open_store(source) as theirs, open_project(*project_of(worktree.repository)) as project:
 
@@ -492,7 +502,7 @@ def _with_program(mode: int, like: FileState) -> int:
 
 
 class Losses(NamedTuple):
-    """What would be lost with a worktree, or is only on its branch.
+    """Describes what would be lost with a worktree, and what would remain only on its branch.
 
     `files`: the files with changes that have not been applied; None if unknown. `commits`: the
     number of commits that no other branch has, which are kept with the branch; None if the branch
@@ -505,12 +515,12 @@ class Losses(NamedTuple):
     def lines(self) -> Iterator[str]:
         """Yield a sentence for each kind of loss; nothing if nothing would be lost."""
         if self.files is None:
-            yield "It is not known which of its changes were applied."
+            yield "It is unknown which of its changes have been applied."
         elif self.files:
             names = ", ".join(self.files[:_MOST_NAMES])
             rest = len(self.files) - _MOST_NAMES
             more = f" and {counted(rest, 'more file')}" if rest > 0 else ""
-            yield f"Not applied, and lost with it: {names}{more}."
+            yield f"These changes have not been applied and would be lost: {names}{more}."
 
 
 _MOST_NAMES = 10
@@ -547,7 +557,10 @@ def remove_worktree(worktree: Worktree) -> Removed:
     worktree, OSError.
     """
     if (run := is_worked_in(worktree)) is not None:
-        words = f"a run works in worktree {worktree.name}: gemtui runs stop {run.id[:8]}"
+        words = (
+            f"a run is working in worktree {worktree.name}: stop it with gemtui runs stop "
+            f"{run.id[:8]}"
+        )
         raise WorktreeError(words)
     if worktree.is_there:
         shutil.rmtree(worktree.tree)
@@ -561,12 +574,14 @@ def remove_worktree(worktree: Worktree) -> Removed:
         if commits is not None and commits[1]:
             branch_left = True
             words = counted(commits[1], "commit")
-            notes.append(f"branch {worktree.branch} is kept: no other branch has its {words}")
+            notes.append(
+                f"branch {worktree.branch} was kept, because no other branch has its {words}"
+            )
         elif commits is not None:
             repository.delete_branch(worktree.branch)
     except WorktreeError as error:
         branch_left = True
-        notes.append(f"{worktree.repository} may still list it: {error}")
+        notes.append(f"git may still list the worktree in {worktree.repository}: {error}")
     with suppress(OSError):
         trust.forget(worktree.folder)
     worktree.forget()

@@ -105,7 +105,8 @@ class FileList:
         if not path.is_file():
             there = os.path.lexists(path)
             raise NoIndex(
-                "its list is not a file" if there else "there is none yet", is_there=there
+                "its list of files is not a file" if there else "no index exists yet",
+                is_there=there,
             )
         self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
@@ -132,9 +133,9 @@ class FileList:
     def _name(self) -> str:
         application, version = identity(self._database)
         if application != _APPLICATION:
-            raise NoIndex("what is there is no index of gemtui")
+            raise NoIndex("it is not a search index of gemtui")
         if version != VERSION:
-            raise NoIndex("it is of another version")
+            raise NoIndex("it belongs to another version of gemtui")
         return str(self._database.execute("select name from index_name").fetchone()[0])
 
     def _number(self, pragma: str) -> int:

@@ -89,7 +89,7 @@ def _opened(folder: Path) -> tuple[FileList, TextIndex]:
         files = FileList(list_file(folder))
         try:
             if not files.name.startswith(_WORDS):
-                raise NoIndex("it is of another version of tantivy")
+                raise NoIndex("it was created by another version of tantivy")
             return files, TextIndex(folder / files.name)
         except BaseException:
             files.close()

@@ -51,7 +51,7 @@ class SearchedIndex(NamedTuple):
 class SearchRequest(NamedTuple):
     """A search request.
 
-    `limit`: most hits to show. `page`: which hits; None for the best.
+    `limit`: the maximum number of hits to show. `page`: the page to show; None = the first one.
     """
 
     query: Query
@@ -79,11 +79,11 @@ matches afterwards.
 
 
 class Matches:
-    """The matches from several sources, and how many there are in each file, by path.
+    """The matches from several sources, and the number of matches in each file, by path.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
-    by which ages count, None for the present. Matches beyond those fetched are counted separately,
-    which takes as long again.
+    from which ages are measured; None = the present. Only some matches are fetched; the others are
+    counted separately, which takes as long again.
     """
 
     def __init__(
@@ -264,8 +264,8 @@ def _hit(match: _Match, scope: SearchScope, rank: int) -> Hit:
 
 
 _NOTES = {
-    Likeness.SIMILAR: "no {words}: similar words were searched",
-    Likeness.INSIDE: "no {words}: found only inside other words",
+    Likeness.SIMILAR: "no matches for {words}: showing similar words instead",
+    Likeness.INSIDE: "no whole words match {words}: showing matches inside other words",
 }
 
 

@@ -42,15 +42,17 @@ class SessionHits(Struct, frozen=True, kw_only=True):
 
 
 Rank = tuple[float, int, str, int]
-"""Orders matches, the best first; the same in every index, for scores of one time."""
+"""The sort key of a match, smallest first. With the same `now`, it is the same in every index."""
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """Which hits are wanted, so that all pages of a search together have each hit once.
+    """The position of a page in a search, chosen so that each hit is on exactly one page.
 
-    `now`: the time by which ages count, in seconds. The hits come in sections, the newest first, in
-    each the best first. `before`: the section is older, in seconds; None = it is the first one.
-    `since`: it is not older. `after`: the last hit of the page before; None = the section begins.
+    Hits are ordered in sections by age, newest section first, and by score within a section. All
+    times are in seconds. `now`: the time from which ages are measured. `before`: the section
+    contains only hits older than this; None = it is the first section. `since`: the section
+    contains no older hits. `after`: the last hit of the previous page; None = the page starts the
+    section.
     """
 
     now: float
@@ -62,10 +64,10 @@ class Page(Struct, frozen=True, kw_only=True):
 class Results(Struct, frozen=True, kw_only=True):
     """The results of a search.
 
-    `total_sessions`, `total_hits`: including those that `limit` leaves out. `complete`: False while
-    files remain to be read or hits to be counted; until then all numbers are lower bounds.
-    `unindexed`: number of files that are not in the index yet. `next`: the next page, or None.
-    `note`: a remark for the reader, or None.
+    `total_sessions`, `total_hits`: the totals, including results beyond `limit`. `complete`: False
+    while files remain to be read or hits to be counted; until then, all numbers are lower bounds.
+    `unindexed`: the number of files that are not in the index yet. `next`: the next page; None =
+    there is none. `note`: a note for the user; None = there is none.
     """
 
     query: Query

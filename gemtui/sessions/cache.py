@@ -233,11 +233,11 @@ class Cache(Generic[T]):
             self._give_up(path, another)
         else:
             self.problem = None
-            what = f"the cache was damaged ({why(error)}) and has been rebuilt"
+            what = f"the cache was corrupt ({why(error)}) and has been rebuilt"
             self.renewed = Problem(path=path, line=None, what=what)
 
     def _give_up(self, path: Path, error: Exception) -> None:
-        what = f"cache not used: {why(error)}; sessions are read again"
+        what = f"the cache is not used: {why(error)}; sessions are read from their files"
         self.problem = Problem(path=path, line=None, what=what)
         if self._database is not None:
             with suppress(sqlite3.Error):

@@ -237,7 +237,9 @@ class Index:
             place = place_of(path, self.home)
         place = place or file_anywhere(path)
         if place is None:
-            raise SessionNotFound(f"{path} is not there, or not a regular file", searched=(path,))
+            raise SessionNotFound(
+                f"{path} does not exist or is not a regular file", searched=(path,)
+            )
         from gemtui.sessions.records import SessionLog
         from gemtui.sessions.summarise import summarise
 

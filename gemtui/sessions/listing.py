@@ -489,7 +489,7 @@ def _by_day(
     place = 0
     while place < len(tops):
         when = time(rows[tops[place]].entry)
-        name, after = "No time known", len(tops)
+        name, after = "Time unknown", len(tops)
         if when is not None:
             span = days.span_of(when)
             name = span.name
@@ -503,7 +503,7 @@ def _by_day(
 
 
 class DayCount(Struct, frozen=True):
-    """A day of a list: how many sessions it has, and the key of the first one's row."""
+    """The number of sessions on one day of a list, and the key of the day's first row."""
 
     day: date
     count: int
@@ -511,9 +511,9 @@ class DayCount(Struct, frozen=True):
 
 
 def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
-    """Return the days of a list that goes by day, in its order, pinned sessions left out.
+    """Return the days of a list sorted by day, in its order, without pinned sessions.
 
-    `tz`: as `Days` takes it.
+    `tz`: the time zone, as for `Days`.
     """
     found: dict[date, DayCount] = {}
     for row in rows:

@@ -266,7 +266,7 @@ def _question_of_run(value: Part) -> LiveQuestion:
     name = _short(value.get("tool_name")) or "a tool"
     call = tool_call({"name": name, "args": value.get("tool_input")})
     return LiveQuestion(
-        message=f"A run of gemtui asks: {name}?",
+        message=f"A gemtui run needs approval: {name}?",
         kind="exec" if kind_of(name) is ToolKind.SHELL else "",
         about=target(call),
         run=True,
@@ -286,7 +286,7 @@ def _question(value: Part) -> LiveQuestion:
     details = mapping(value.get("details"))
     shown = display_of(details)
     return LiveQuestion(
-        message=_short(value.get("message")) or "It asks something.",
+        message=_short(value.get("message")) or "Waiting for your answer.",
         kind=_short(details.get("type")) or "",
         about=_subject(details),
         diff=shown if isinstance(shown, DiffDisplay) else None,
@@ -333,7 +333,7 @@ def _session(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveSess
     )
 
 
-_STILL_ASKS = LiveQuestion(message="It asks something: its own terminal says what.")
+_STILL_ASKS = LiveQuestion(message="Waiting for your answer: see its own terminal.")
 
 
 def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:

@@ -33,7 +33,10 @@ from gemtui.transcript.parts import EARLIEST, objects, parts_of
 from gemtui.transcript.tools import call_from_parts, raw_from_parts, with_own_result
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
-IN_FLIGHT = "A tool call was in flight when this was last written; it is stored when it ends."
+IN_FLIGHT = (
+    "A tool call was still running when this was last written; Gemini CLI stores a call when it "
+    "ends."
+)
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
@@ -441,7 +444,7 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
 
 
 def _lost(outline: Outline) -> Message:
-    text = "This message can't be read any more: its file was changed or closed."
+    text = "This message can't be read any more because its file was changed or closed."
     return Message(
         id=outline.id,
         author=outline.author,

@@ -1,4 +1,4 @@
-"""Patches of the changes that tools made, from before the first call to after the last."""
+"""Combine the changes that tools made into one patch per file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.text import counted
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
 
-_CHANGED_BETWEEN = "changed by something else in between, which is in the patch"
+_CHANGED_BETWEEN = "includes changes that no session wrote"
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
         found.setdefault(problem.what, []).append(str(problem.path))
     for each in files:
         if each.unknown:
-            found.setdefault(f"left out of the patch, {each.unknown}", []).append(str(each.path))
+            found.setdefault(f"left out: {each.unknown}", []).append(str(each.path))
     for each in files:
         if each.gaps:
             found.setdefault(_CHANGED_BETWEEN, []).append(str(each.path))
@@ -82,12 +82,18 @@ class ProjectPatch:
         for path, changes in sorted(self._files.items()):
             folder = next((each for each in self._folders if path.is_relative_to(each)), None)
             if folder is None:
-                yield FilePatch(path=path, unknown=f"not below {self._root}")
+                yield FilePatch(path=path, unknown=f"not in {self._root}")
                 continue
             name = path.relative_to(folder)
             found = changes.patch(path, name.as_posix())
             if found.text and (name in names | folders or not names.isdisjoint(name.parents)):
-                found = FilePatch(path=path, unknown="another file in it has its name, or is above")
+                found = FilePatch(
+                    path=path,
+                    unknown=(
+                        "another file in the patch has the same name, or a name that would be its "
+                        "folder"
+                    ),
+                )
             elif found.text:
                 names.add(name)
                 folders.update(name.parents)
@@ -120,7 +126,7 @@ class _Changes:
         """Return all writes as one patch; `name`: the path to use in it, with slashes."""
         first, last = (each.change for each in self._ends)
         if first is None or last is None:
-            return FilePatch(path=path, unknown="what was written is not recorded")
+            return FilePatch(path=path, unknown="its contents after the write are not recorded")
         try:
             text = file_patch(name, None if first.is_new else _before(first), _after(last))
         except NoPatch as problem:
@@ -138,7 +144,7 @@ class _Changes:
 
 def _before(change: DiffDisplay) -> str:
     if not change.is_new and change.original is None:
-        raise NoPatch("what was there before is not recorded")
+        raise NoPatch("its contents before the write are not recorded")
     return "" if change.is_new else change.original or ""
 
 

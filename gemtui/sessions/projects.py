@@ -43,7 +43,7 @@ class Projects:
         return len(self._by_hash) > known
 
     def says_the_same(self, other: Projects) -> bool:
-        """Return whether registry and markers are equal to those of `other`."""
+        """Return whether the registry and the markers are equal to those of `other`."""
         return self._registry == other._registry and self._markers == other._markers
 
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:
@@ -61,7 +61,7 @@ class Projects:
         )
 
     def keys_in(self, folders: Container[str | None]) -> frozenset[str]:
-        """Return the folders below `tmp` whose projects are among these of the user's folders."""
+        """Return the names of the folders under `tmp` whose project is one of these folders."""
         return frozenset(key for key in self._markers if self.root_of(key) in folders)
 
     def unplaced(self) -> frozenset[str]:
@@ -135,5 +135,5 @@ def registry_problem(home: Path) -> str | None:
         return None
     except OSError as error:
         why = f"{path} can't be read: {error.strerror}"
-        return f"{why}; move it away, Gemini CLI makes a new one"
+        return f"{why}; move it away, and Gemini CLI will create a new one"
     return None

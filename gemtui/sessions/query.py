@@ -115,7 +115,7 @@ def parse(text: str, *, now: datetime) -> Query:
         return replace(
             parse(text[:LONGEST], now=now),
             text=text,
-            note=f"too long: only the first {LONGEST:,} characters are searched",
+            note=f"the query is too long: only the first {LONGEST:,} characters are searched",
         )
     try:
         return _parsed(text, now)
@@ -136,7 +136,7 @@ def _parsed(text: str, now: datetime) -> Query:
     times: dict[Field, datetime] = {}
     doubt = None
     if text.count('"') % 2:
-        raise _Malformed('a quotation mark " is missing')
+        raise _Malformed('a closing quotation mark " is missing')
     for match in _ITEM.finditer(text):
         name = (match["field"] or "").lower()
         excluded = match["minus"] is not None
@@ -174,7 +174,7 @@ def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
             yield Term(text=quoted, quoted=True, excluded=excluded)
         return
     if plain.rstrip(":").lower() in _FIELDS and plain.endswith(":"):
-        raise _Malformed(f"nothing follows {plain}")
+        raise _Malformed(f"{plain} needs a word after it")
     whole = f"{match['field']}:{plain}" if name else plain
     yield Term(text=whole, prefix=ends and not excluded, excluded=excluded)
 
@@ -184,22 +184,26 @@ def _mistyped(name: str) -> str | None:
     from difflib import get_close_matches
 
     near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
-    return f"{name}: is not a field, did you mean {near[0]}: (searched as words)" if near else None
+    return (
+        f"{name}: is not a field (did you mean {near[0]}:), so it is searched as words"
+        if near
+        else None
+    )
 
 
 def _value(match: re.Match[str]) -> str:
     value = match["quoted"] if match["quoted"] is not None else match["plain"]
     if not value.strip():
-        raise _Malformed(f"nothing follows {match['field']}:")
+        raise _Malformed(f"{match['field']}: needs a value")
     return value
 
 
 def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
     choices = CHOICES.get(field)
     if choices is not None and (value := value.lower()) not in choices:
-        raise _Malformed(f"{field}:{value} is not known, only {listed(choices)}")
+        raise _Malformed(f"{field}:{value} is not valid; use {listed(choices)}")
     if field in (Field.BEFORE, Field.AFTER):
-        raise _Malformed(f"-{field}: can't be excluded")
+        raise _Malformed(f"-{field}: can't be used to exclude")
     return Narrowed(field=field, value=value, excluded=excluded)
 
 
@@ -220,22 +224,22 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
 
 
 def is_of_sessions(narrowed: Narrowed) -> bool:
-    """Whether a field says something of sessions as a whole, also where messages are searched."""
+    """Return whether a field describes whole sessions, even in a search of messages."""
     if narrowed.field is Field.IS:
         return narrowed.value in MARKED
     return narrowed.field in (Field.PROJECT, Field.MODEL, Field.TAG)
 
 
 def can_tell(narrowed: Narrowed) -> bool:
-    """Whether `fits` knows of a field; what a message is like, a summary does not have."""
+    """Return whether `fits` can evaluate a field; summaries don't contain facts about messages."""
     return narrowed.field is not Field.IN and narrowed.value != "thought"
 
 
 def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
-    """Return whether a session is one that a field means.
+    """Return whether a session matches a field.
 
-    `mark`: what the user has said about it. Fields of messages, `file:`, `tool:` and `is:failed`,
-    mean sessions that have such a call.
+    `mark`: the user's mark on the session. For fields that describe messages or calls (`file:`,
+    `tool:` and `is:failed`), a session matches if it has such a call.
     """
     value = narrowed.value.lower()
     match narrowed.field:

@@ -42,9 +42,9 @@ class RecordKind(Enum):
 
 
 class CallFact(Struct, frozen=True, gc=False):
-    """One tool call: its id, the file that it wrote, its end, its tool.
+    """The facts about one tool call: its id, the file that it wrote, when it ended, and its tool.
 
-    `failed` and `error`: whether it is counted in `Outline.failures` and in `Outline.errors`.
+    `failed` and `error`: whether the call is counted in `Outline.failures` and `Outline.errors`.
     """
 
     id: str

@@ -162,8 +162,8 @@ class SessionLog:
             raise NotASession(f"{self.path} is empty", path=self.path)
         if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
             raise NotASession(
-                f"{self.path} is cut off before its first message; it may be in the middle of "
-                "being written: try again",
+                f"{self.path} ends before its first message; it may be still being written, so "
+                "try again",
                 path=self.path,
             )
         raise NotASession(
@@ -228,7 +228,7 @@ class SessionLog:
         if isinstance(had, WholeSource):
             self._keep_equal(before, had, records)
         if self.torn:
-            self._problem(None, "cut off in the middle; shown as far as it goes")
+            self._problem(None, "cut off; shown up to that point")
         return True
 
     def _keep_equal(self, before: Replay, had: WholeSource, records: Sequence[Record]) -> None:
@@ -275,7 +275,7 @@ class SessionLog:
         self._line += 1
         if self._skipping:
             self._skipping = False
-            self._problem(self._line, f"longer than {LINE_LIMIT:,} bytes: left out")
+            self._problem(self._line, f"longer than {LINE_LIMIT:,} bytes, so it was left out")
         elif line and not line.isspace() and (word := self._feed(line)) is not None:
             self._problem(self._line, word)
         self.size += length
@@ -283,13 +283,13 @@ class SessionLog:
     def _feed(self, line: bytes) -> str | None:
         """Replay one line; return a note on any part left out. Raises SessionTooLarge."""
         if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
-            return f"more than {legacy_json.VALUES:,} JSON values: left out"
+            return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
         try:
             value = loads(line)
         except orjson.JSONDecodeError as error:
-            return f"not JSON ({error.msg})"
+            return f"not valid JSON ({error.msg})"
         if not isinstance(value, dict):
-            return "no JSON object"
+            return "not a JSON object"
         if self._keep and isinstance(self._source, LineSource):
             self._source.keep(self.size, len(line), value)
         word = self._replay.feed(value, self.size, len(line))
@@ -303,7 +303,7 @@ class SessionLog:
                 size=self._replay.held,
                 limit=HELD_LIMIT,
                 of="messages and tool calls",
-                way_out="split it by lines to read it in parts",
+                way_out="split it at line breaks to read it in parts",
             )
 
     def _last(self, line: bytes) -> bool:

@@ -103,7 +103,7 @@ class Replay:
         elif isinstance(line.get("sessionId"), str):
             return self._merge(line, offset, length)
         else:
-            return "neither a message nor anything else that is known: left out"
+            return "left out because its type is unknown"
         return None
 
     def _merge(self, change: Mapping[str, Any], offset: int, length: int) -> str | None:
@@ -275,7 +275,7 @@ def left_out(count: int) -> str | None:
 
     Returns None if `count` is 0.
     """
-    return f"{count:,} of its messages are no JSON objects: left out" if count else None
+    return f"left out {count:,} of its messages, which are not JSON objects" if count else None
 
 
 def _weight(facts: RecordFacts) -> int:

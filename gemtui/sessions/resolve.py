@@ -109,15 +109,19 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     choice = [each for each in found if not each.hidden] or found
     if not choice:
         raise not_found(
-            f"no session has the id {wanted}: gemtui sessions --everywhere lists all", store
+            (
+                f"no session has the id {wanted}: list all sessions with gemtui sessions "
+                "--everywhere"
+            ),
+            store,
         )
     if len(choice) == 1:
         return choice[0]
     same = all(each.id == wanted for each in choice)
     message = (
-        f"{len(choice)} projects have a session {wanted}: name its project, or its file"
+        f"{len(choice)} projects have a session {wanted}: give its project or its file"
         if same
-        else f"{len(choice)} sessions have an id that begins with {wanted}: write more of it"
+        else f"{len(choice)} sessions have an id that starts with {wanted}: give more characters"
     )
     ids = Counter(each.id for each in choice)
     names = (each.id if ids[each.id] == 1 else each.name for each in choice)
@@ -132,9 +136,9 @@ def not_found(message: str, store: Store) -> SessionNotFound:
 def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
     """Return the error to raise if there is no latest session."""
     if project is not None:
-        what = f"no sessions of {project}: gemtui sessions --everywhere lists all"
+        what = f"no sessions of {project}: list all sessions with gemtui sessions --everywhere"
     else:
-        what = f"no sessions in {store.tmp}: Gemini CLI keeps them there once you have used it"
+        what = f"no sessions in {store.tmp} yet: Gemini CLI stores them there once you use it"
     return not_found(what, store)
 
 
@@ -142,6 +146,6 @@ def require_readable(store: Store) -> None:
     """Raise StoreUnreadable if the store exists but none of it can be read."""
     if store.state is StoreState.UNREADABLE:
         raise StoreUnreadable(
-            f"{store.home} can't be read: give yourself permission to read that folder",
+            f"{store.home} can't be read: give yourself permission to read the folder",
             path=store.home,
         )

@@ -204,7 +204,7 @@ class Store:
             self._note(Path(entry.path), f"can't be read: {error.strerror}")
             return False
         if not stat.S_ISREG(info.st_mode):
-            self._note(Path(entry.path), f"is {_form(info.st_mode)}, no file of a session")
+            self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
             return False
         self._files.append(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
         return True
@@ -230,7 +230,9 @@ class Store:
         """Record a problem if the project registry is corrupt."""
         path = self.home / "projects.json"
         if os.path.lexists(path) and registered(path) is None:
-            self._note(path, "is not a list of projects: some may lack their names")
+            self._note(
+                path, "is not a list of projects, so the names of some projects may be missing"
+            )
 
     def _note(self, path: Path, what: str) -> None:
         self._problems.append(Problem(path=path, line=None, what=what))

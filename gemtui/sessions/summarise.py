@@ -46,7 +46,7 @@ def read_file(
     except OSError as error:
         return refused(place.path, error)
     except MemoryError:
-        return Problem(path=place.path, line=None, what="can't be read: there is no memory left")
+        return Problem(path=place.path, line=None, what="can't be read: out of memory")
     except RecursionError:
         return Unread(what="is nested too deeply to be read")
 

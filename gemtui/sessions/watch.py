@@ -245,7 +245,9 @@ def _why_not(error: Exception, tmp: Path) -> str:
     number = error.errno if isinstance(error, OSError) else None
     text = str(error)
     if number == errno.ENOSPC or "os error 28" in text or "watch limit" in text:
-        return "the system's limit of watched folders is reached (fs.inotify.max_user_watches)"
+        return (
+            "the system's limit of watched folders has been reached (fs.inotify.max_user_watches)"
+        )
     if number == errno.EMFILE or "os error 24" in text:
         return "too many files are open or watched (fs.inotify.max_user_instances)"
     return f"{tmp} can't be watched ({text})"
@@ -264,7 +266,7 @@ async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGene
         changes = frozenset({home / "tmp"}) if before is None else _differences(before, now, home)
         before = now
         if changes:
-            word = f"looking every {math.ceil(pause)} s: {reason}"
+            word = f"checking for changes every {math.ceil(pause)} s, because {reason}"
             yield Changed(paths=changes, mode="polling", reason=word)
         if await _set_within(stop, pause):
             return

@@ -105,7 +105,7 @@ def _call(call: ToolCall) -> Iterator[str]:
 def _label(call: ToolCall) -> str:
     if not isinstance(call.display, DiffDisplay):
         return "Result"
-    return "Change" if call.status is ToolStatus.SUCCESS else "Change that was proposed"
+    return "Change" if call.status is ToolStatus.SUCCESS else "Proposed change"
 
 
 def _labelled(label: str, text: str) -> Iterator[str]:

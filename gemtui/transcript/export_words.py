@@ -143,7 +143,7 @@ def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Cle
 
 def _left_out(counts: Counter[Dropped]) -> Clean:
     messages = counted(counts.total(), "message")
-    return Clean(f"{messages} left out here: {dropped_words(counts)} (gemtui show --dropped)")
+    return Clean(f"{messages} not included: {dropped_words(counts)} (see gemtui show --dropped)")
 
 
 def dropped_words(counts: Mapping[Dropped, int]) -> Clean:
@@ -163,9 +163,9 @@ STATUS = {
     ToolStatus.ERROR: "failed",
     ToolStatus.CANCELLED: "cancelled",
     ToolStatus.DENIED: "denied",
-    ToolStatus.REFUSED: "refused by the tool itself",
+    ToolStatus.REFUSED: "rejected by the tool itself",
     ToolStatus.INTERRUPTED: "interrupted",
-    ToolStatus.UNCONFIRMED: "not confirmed, nothing says how it ended",
+    ToolStatus.UNCONFIRMED: "not confirmed; how it ended is unknown",
 }
 
 
@@ -191,7 +191,7 @@ def usage_words(usage: Usage) -> Clean:
         f"(cached {count(usage.cached)}), output {count(usage.output)}, "
         f"thoughts {count(usage.thoughts)}, tool {count(usage.tool)}"
     )
-    return Clean(words if usage.adds_up else f"{words}; they do not add up")
+    return Clean(words if usage.adds_up else f"{words}; the numbers do not add up")
 
 
 def call_words(call: ToolCall) -> Clean:

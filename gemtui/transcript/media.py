@@ -110,12 +110,12 @@ def stored_images(block: Block | None) -> tuple[Image, ...]:
 def decoded(image: Image) -> bytes:
     """Return the bytes of binary content. Raises MediaDamaged."""
     if not image.data:
-        where = f": its address is {clean_line(image.uri)}" if image.uri else ""
-        raise MediaDamaged(f"Only the name is stored, not what is in it{where}")
+        where = f": its URL is {clean_line(image.uri)}" if image.uri else ""
+        raise MediaDamaged(f"Only its name is stored, not its contents{where}")
     try:
         return binascii.a2b_base64("".join(image.data.split()), strict_mode=True)
     except ValueError as error:
-        raise MediaDamaged(f"Its data is damaged and can't be decoded ({error})") from None
+        raise MediaDamaged(f"Its data is corrupt and can't be decoded ({error})") from None
 
 
 def file_name_of(image: Image) -> str:
@@ -175,7 +175,7 @@ def _type_words(image: Image, head: bytes | None) -> str:
     known = _OTHER_NAMES.get(said.lower(), said.lower())
     if (kind := media_type(head)) is not None:
         return said if kind.mime == known else f"{kind.mime}, recorded as {said}"
-    return f"{said} by its record, not by its bytes" if head and known in _KNOWN else said
+    return f"recorded as {said}, but its bytes say otherwise" if head and known in _KNOWN else said
 
 
 # --- pixels --------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def file_patch(name: str, before: str | None, after: str | None) -> str:
         raise NoPatch(why)
     hunks = list(_hunks(before or "", after or ""))
     if not _is_utf8("".join(hunks)) or any(map(_was_replaced, hunks)):
-        raise NoPatch("its text is not UTF-8")
+        raise NoPatch("its contents are not valid UTF-8")
     head = _head(name, is_new=before is None, gone=after is None, changed=bool(hunks))
     return head + "".join(hunks)
 
@@ -57,7 +57,7 @@ def apply_diff(before: str, diff: str) -> str:
         taken = len(hunk.removed)
         first = hunk.old_first - (taken > 0)
         if first < at or old[first : first + taken] != hunk.removed:
-            raise NoPatch("the recorded diff does not fit what was there before")
+            raise NoPatch("the recorded diff does not match the earlier contents")
         new += [*old[at:first], *hunk.added]
         at = first + taken
     return "".join((*new, *old[at:]))
@@ -82,7 +82,7 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
     while rest:
         head = _HUNK.match(rest.popleft())
         if head is None:
-            raise NoPatch("the recorded diff holds more than the changes to one file")
+            raise NoPatch("the recorded diff contains changes to more than one file")
         removed, added = _hunk(rest, int(head[2] or 1), int(head[4] or 1))
         found.append(Hunk(int(head[1]), removed, int(head[3]), added))
     return found
@@ -111,20 +111,20 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
     else:
         if (len(removed), len(added)) == (taken, given):
             return removed, added
-    raise NoPatch("the recorded diff is cut off or damaged")
+    raise NoPatch("the recorded diff is incomplete or corrupt")
 
 
 def _bad_name(name: str) -> str:
     """Return why git would not apply a patch to a file of this name; "" if it would."""
     parts = name.split("/")
     if not _is_utf8(name):
-        return "its name is not UTF-8"
+        return "its name is not valid UTF-8"
     if "\0" in name or any(len(part.encode()) > _LONGEST_NAME for part in parts):
-        return "no file can have its name"
+        return "its name is not a valid file name"
     if not {"", ".", ".."}.isdisjoint(parts):
-        return "its path leads out of the folder"
+        return "its path leads outside of the folder"
     if any(_GIT.fullmatch(_INVISIBLE.sub("", part)) for part in parts):
-        return "git changes nothing below .git"
+        return "git does not apply changes under .git"
     return ""
 
 

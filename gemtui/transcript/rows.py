@@ -16,10 +16,7 @@ def rows_of(transcript: Transcript) -> list[Row]:
 
 
 def put_in(rows: list[Row], row: Row) -> None:
-    """Insert a message after the last one that is not newer.
-
-    If there is no such message, it is inserted at the end.
-    """
+    """Insert a message by time: after the last message that is not newer, or else at the end."""
     time = row[0].time
     places = range(len(rows), 0, -1)
     rows.insert(next((at for at in places if _is_older(rows[at - 1], time)), len(rows)), row)

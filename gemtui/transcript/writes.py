@@ -128,7 +128,7 @@ class Totals:
         """
         files = counted(self.files, "file")
         if self.uncounted == self.files:
-            return f"{files}, lines not known" if self.files else ""
+            return f"{files}, line counts unknown" if self.files else ""
         rest = f", {self.uncounted} not counted" if self.uncounted else ""
         return f"{files} +{self.added} {minus}{self.removed}{rest}"
 

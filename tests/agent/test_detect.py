@@ -71,7 +71,7 @@ def test_version_is_the_last_line_that_looks_like_one(tmp_path: Path) -> None:
     ("body", "words"),
     [
         ("exit 3", "exit code 3"),
-        ("echo hello", "named no version"),
+        ("echo hello", "printed no version"),
         ("sleep 60 & wait", "longer than 0.2 s"),
     ],
 )

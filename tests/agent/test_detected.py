@@ -22,8 +22,9 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
     found = detect_cli({"PATH": str(tmp_path)})
     assert (found.cli, found.version) == (None, None)
-    assert found.problem == (
-        "gemini was not found on PATH: install it from https://github.com/google-gemini/gemini-cli"
+    assert (
+        found.problem
+        == "gemini was not found on PATH: install it from https://github.com/google-gemini/gemini-cli"
     )
     assert found.to_dict()["capabilities"] is None
 
@@ -32,12 +33,12 @@ def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("version", "help", "problem"),
     [
         ("exit 3", "exit 3", "ended with exit code 3: reinstall Gemini CLI"),
-        ("echo no number", "exit 0", "named no version: reinstall Gemini CLI"),
+        ("echo no number", "exit 0", "printed no version: reinstall Gemini CLI"),
         ("echo 0.8.2", "echo '  -m, --model  Model'", "Gemini CLI 0.8.2 is too old"),
         (
             "echo 0.29.0",
             "echo '  -o, --output-format  F [choices: \"stream-json\"]'",
-            "Gemini CLI 0.29.0 is too old to start runs with: update it to 0.30 or newer",
+            "Gemini CLI 0.29.0 is too old for runs: update it to 0.30 or newer",
         ),
     ],
 )

@@ -87,7 +87,7 @@ def test_of_policy_files_only_those_are_remembered_that_no_run_can_write(project
     policies_dir().mkdir(parents=True)
     (policies_dir() / "link.toml").symlink_to(theirs)
     options = AgentOptions(cwd=project, policies=[ours, theirs, policies_dir() / "link.toml"])
-    assert [*left_out(options)] == ["a policy file that is not gemtui's"]
+    assert [*left_out(options)] == ["a policy file from outside gemtui's policy folder"]
     remember(options)
     assert remembered(project) == AgentOptions(cwd=project, policies=[ours])
 

@@ -184,7 +184,7 @@ async def test_settings_that_would_not_be_read_are_not_written(fake: Fake, tmp_p
     assert "GEMINI_CLI_SYSTEM_SETTINGS_PATH" not in run.request.environ
     assert run.request.about is not None
     assert run.request.turn_limit == 7
-    assert "ends the run after 7" in run.request.about["notes"][0]
+    assert "stops the run after 7" in run.request.about["notes"][0]
     run.abort()
     await run.wait()
 
@@ -397,11 +397,15 @@ async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_
 @pytest.mark.parametrize(
     ("prompt", "given", "words"),
     [
-        ("caf\udce9", {}, r"the prompt is not UTF-8 \(character 4\): convert it"),
-        ("x", {"model": "a\udce9"}, r"'--model=a\\udce9' is not UTF-8"),
-        ("x", {"environment": {"A": "\udcff"}}, r"'A=\\udcff' is not UTF-8"),
-        ("x", {"environment": {"A": "\0"}}, r"'A=\\x00' is not UTF-8, or holds a NUL"),
-        ("x", {"cwd": "b\udcff"}, r"b\\udcff' is not UTF-8, or holds a NUL: rename it"),
+        ("caf\udce9", {}, r"the prompt is not valid UTF-8 \(character 4\): convert it"),
+        ("x", {"model": "a\udce9"}, r"'--model=a\\udce9' is not valid UTF-8"),
+        ("x", {"environment": {"A": "\udcff"}}, r"'A=\\udcff' is not valid UTF-8"),
+        ("x", {"environment": {"A": "\0"}}, r"'A=\\x00' is not valid UTF-8 or contains a NUL"),
+        (
+            "x",
+            {"cwd": "b\udcff"},
+            r"b\\udcff' is not valid UTF-8 or contains a NUL character: rename it",
+        ),
     ],
 )
 async def test_what_is_not_utf8_starts_nothing(

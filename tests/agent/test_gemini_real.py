@@ -197,7 +197,7 @@ async def test_a_cli_that_is_killed_from_outside(gemini: GeminiCli) -> None:
         gate.open()
     outcome = progress.outcome(run.stderr())
     assert outcome is not None
-    assert outcome.headline == "Gemini CLI was ended from outside (SIGKILL)"
+    assert outcome.headline == "Gemini CLI was killed by something else (SIGKILL)"
     assert outcome.detail.startswith("Gemini CLI exited with code ")
     assert outcome.ways_out == ("run it again, or continue the session",)
 

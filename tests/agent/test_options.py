@@ -23,7 +23,7 @@ from gemtui.policy.file.levels import CAPABILITIES, check_tools
         ("run_shel_command", "did you mean run_shell_command?"),
         ("Read_File", "did you mean read_file?"),
         ("ShellTool", "did you mean run_shell_command?"),
-        ("custom-tool", "rules in a policy file take any name"),
+        ("custom-tool", "rules in a policy file can use any name"),
     ],
 )
 def test_a_person_names_only_tools_that_there_may_be(field: str, name: str, meant: str) -> None:
@@ -60,7 +60,7 @@ def test_names_of_old_agents_servers_and_discovered_tools_are_taken(name: str) -
         ({"trust": "no"}, "trust must be bool, not 'no'"),
         ({"permissions": {"shell_execute": "deny"}}, "permissions must be PermissionPolicy"),
         ({"environment": ["A=b"]}, "environment must be Mapping"),
-        ({"environment": {"A": 5}}, "environment must map texts to texts"),
+        ({"environment": {"A": 5}}, "environment must map strings to strings"),
     ],
 )
 def test_a_value_of_another_kind_names_its_option(given: dict[str, Any], words: str) -> None:

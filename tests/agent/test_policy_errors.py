@@ -27,7 +27,7 @@ def notes(*policies: Path, user: tuple[Path, ...] = ()) -> tuple[str, ...]:
     ("text", "words"),
     [
         ("[[rules]]\n", ", rules: Gemini CLI does not recognise the table [[rules]]"),
-        (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is not a decision'),
+        (GOOD + GOOD.replace("deny", "Deny"), ', rule 2, decision: "Deny" is not a valid decision'),
         (GOOD.replace("100", "1000"), ", rule 1, priority: priority 1000 is not a whole number"),
         (GOOD + 'modes = ["auto_edit"]\n', 'write "autoEdit"'),
         (GOOD + 'argsPattern = "(?P<x>y)"\n', ", rule 1, argsPattern: "),
@@ -69,7 +69,7 @@ def test_many_warnings_don_t_bury_the_run(tmp_path: Path) -> None:
     policy.write_text("".join(TYPO.replace("wirte", f"wirte{number}") for number in range(8)))
     *_, last = found = notes(policy)
     assert len(found) == 4
-    assert last.startswith("the policies have more warnings (")
+    assert last.startswith("there are more warnings about the policies (")
     assert last.endswith(f" more: gemtui policy check {policy})")
 
 
@@ -77,7 +77,7 @@ def test_what_is_broken_in_the_user_s_own_files_is_said(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[[rules]]\n")
     (tmp_path / "typo.toml").write_text(TYPO)
     (note,) = notes(user=(tmp_path,))
-    assert note.startswith("in your own policies, as in every session: ")
+    assert note.startswith("in your own policies, which every session loads: ")
     assert f"{tmp_path}/bad.toml, rules" in note
     assert notes(user=(tmp_path / "none",)) == ()
 
@@ -91,7 +91,7 @@ def test_an_empty_folder_of_the_user_s_is_nothing_to_speak_of(tmp_path: Path) ->
 def test_a_path_that_the_cli_would_cut_is_refused(tmp_path: Path) -> None:
     policy = tmp_path / "a,b.toml"
     policy.write_text(GOOD)
-    with pytest.raises(OptionError, match="has a comma"):
+    with pytest.raises(OptionError, match="contains a comma"):
         notes(policy)
 
 

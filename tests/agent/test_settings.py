@@ -54,8 +54,8 @@ def test_a_place_that_others_may_write_in_is_named(tmp_path: Path) -> None:
     words = settings_unread(open_folder / "run" / "settings.json", version="0.61.0")
     named = next(place for place in tmp_path.parents if place.stat().st_mode & 0o022)
     assert words in {
-        f"others than root may write in {open_folder}",
-        f"others than root may write in {named}",
+        f"users other than root can write to {open_folder}",
+        f"users other than root can write to {named}",
     }
 
 
@@ -93,7 +93,7 @@ def test_settings_that_are_not_read_are_left_out_and_named() -> None:
     assert command.turn_limit == 3
     assert "--approval-mode=default" in command.argv
     turns, clean_up = command.notes
-    assert turns == "gemtui counts the turns and ends the run after 3: why"
+    assert turns == "gemtui itself counts the turns and stops the run after 3: why"
     assert "keeps a copy" in clean_up
 
 

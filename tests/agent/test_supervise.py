@@ -372,4 +372,4 @@ def test_a_folder_without_a_request(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gemtui.agent.supervise", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "no run to start" in done.stderr
+    assert "not contain a run to start" in done.stderr

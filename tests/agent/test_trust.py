@@ -1,4 +1,4 @@
-"""Which folders Gemini CLI works in, and what the person said."""
+"""Which folders Gemini CLI is working in, and what the person said."""
 
 from __future__ import annotations
 
@@ -181,6 +181,6 @@ def test_a_link_to_itself_in_the_place_of_a_trusted_folder_is_another_one(tmp_pa
 def test_a_folder_that_is_not_utf8_is_not_remembered(own_places: None, tmp_path: Path) -> None:
     folder = tmp_path / "b\udcff"
     folder.mkdir()
-    with pytest.raises(OptionError, match=r"b\\udcff' is not UTF-8: rename it"):
+    with pytest.raises(OptionError, match=r"b\\udcff' is not valid UTF-8: rename it"):
         remember(folder)
     assert trusted_folders() == ()

@@ -59,16 +59,16 @@ HOOK = {"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": "sh x.
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        (None, ALLOWED, ["Adds tools.allowed. write_file and glob run without a question."]),
+        (None, ALLOWED, ["Adds tools.allowed. write_file and glob run without asking."]),
         (ALLOWED, ALLOWED | {"ui": {"theme": "x"}}, []),
         (ALLOWED, {}, ["Removes tools.allowed."]),
-        ({}, {"tools": {"core": "glob"}}, ["Adds tools.core. glob runs without a question, and"]),
+        ({}, {"tools": {"core": "glob"}}, ["Adds tools.core. glob runs without asking, and"]),
         (
             {"general": {"defaultApprovalMode": "default"}},
             {"general": {"defaultApprovalMode": "auto_edit"}},
-            ["Adds general.defaultApprovalMode. A run that names no mode writes files"],
+            ["Adds general.defaultApprovalMode. Runs without an approval mode write files"],
         ),
-        ({}, HOOK, ["Adds hooks.AfterTool. Runs start `sh x.sh` unasked."]),
+        ({}, HOOK, ["Adds hooks.AfterTool. Runs start `sh x.sh` without asking."]),
         (
             {},
             {"experimental": {"gemmaModelRouter": {"classifier": {"host": "http://far.example"}}}},
@@ -81,24 +81,24 @@ HOOK = {"hooks": {"AfterTool": [{"hooks": [{"type": "command", "command": "sh x.
             {"mcpServers": {"a": {"command": "a"}}},
             {"mcpServers": {"a": {"command": "b", "args": ["-c"], "trust": True}}},
             [
-                "Changes mcpServers.a. Each run starts `b -c` before any question.",
-                "Adds mcpServers.a.trust. The tools of this server run without a question.",
+                "Changes mcpServers.a. Each run starts `b -c` before asking anything.",
+                "Adds mcpServers.a.trust. The tools of this server run without asking.",
             ],
         ),
         (
             {},
             {"mcpServers": {"a": {"httpUrl": "https://me:secret@far.example:8/x"}}},
-            ["Adds mcpServers.a. Each run connects to far.example:8 before any question."],
+            ["Adds mcpServers.a. Each run connects to far.example:8 before asking anything."],
         ),
         (
             {},
             {"tools": {"discoveryCommand": "./find"}},
-            ["Adds tools.discoveryCommand. Each run starts `./find` before any question."],
+            ["Adds tools.discoveryCommand. Each run starts `./find` before asking anything."],
         ),
         ({}, {"policyPaths": ["p.toml"]}, ["Adds policyPaths. The rules in p.toml decide"]),
         ({"security": {"disableYoloMode": True}}, {}, ["Removes security.disableYoloMode."]),
         ({"tools": {"exclude": ["glob"]}}, {}, ["Removes tools.exclude."]),
-        ({}, [], ["It is no JSON object any more"]),
+        ({}, [], ["The file would no longer be a JSON object"]),
     ],
 )
 def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: list[str]) -> None:

@@ -139,4 +139,4 @@ def test_a_current_folder_that_is_gone(store: Path, tmp_path: Path) -> None:
     line = f'rmdir {gone}; exec "{sys.executable}" -m gemtui'
     with Terminal(["/bin/sh", "-c", line], environ=dict(os.environ), folder=gone) as screen:
         assert screen.wait() == 2
-        assert "current folder has been removed" in screen.text
+        assert "current folder has been deleted" in screen.text

@@ -55,7 +55,7 @@ def test_lines_are_for_people(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("doctor")
     assert answer.code == 0
     assert f"store     {store} (from GEMINI_CLI_HOME): readable" in answer.out
-    assert "not found; sessions work without it" in answer.out
+    assert "not found, but stored sessions can still be read" in answer.out
     assert "https://github.com/google-gemini/gemini-cli" in answer.out
     assert f"rm -r {os.environ['XDG_CACHE_HOME']}/gemtui" in answer.out
     assert answer.out.splitlines()[-1] == "all well"
@@ -149,7 +149,7 @@ def test_a_theme_is_left_to_the_app(store: Path, gemtui: Gemtui) -> None:
     config.write_text('theme = "nope"')
     answer = gemtui("doctor")
     assert answer.code == 0
-    assert 'theme "nope" is checked when gemtui starts' in answer.out
+    assert 'theme "nope" will be checked when the app starts' in answer.out
 
 
 def test_unreadable_files_are_named(store: Path, gemtui: Gemtui) -> None:
@@ -183,7 +183,7 @@ def test_a_damaged_cache_is_said_once_and_is_not_broken(
     kept.write_bytes(b"\0" + kept.read_bytes()[1:])
     answer = gemtui(*command.split())
     assert answer.code == 0
-    said = "the cache was damaged (its content is damaged) and has been rebuilt"
+    said = "the cache was corrupt (its contents are corrupt) and has been rebuilt"
     assert said in getattr(answer, where)
     again = gemtui(*command.split())
     assert said not in again.out + again.err
@@ -226,7 +226,7 @@ def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(
         files = len(index.rows)
     answer = gemtui("doctor")
     assert f"search    {folder}: index of {files} files, " in answer.out
-    assert ", readable by you alone\n          words of your sessions lie in it" in answer.out
+    assert ", readable only by you\n          it contains words from your sessions" in answer.out
     found = gemtui("doctor", "--json").json["files"]["search"]
     assert (found["files"], found["private"], found["problem"]) == (files, True, None)
     assert found["bytes"] > 1000

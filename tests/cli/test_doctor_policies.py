@@ -19,8 +19,8 @@ TYPO = GOOD.replace("glob", "glbo")
 @pytest.mark.parametrize(
     ("version", "words", "same"),
     [
-        ("0.61.0", "was checked against Gemini CLI 0.61.0: the installed version", True),
-        ("0.62.1", "0.61.0; installed is 0.62.1, which may decide otherwise", False),
+        ("0.61.0", "was checked against Gemini CLI 0.61.0, the installed version", True),
+        ("0.62.1", "0.61.0, but 0.62.1 is installed, which may decide", False),
     ],
 )
 def test_the_engine_s_version_beside_the_installed_one(
@@ -59,7 +59,7 @@ def test_broken_files_are_counted_with_the_way_to_see_them(
     (users / "bad.toml").write_text("[[rules]]\n")
     answer = gemtui("doctor")
     assert answer.code == 1
-    assert f"broken    {users}: 1 error, Gemini CLI leaves rules out" in answer.out
+    assert f"broken    {users}: 1 error, Gemini CLI ignores the affected rules" in answer.out
     assert f"{ours} (ours): 2 files, 0 errors, " in answer.out
     assert f"to see them: gemtui policy check {users}" in answer.out
     found = gemtui("doctor", "--json").json

@@ -70,7 +70,7 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
     starter = extension_dir() / "checkpoint.sh"
     whole, moved = starter.read_text(), tmp_path / "it's moved"
     starter.write_text(whole.replace(sys.executable, shlex.quote(str(moved))))
-    assert f"{moved}, the Python that its hooks start, is gone: gemtui extension i" in said()
+    assert f"{moved}, the Python that its hooks start, no longer exists: gemtui e" in said()
     moved.write_text("#!/bin/sh\nexit 1\n")
     moved.chmod(0o755)
     assert "can't load gemtui" in said()
@@ -177,5 +177,5 @@ def test_a_cli_without_such_hooks_is_too_old(
     stand_in(tmp_path, monkeypatch, version="0.25.2")
     answer = gemtui("extension", "install", "--yes")
     assert answer.code == 1
-    assert "Gemini CLI 0.25.2 runs no hooks of extensions" in answer.complaint
+    assert "Gemini CLI 0.25.2 does not run hooks of extensions" in answer.complaint
     assert not extension_dir().exists()

@@ -85,7 +85,7 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
     stored(home, 3, wrote(project.parent / "outside.txt", None, "x", seconds=50))
     patch = gemtui("files", "--patch")
     assert patch.code == 0
-    left_out = f"left out of the patch, not below {project}: 1 file"
+    left_out = f"left out: not below {project}: 1 file"
     assert [left_out, f"{project.parent}/outside.txt"] == [
         line.removeprefix("gemtui: ") for line in patch.err.splitlines()
     ]
@@ -101,7 +101,7 @@ def test_what_something_else_changed_in_between_is_said(
     path = project / "a.txt"
     stored(home, 1, wrote(path, "1\n", "2\n", seconds=20), wrote(path, "two\n", "3\n", seconds=30))
     patch = gemtui("files", "--patch")
-    assert "changed by something else in between, which is in the patch: 1 file" in patch.err
+    assert "includes changes that no session wrote: 1 file" in patch.err
     path.write_text("1\n")
     apply(project, patch.out)
     assert path.read_text() == "3\n"
@@ -114,7 +114,7 @@ def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project
     stored(home, 1, logs.gemini("g", "", 5, toolCalls=[old]))
     patch = gemtui("files", "--patch")
     assert (patch.code, patch.out) == (1, "")
-    assert "left out of the patch, what was there before is not recorded: 1 file" in patch.err
+    assert "left out: its contents before the write are not recorded: 1 file" in patch.err
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_no_command_waits_or_breaks(project: Path, name: str) -> None:
     for path in (project / ".gemini/settings.json", gemini_home() / "projects.json"):
         assert f"{path} can't be read: " in out
     assert "Hi.\n" in out
-    assert f"{run_folder()} holds no run that can be read" in err
+    assert f"{run_folder()} contains no readable run" in err
 
 
 def test_the_settings_of_gemtui_itself_are_named(project: Path) -> None:
@@ -221,7 +221,7 @@ def test_settings_that_can_not_be_read_are_said_with_the_way_out(
     path.write_text(text)
     (problem,) = settings_problems(os.environ, project)
     assert problem.startswith(f"{path} can't be read: {why}")
-    assert "exit code 52): mend or remove it" in problem
+    assert "exit code 52): repair or remove it" in problem
     said = gemtui(("run", "Go"), ("policy", "list"), ("policy", "explain", "--tool", "glob"))
     assert said.stderr.decode().count(problem) == 3
 

@@ -78,7 +78,7 @@ def test_to_another_machine_and_back(gemtui: Gemtui, tmp_path: Path) -> None:
 def test_words_that_cannot_be_kept_are_refused(gemtui: Gemtui) -> None:
     refused = gemtui("mark", ONE, "--tag", "two words")
     assert refused.code == 2
-    assert "is not a tag" in refused.complaint
+    assert "is not a valid tag" in refused.complaint
 
 
 def test_with_a_file_that_cannot_be_read_the_list_goes_on(gemtui: Gemtui) -> None:
@@ -106,4 +106,4 @@ def test_doctor_names_the_file_and_says_when_it_is_broken(gemtui: Gemtui) -> Non
     file.write_bytes(b"something else")
     broken = gemtui("doctor")
     assert broken.code == 1
-    assert f"{file}, with names, tags and notes of sessions, can't be used" in broken.out
+    assert f"{file}, which has your names, tags and notes for sessions, can't be used" in broken.out

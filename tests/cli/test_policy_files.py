@@ -89,8 +89,8 @@ def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> N
     answer = gemtui("policy", "check", "broken.toml", "doubtful.toml")
     assert answer.code == 1
     assert answer.out.splitlines() == [
-        'broken.toml: rule 1, decision: error: "ask" is not a decision: it is allow, deny or '
-        'ask_user; Gemini CLI drops the whole file for it: write "ask_user"',
+        'broken.toml: rule 1, decision: error: "ask" is not a valid decision; use allow, deny or '
+        'ask_user; Gemini CLI ignores the whole file because of this: write "ask_user"',
         "doubtful.toml: rule 1, frob: warning: Gemini CLI does not recognise the key "
         '"frob" and ignores it: leave it out',
     ]
@@ -193,14 +193,14 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
     ]
     assert "not UTF-8" in found["policies"][1]["problem"]
     table = gemtui("policy", "list").out
-    assert "not loaded: policyPaths in the settings replaces it" in table
+    assert "not loaded: replaced by policyPaths in the settings" in table
     assert "can't be read" in table
 
 
 def test_no_policies_of_ours_is_said_with_a_way_out(gemtui: Gemtui, home: Path) -> None:
     answer = gemtui("policy", "list")
     assert answer.code == 0
-    assert "gemtui has no policy in" in answer.complaint
+    assert "no gemtui policies in" in answer.complaint
 
 
 def test_the_settings_of_a_project_name_policies_as_well(
@@ -278,7 +278,7 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
     [
         ("", "there is no policy without a name"),
         ("gone", "there is no policy gone"),
-        ("folder.toml", "folder.toml is a folder: name a file in it"),
+        ("folder.toml", "folder.toml is a folder: give the name of a file in it"),
         ("pipe.toml", "pipe.toml is not a file"),
     ],
 )
@@ -373,7 +373,7 @@ def test_sentences_become_rules_of_a_policy(home: Path, gemtui: Gemtui) -> None:
     text = "allow read; deny git push; deny everything else"
     answer = gemtui("policy", "words", text, "--write", "goal")
     assert (answer.code, answer.err.split()[1:4]) == (0, ["3", "rules", "added"])
-    assert 'deny run_shell_command, has the words "git push"' in answer.out
+    assert 'deny run_shell_command, contains the words "git push"' in answer.out
     again = gemtui("policy", "words", text, "ask network", "--write", "goal", "--json")
     assert again.err.split()[1:4] == ["1", "rule", "added"]
     found = again.json

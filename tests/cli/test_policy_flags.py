@@ -77,8 +77,9 @@ def test_without_a_cli_the_words_are_those_of_the_newest(
 ) -> None:
     answer = gemtui("policy", "flags", "careful")
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines()[0] == (
-        "# no Gemini CLI is installed: these are the words for 0.61.0"
+    assert (
+        answer.out.splitlines()[0]
+        == "# no Gemini CLI is installed: these options are for version 0.61.0"
     )
     assert f"--policy={policies}/careful.toml < prompt.txt" in answer.out
 
@@ -136,7 +137,7 @@ def test_a_broken_policy_starts_nothing(
     answer = gemtui(*words, *named)
     assert (answer.code, answer.out) == (2, "")
     assert answer.complaint.startswith(
-        f'gemtui: policies: {policies}/broken.toml, rule 1, decision: "Deny" is not a decision'
+        f'gemtui: policies: {policies}/broken.toml, rule 1, decision: "Deny" is not a valid'
     )
     assert answer.complaint.endswith('write "deny"')
     assert list_runs(runs_dir()) == ()
@@ -152,6 +153,6 @@ def test_what_is_hardly_meant_is_said_and_run(
     mine.write_text(BROKEN)
     answer = gemtui("run", "Go", "--policy", "typo")
     assert f'note: {policies}/typo.toml, rule 1, toolName: there is no tool "glbo"' in answer.err
-    assert f"note: in your own policies, as in every session: {mine}, rule 1" in answer.err
+    assert f"note: in your own policies, which every session loads: {mine}, rule 1" in answer.err
     (run,) = list_runs(runs_dir())
     assert run.exit is not None

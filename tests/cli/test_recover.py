@@ -93,7 +93,7 @@ def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(
 def test_what_no_session_tells_of_is_said(gemtui: Gemtui, project: Path) -> None:
     answer = gemtui("recover", "b")
     assert (answer.code, answer.out) == (1, "")
-    assert "no session has the text of" in answer.complaint
+    assert "no session contains text of" in answer.complaint
     report = gemtui("recover", "b", "--json")
     assert report.code == 1
     fits(report.json, RECOVERED)

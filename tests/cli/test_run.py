@@ -222,7 +222,7 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
     assert err.decode().splitlines() == [
-        "gemtui: stopping (SIGTERM); ctrl+c again kills",
+        "gemtui: stopping; press ctrl+c again to kill it",
         "gemtui: the run was stopped: continue the session (gemtui run --resume s1), "
         "or run it again",
     ]
@@ -355,7 +355,7 @@ def test_a_socket_on_stdin_that_stays_silent_holds_nothing_up(
             os.dup2(before, 0)
             os.close(before)
     assert answer.code == 0
-    assert "nothing came on stdin" in answer.err
+    assert "nothing arrived on stdin" in answer.err
     assert prompt() == "Go"
 
 
@@ -423,7 +423,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     [
         ([], "there is no prompt"),
         (["  "], "the prompt is empty"),
-        (["Go", "--prompt-file", "x"], "exclude each other"),
+        (["Go", "--prompt-file", "x"], "can't be combined"),
         (["--prompt-file", "/no/such/file"], "/no/such/file: No such file"),
         (["Go", "--timeout", "0"], "timeout must be more than 0"),
         (["Go", "--max-turns", "-1"], "max_turns must be 0 or more"),
@@ -431,7 +431,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
         (["Go", "--deny-tool", "a*"], "disallowedTools[0]"),
         (["Go", "--policy", "nothing"], "there is no policy nothing"),
         (["Go", "-C", "/no/such"], "/no/such is not a folder"),
-        (["caf\udce9"], "the prompt is not UTF-8 (character 4)"),
+        (["caf\udce9"], "the prompt is not valid UTF-8 (character 4)"),
         (["Go", "--model", "a\udce9"], "is not UTF-8"),
         (["Go", "--resume", "ffffffff"], "ffffffff"),
     ],
@@ -450,7 +450,7 @@ def test_a_prompt_that_is_not_utf8(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     answer = gemtui("run", "--prompt-file", tmp_path / "latin")
     assert answer.code == 2
-    assert "is not UTF-8 (byte 3)" in answer.complaint
+    assert "is not valid UTF-8 (byte 3)" in answer.complaint
 
 
 # --- sessions ------------------------------------------------------------------------------------
@@ -484,8 +484,7 @@ def test_a_session_is_resumed_by_its_full_id(
     answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
     assert answer.code == 2
     assert (
-        f"belongs to {other}, and can only be continued there: add --cwd {other}"
-        in answer.complaint
+        f"belongs to {other}and can only be continued there: add --cwd {other}" in answer.complaint
     )
     assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
 
@@ -508,7 +507,7 @@ def test_a_run_goes_on_in_a_fork(
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
     assert (
-        "there is no place before prompt 9"
+        "so there is no prompt 9"
         in gemtui("run", "Go", "-C", tmp_path, "--fork", f"{old}:9").complaint
     )
 
@@ -547,7 +546,7 @@ def test_a_dry_run_is_the_script_of_the_run(
 
 
 def test_runs_are_listed(fake_cli: FakeCli, gemtui: Gemtui) -> None:
-    assert gemtui("runs").complaint.endswith("gemtui run starts one")
+    assert gemtui("runs").complaint.endswith("start one with gemtui run")
     assert gemtui("runs", "--json").json == {"version": 1, "place": str(runs_dir()), "runs": []}
     add_run(runs_dir(), "11111111-old", age=5)
     fake_cli(f"print:{INIT}", says("x"))
@@ -638,9 +637,9 @@ def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(
     gate.differs(Difference(number=3, path="/p/a.txt", approved="new\n", found="other\x1b\n"))
     gate.differs(Difference(number=4, path="/p/b.txt", approved="new\n"))
     out = gemtui("runs", "show", "latest").out
-    assert "differs  /p/a.txt is not as you approved it in question 3\n" in out
+    assert "differs  /p/a.txt differs from what you approved in question 3\n" in out
     assert "-new\n         +other␛\n" in out
-    assert "in question 4\n         no text was found there\n" in out
+    assert "in question 4\n         the file has no readable text\n" in out
     told = gemtui("runs", "show", "latest", "--json").json["run"]["differences"]
     assert [(each["number"], each["found"]) for each in told] == [(3, "other\x1b\n"), (4, None)]
 
@@ -650,7 +649,7 @@ def test_the_files_of_a_run_are_shown(gemtui: Gemtui, fake_cli: FakeCli, tmp_pat
     fake_cli(f"print:{INIT}", *steps, ends("t2", "error"), says("Done."), f"print:{OK}")
     assert gemtui("run", "go", "--trust").code == 0
     answer = gemtui("runs", "show", "latest")
-    assert "files    1 file, lines not known\n         ? a.txt\n" in answer.out
+    assert "files    1 file, line counts unknown\n         ? a.txt\n" in answer.out
     assert "\x1b" not in answer.out
     assert "b not written" in answer.out
     files = gemtui("runs", "show", "latest", "--json").json["run"]["files"]
@@ -702,7 +701,7 @@ def test_a_tool_that_does_not_exist_is_an_error(
     assert f"{option}: Gemini CLI has no tool 'read_fil': did you mean read_file?" in answer.err
     answer = gemtui(*command, option, "nosuch")
     assert answer.code == 2
-    assert "has no tool 'nosuch': rules in a policy file take any name" in answer.err
+    assert "has no tool 'nosuch': rules in a policy file can use any name" in answer.err
 
 
 # --- a quota that is used up ---------------------------------------------------------------------

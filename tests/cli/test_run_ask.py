@@ -71,15 +71,15 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         terminal.shows("not available: it writes a file")
         terminal.press("e echo changed > ran.txt\r")
         ready(terminal, 6)
-        terminal.shows("changed by you:", "$ echo changed > ran.txt")
+        terminal.shows("the call with your changes:", "$ echo changed > ran.txt")
         terminal.press("y\r")
         ready(terminal, 7)
-        terminal.shows("a and A allow commands that begin with git add")
+        terminal.shows("a and A allow commands that start with git add")
         terminal.press("a\r")
         terminal.shows("? Gemini asks: write_file c.txt", "u revoke")
         ready(terminal, 8)
         terminal.press("u\r")
-        terminal.shows("Revoked: commands that begin with git add")
+        terminal.shows("Revoked: commands that start with git add")
         ready(terminal, 9)
         (project / "c.txt").write_text("meanwhile\n")
         terminal.press("y\r")
@@ -134,7 +134,7 @@ def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
         with Terminal(words, environ=environ, folder=project, columns=80, rows=24) as terminal:
             ready(terminal, 1)
             terminal.press("q\r")
-            terminal.shows("not an answer: type one of these letters")
+            terminal.shows("unknown answer: type one of these letters")
             ready(terminal, 2)
             terminal.press("y\r")
             ready(terminal, 3)
@@ -198,13 +198,15 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: P
                 shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
 
     answer = asyncio.ensure_future(asking.ask(talk.look()[0]))
-    await printed("! rm -rf /: it can delete", "more lines: y prints the rest", "x stop run:")
+    await printed(
+        "! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:"
+    )
     assert shown.index("! rm -rf /") < shown.index("$ echo 0")
     assert "echo 39" not in shown
     assert shown.count("\n") < 24
     shown = ""
     os.write(ours, b"y\n")
-    await printed("$ echo 39", "$ rm -rf /", "Not answered yet", "x stop run:")
+    await printed("$ echo 39", "$ rm -rf /", "Your answer is still needed", "x stop run:")
     assert not answer.done()
     os.write(ours, b"y\n")
     await answer

@@ -156,7 +156,7 @@ def test_a_run_gives_what_neither_store_nor_vault_has(
 ) -> None:
     there = gemtui("vault", "restore", ID)
     assert there.code == 1
-    assert "where it belongs" in there.err
+    assert "already in its place" in there.err
     real.unlink()
     assert gemtui("vault", "restore", "ffff").code == 2
     assert gemtui("vault", "restore", ID[:8]).code == 0
@@ -179,7 +179,7 @@ def test_the_doctor_names_it(twice: RunFolder, real: Path, gemtui: Gemtui) -> No
     real.unlink()
     report = gemtui("doctor").out
     assert f"run 22222222 has the only copy of session {ID}" in " ".join(report.split())
-    assert report.splitlines()[-1] == "nothing is broken"
+    assert report.splitlines()[-1] == "no problems"
     (named,) = gemtui("doctor", "--json").json["runs"]["only_copies"]
     assert (named["run"], named["session"]) == (SECOND, ID)
 
@@ -191,7 +191,7 @@ def test_a_run_whose_session_is_gone_at_its_end_fails(
     fake_cli(f"print:{INIT}", f"block:{chats}", f"print:{OK}")
     answer = gemtui("run", "Which?", "--resume", ID)
     assert answer.code == 1
-    assert f"{real} is gone: its copy is kept in" in answer.err
+    assert f"{real} is missing: a copy is in" in answer.err
     chats.unlink()
     assert gemtui("runs", "restore", "latest").code == 0
     assert real.read_bytes() == REAL

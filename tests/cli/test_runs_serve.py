@@ -88,7 +88,7 @@ def test_an_answer_to_what_has_changed_is_refused(asker: Asker, gemtui: Gemtui) 
     for name in (shown["id"], "1"):
         answer = gemtui("runs", "answer", "run", name, "allow")
         assert (answer.code, answer.out) == (1, "")
-        assert "it has changed since it was shown" in answer.complaint
+        assert "the call has changed since it was shown" in answer.complaint
     assert not asker.files.is_answered(1)
     (now,) = listed(gemtui)
     assert now["changed"]
@@ -113,13 +113,13 @@ def test_a_second_answer_says_so(asker: Asker, gemtui: Gemtui) -> None:
     assert "not now" in refused["reason"]
     again = gemtui("runs", "answer", "run", "1", "allow", "--json")
     assert (again.code, again.json["counted"]) == (1, False)
-    assert "it was answered before: denied" in again.complaint
+    assert "it has already been answered: denied" in again.complaint
 
 
 def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> None:
     waiting = asker.later("run_shell_command", command="make all")
     asker.question(1)
-    assert listed(gemtui)[0]["similar"].startswith("commands that begin with make")
+    assert listed(gemtui)[0]["similar"].startswith("commands that start with make")
     assert gemtui("runs", "answer", "run", "1", "allow", "--similar").code == 0
     assert waiting.result() is not None
     assert through(asker.call("run_shell_command", command="make all"))
@@ -130,9 +130,9 @@ def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> No
     [
         (["run", "7", "allow"], "run run has no question 7"),
         (["run", "first", "allow"], "'first' names no question"),
-        (["latest", "1", "allow"], "'latest' may be another run by now"),
-        (["run", "1", "allow", "--because", "x"], "--because goes with deny"),
-        (["run", "1", "deny", "--similar"], "--similar goes with allow"),
+        (["latest", "1", "allow"], "'latest' may mean another run by now"),
+        (["run", "1", "allow", "--because", "x"], "--because works only with deny"),
+        (["run", "1", "deny", "--similar"], "--similar works only with allow"),
         (["nosuch", "1", "allow"], "no run has the id"),
     ],
 )
@@ -153,15 +153,15 @@ def test_a_run_that_has_ended_takes_no_answer_and_no_message(asker: Asker, gemtu
     assert listed(gemtui) == []
     answer = gemtui("runs", "answer", "run", "1", "allow")
     assert answer.code == 1
-    assert "its run has ended" in answer.complaint
+    assert "the run has ended" in answer.complaint
     said = gemtui("runs", "say", "run", "hello")
     assert (said.code, said.complaint) == (
         1,
-        "gemtui: run run has ended: gemtui runs queue adds a prompt for later",
+        "gemtui: run run has ended: queue a prompt for later with gemtui runs queue",
     )
     queued = gemtui("runs", "queue", "run", "and then")
     assert queued.code == 0
-    assert "waits behind the run" in queued.complaint
+    assert "when the run ends" in queued.complaint
 
 
 def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> None:
@@ -196,7 +196,7 @@ def test_who_is_second_while_answering_is_told(
     monkeypatch.setattr(Conversation, "asked", asked)
     answer = gemtui("runs", "answer", "run", "1", "allow")
     assert answer.code == 1
-    assert "somebody else answered it first" in answer.complaint
+    assert "somebody else answered first" in answer.complaint
 
 
 @pytest.mark.usefixtures("relaunching")

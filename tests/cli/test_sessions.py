@@ -143,7 +143,7 @@ def test_what_is_no_cursor_is_refused(store: Path, gemtui: Gemtui, cursor: str) 
     for words in (("sessions",), ("search", "hello")):
         answer = gemtui(*words, "--cursor", cursor, "--json")
         assert (answer.code, answer.out) == (2, "")
-        assert "this is no next_cursor" in answer.err
+        assert "not a next_cursor" in answer.err
 
 
 def test_since_and_until_narrow_down_to_a_time(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
@@ -263,8 +263,9 @@ def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool)
         (home / ".gemini").rmdir()
     answer = gemtui("sessions")
     assert (answer.code, answer.out) == (0, "")
-    assert answer.complaint == (
-        f"gemtui: no sessions in {home}/.gemini: Gemini CLI keeps them there once you have used it"
+    assert (
+        answer.complaint
+        == f"gemtui: no sessions in {home}/.geminiyet: Gemini CLI stores them there once you use it"
     )
     assert gemtui("sessions", "--json").json["sessions"] == []
 
@@ -281,7 +282,7 @@ def test_a_project_without_sessions_says_where_there_are_some(
 def test_a_project_that_is_not_there(store: Path, gemtui: Gemtui, form: list[str]) -> None:
     answer = gemtui("sessions", "--project", "/nope", *form)
     assert answer.code == 1
-    assert answer.complaint.startswith("gemtui: /nope is not there, and has no sessions: ")
+    assert answer.complaint.startswith("gemtui: /nope does not exist and has no sessions: ")
     assert gemtui("sessions", "--project", GREETER, *form).code == 0, "gone, with sessions"
 
 
@@ -319,8 +320,9 @@ def test_damaged_files_stop_nothing(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("sessions", "--everywhere", "--json")
     assert answer.code == 0
     assert len(answer.json["sessions"]) > 10
-    assert answer.complaint == (
-        "gemtui: 3 of the store's files or folders can't be read: gemtui doctor names them"
+    assert (
+        answer.complaint
+        == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
     )
 
 

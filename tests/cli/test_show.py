@@ -83,7 +83,7 @@ def test_dropped_messages_are_told_of_and_shown_if_asked_for(
 
 def test_unified_messages_have_no_form_for_dropped_ones(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("show", "b3bf9d1b", "--format", "unified")
-    assert "3 messages left out: 3 rewound: --format json has them" in answer.complaint
+    assert "3 messages left out: 3 rewound: use --format json to include them" in answer.complaint
     assert gemtui("show", "b3bf9d1b", "--format", "unified", "--dropped").code == 2
 
 
@@ -254,7 +254,7 @@ def test_output_to_impossible_places(store: Path, tmp_path: Path, gemtui: Gemtui
     assert "nobody-has-this-name" in stranger.complaint
     missing = gemtui("show", FULL, "--output", tmp_path / "none/out")
     assert missing.code == 2
-    assert missing.complaint == (f"gemtui: {tmp_path}/none is not there: give a folder that exists")
+    assert missing.complaint == f"gemtui: {tmp_path}/none is not there: give a folder that exists"
     (tmp_path / "file").touch()
     below = gemtui("show", FULL, "--output", tmp_path / "file/out")
     assert (below.code, below.complaint) == (

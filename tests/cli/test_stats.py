@@ -68,7 +68,7 @@ def test_its_tables(gemtui: Gemtui) -> None:
     answer = gemtui("stats")
     assert answer.out.splitlines()[:3] == [
         "2 sessions, 2 prompts",
-        "52 tokens: input 40, of it cached 16; output 8, thoughts 4, tools 0",
+        "52 tokens: input 40, including 16; output 8, thoughts 4, tools 0",
         "2 tool calls, 2 failures (2 error)",
     ]
     assert "\x1b" not in answer.out
@@ -78,7 +78,7 @@ def test_its_tables(gemtui: Gemtui) -> None:
 def test_nothing_to_count(gemtui: Gemtui) -> None:
     answer = gemtui("stats", "--since", "1h")
     assert (answer.code, answer.out) == (1, "")
-    assert "no session counts" in answer.complaint
+    assert "no sessions to count" in answer.complaint
 
 
 def test_wrong_prices_are_named(gemtui: Gemtui) -> None:

@@ -44,12 +44,12 @@ def test_what_has_happened_to_a_folder_is_said(gemtui: Gemtui, tmp_path: Path) -
     answer = gemtui("trust")
     assert [line.partition("  ")[2] for line in answer.out.splitlines()] == [
         "(not there)",
-        "(replaced by another folder, not trusted)",
+        "(replaced by another folder, which is not trusted)",
     ]
 
 
 def test_a_folder_that_was_not_trusted(gemtui: Gemtui, tmp_path: Path) -> None:
     answer = gemtui("trust", "remove", tmp_path)
     assert answer.code == 1
-    assert "gemtui trust lists" in answer.complaint
+    assert "list trusted folders with gemtui trust" in answer.complaint
     assert gemtui("trust", "remove", tmp_path, "--json").json == {"version": 1, "removed": False}

@@ -58,17 +58,17 @@ def test_version(gemtui: Gemtui) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["sesions"], "there is no command and no folder 'sesions': did you mean gemtui sessions?"),
-        (["/no/such/folder"], "there is no command and no folder '/no/such/folder'"),
-        ([__file__], f"is a file: to read a session file, gemtui --session {__file__}"),
-        (["nosuch", "--x"], "there is no command and no folder 'nosuch': see gemtui --help"),
+        (["sesions"], "no command or folder is named 'sesions': did you mean gemtui sessions?"),
+        (["/no/such/folder"], "no command or folder is named '/no/such/folder'"),
+        ([__file__], f"is a file: to open a session file, use gemtui --session {__file__}"),
+        (["nosuch", "--x"], "no command or folder is named 'nosuch': see gemtui --help"),
         ([str(Path(__file__).parent), "--x"], "No such option '--x': see gemtui --help"),
         (["--bad"], "No such option '--bad': see gemtui --help"),
         (["show"], "Missing argument 'ID': see gemtui show --help"),
         (["show", "x", "--format", "pdf"], "'pdf' is not one of"),
         (["sessions", "extra"], "unexpected extra argument"),
-        (["sessions", "--project", ".", "--everywhere"], "exclude each other"),
-        (["--ascii", "sessions"], "are for the app"),
+        (["sessions", "--project", ".", "--everywhere"], "can't be combined"),
+        (["--ascii", "sessions"], "work only for the app"),
         (["x\x1b]52;c;eA==\x07\u202ey"], "no folder 'x␛]52;c;eA==␇⟨U+202E⟩y'"),
     ],
 )
@@ -87,8 +87,9 @@ def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[s
     done = start(*words)
     assert done.returncode == 2
     assert done.stdout == b""
-    assert done.stderr.decode() == (
-        "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
+    assert (
+        done.stderr.decode()
+        == "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
     )
 
 

@@ -97,12 +97,12 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--each-model", "a", "--each-policy", "b"), "exclude each other"),
-        (("--each-model", "a", "-m", "b"), "--model and --each-model exclude each other"),
-        (("--each-policy", "a", "--dry-run"), "--dry-run is for one run"),
+        (("--each-model", "a", "--each-policy", "b"), "can't be combined"),
+        (("--each-model", "a", "-m", "b"), "--model and --each-model can't be combined"),
+        (("--each-policy", "a", "--dry-run"), "--dry-run works only for a single run"),
         (
             ("--each-model", "a", "--wait-for-quota"),
-            "--wait-for-quota can't be used with more than one run",
+            "--wait-for-quota works only for a single run",
         ),
     ],
 )
@@ -137,8 +137,8 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
         code, out, err = run(on_loopback, model, "-m", MODEL, "--worktree", "Write a.txt")
     assert (code, out.strip()) == (0, "Done."), err
     (worktree,) = list_worktrees()
-    assert f"works in the new worktree {worktree.name}, on branch {worktree.branch}" in err
-    assert f"it is trusted until it is removed, because {top} is" in err
+    assert f"working in the new worktree {worktree.name}, on branch {worktree.branch}" in err
+    assert f"the worktree is trusted until it is removed, because {top} is" in err
     assert tree_of(top) == before
     (ran,) = list_runs(runs_dir())
     assert (ran.cwd, ran.worktree) == (str(worktree.folder), worktree.branch)

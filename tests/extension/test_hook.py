@@ -22,7 +22,7 @@ from gemtui.extension.content import EVENTS, command, content, write
 from gemtui.paths import extension_dir, live_dir, vault_dir
 from tests.patience import PATIENCE
 
-REFUSED = {"decision": "deny", "reason": "gemtui does not answer, so this is not allowed"}
+REFUSED = {"decision": "deny", "reason": "gemtui does not answer, so this call is denied"}
 
 
 def event(name: str = "BeforeTool", **more: Any) -> bytes:

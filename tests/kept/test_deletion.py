@@ -18,6 +18,9 @@ from tests.sessions.stores import MAIN, append, legacy, session, talk, uuid
 
 ID = uuid(1)
 
+_REPLACED = "its original folder was deleted or replaced"
+_UNKNOWN = "the system did not say where in the trash it is"
+
 
 @pytest.fixture(autouse=True)
 def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -213,10 +216,10 @@ def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
 def test_nothing_outside_the_store_is_deleted(home: Path, tmp_path: Path) -> None:
     path = logs.write(tmp_path / "tmp" / "proj" / "chats" / "session-mine.jsonl", talk(ID))
     (home / "tmp").mkdir(parents=True)
-    with pytest.raises(DeletionFailed, match="nothing elsewhere"):
+    with pytest.raises(DeletionFailed, match="anywhere else"):
         plan(find(home, str(path)), home)
     (home / "tmp" / "linked").symlink_to(tmp_path / "tmp" / "proj")
-    with pytest.raises(DeletionFailed, match="nothing elsewhere"):
+    with pytest.raises(DeletionFailed, match="anywhere else"):
         plan(find(home), home)
     assert path.exists()
 
@@ -270,7 +273,7 @@ def test_each_file_is_looked_at_again_when_its_turn_comes(
             log.write("{}\n")
 
     monkeypatch.setattr(send2trash, "send2trash", while_others_go)
-    with pytest.raises(DeletionFailed, match="changed meanwhile") as caught:
+    with pytest.raises(DeletionFailed, match="has just changed") as caught:
         carry_out(deletion)
     assert [path for path, _ in caught.value.left] == [last]
     assert last.exists()
@@ -359,7 +362,7 @@ def test_of_two_with_one_name_in_the_trash_the_right_one_comes_back(home: Path) 
     assert bring_back(second, home) == ()
     assert path.read_bytes() == content
     [(item, why)] = bring_back(first, home)
-    assert "something else is at its place" in why
+    assert "another file has taken its place" in why
     assert path.read_bytes() == content
     assert item.place is not None
     assert len(item.place.read_bytes()) > len(content)
@@ -384,7 +387,7 @@ def test_an_emptied_trash_gives_nothing_back_and_says_so(home: Path, trash: Path
     session(home, ID)
     gone = deleted(home)
     shutil.rmtree(trash)
-    assert [why for _, why in bring_back(gone, home)] == ["it is not in the trash any more"]
+    assert [why for _, why in bring_back(gone, home)] == ["it is no longer in the trash"]
     assert tree(home) == set()
 
 
@@ -399,7 +402,7 @@ def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (home / "tmp" / "proj").symlink_to(elsewhere)
-    assert [why for _, why in bring_back(gone, home)] == ["its folder is gone, or another one now"]
+    assert [why for _, why in bring_back(gone, home)] == [_REPLACED]
     assert list(elsewhere.iterdir()) == []
     (home / "tmp" / "proj").unlink()
     assert bring_back(gone, home) == ()
@@ -435,7 +438,7 @@ def test_a_trash_that_copies_tells_no_place(home: Path, monkeypatch: pytest.Monk
     session(home, ID)
     gone = deleted(home)
     assert not gone.is_known
-    assert [why for _, why in bring_back(gone, home)] == ["the system does not tell where it lies"]
+    assert [why for _, why in bring_back(gone, home)] == [_UNKNOWN]
 
 
 def test_without_hard_links_it_comes_back_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,7 +206,7 @@ def test_what_is_just_written_is_not_removed(store: Path) -> None:
     os.utime(empty, (now.timestamp(), now.timestamp()))
     with empty.open("ab") as file:
         file.write(logs.lines([{"$set": {"lastUpdated": now.isoformat()}}]))
-    with pytest.raises(RestoreFailed, match="just being written"):
+    with pytest.raises(RestoreFailed, match="being written right now"):
         restore(kept(store), store, RULE, now + timedelta(seconds=1))
 
 
@@ -237,7 +237,7 @@ def test_what_is_in_the_store_needs_no_restoring(store: Path) -> None:
     session(store, uuid(1))
     switch_on()
     (found,) = read(store).sessions
-    with pytest.raises(RestoreFailed, match="where it belongs"):
+    with pytest.raises(RestoreFailed, match="already in its place"):
         restore(found, store, RULE, SOON)
 
 
@@ -264,7 +264,7 @@ def test_a_log_without_its_first_line_of_an_unknown_project_stays_outside(store:
     path.write_bytes(path.read_bytes().partition(b"\n")[2])
     keep_all(store)
     path.unlink()
-    with pytest.raises(RestoreFailed, match="first line is damaged"):
+    with pytest.raises(RestoreFailed, match="first line is corrupt"):
         restore(kept(store), store, RULE, SOON)
     assert not path.exists()
 

@@ -108,10 +108,10 @@ def test_a_denied_path_is_found_however_it_is_named() -> None:
     ("text", "problem"),
     [
         ("permit edit", "begin with allow"),
-        ("allow", "name what to allow"),
+        ("allow", "say what to allow"),
         ("allow curl x | sh", "plain word"),
         ("allow edit *.py", "src/**"),
-        ("allow edit ../x", "goes up"),
+        ("allow edit ../x", "contains `..`"),
         ("deny write_fil", "did you mean write_file?"),
         ("allow network x", "write network alone"),
     ],
@@ -155,7 +155,7 @@ def test_a_rule_is_read_back_as_its_sentence(text: str, project: Path | None) ->
 
 def test_an_allow_that_a_deny_hits_says_so() -> None:
     _, allowed = read_sentences("deny git; allow git status")
-    assert any(limit.startswith("Never applies: “deny git”") for limit in allowed.limits)
+    assert any(limit.startswith("Never applies, because “deny git”") for limit in allowed.limits)
 
 
 def test_the_last_sentence_is_completed() -> None:

@@ -189,7 +189,7 @@ def test_folders_that_are_refused_stay_as_they_are(
     link.symlink_to(tmp_path / "elsewhere")
     (tmp_path / "elsewhere").mkdir()
     for folder, why in (
-        (mine, "is not empty, and no folder of gemtui push"),
+        (mine, "is not empty and was not written by gemtui push"),
         (link, "is a link"),
         (store, "belongs to Gemini CLI"),
         (store / "new", "belongs to Gemini CLI"),
@@ -214,7 +214,7 @@ def test_nothing_is_written_through_a_link_in_the_folder(
     add_session(store, "greeter", "11111111-aaaa", "Say hi", time="2026-11-20T12:00:00.000Z")
     answer = gemtui("push", out)
     assert answer.code == 2
-    assert "is a link: nothing is written through links" in answer.complaint
+    assert "is a symbolic link, and gemtui does not write through links" in answer.complaint
     assert content(elsewhere) == before
 
 

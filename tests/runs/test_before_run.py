@@ -35,15 +35,15 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     assert "secret" not in str(lines)
     assert [line.split(": ", 1) for line in lines] == [
         [f"general.defaultApprovalMode in {own}", lines[0].split(": ", 1)[1]],
-        [f"mcpServers.m in {own}", "Each run starts `serve x` before any question."],
+        [f"mcpServers.m in {own}", "Each run starts `serve x` before asking anything."],
         [
             f"GOOGLE_GEMINI_BASE_URL in {env}",
             "The conversation or its telemetry is sent to far.example.",
         ],
-        [f"GIT_EXTERNAL_DIFF in {env}", "This variable can make programs run unasked."],
+        [f"GIT_EXTERNAL_DIFF in {env}", "This variable can make programs run without asking."],
         [
             f".env in {env}",
-            "Runs take variables from it: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL.",
+            "Runs load variables from it: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL.",
         ],
     ]
     told.remember()
@@ -63,9 +63,9 @@ def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: P
     environ = {"GEMINI_CLI_HOME": str(home), "MODE": "auto_edit", "TOKEN": "secret"}
     lines = list(told_before(AgentOptions(cwd=tmp_path), environ).lines())
     assert lines == [
-        f"general.defaultApprovalMode in {own}: A run that names no mode writes files without a "
-        "question.",
-        f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before any question.",
+        f"general.defaultApprovalMode in {own}: Runs without an approval mode write files without "
+        "asking.",
+        f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before asking anything.",
     ]
 
 

@@ -57,7 +57,7 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
     put(root, b"made", b"x")
     says(folder, type="tool_result", tool_id="1", status="success")
     checkpoints.close()
-    assert ["may not be undone" in note for note in state.notes()] == [True]
+    assert ["undo may miss changes" in note for note in state.notes()] == [True]
     with open_project(place, root, own) as project:
         assert [call.use for call in project.store.calls().values()] == ["1"]
         assert covered_calls(project.store) == frozenset()

@@ -271,7 +271,7 @@ def test_a_fifo_is_not_waited_for(project: Project) -> None:
     project.begin()
     os.mkfifo(project.path / "pipe")
     rows = project.tracker.rows((), {project.path / "pipe": time.time()})
-    assert [row.note for row in rows] == ["no regular file"]
+    assert [row.note for row in rows] == ["not a regular file"]
 
 
 # --- by tools ------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def test_a_written_file_that_shell_deletes(project: Project) -> None:
     (project.path / "new.txt").write_text("one\n")
     project.shell("rm old.txt new.txt")
     assert project.said(write("old.txt", "one\n"), write("new.txt", "one\n", id="t2")) == [
-        "D new.txt +0 -0 by shell, created and deleted again",
+        "D new.txt +0 -0 by shell, created and then deleted",
         "D old.txt +0 -2 by shell",
     ]
 
@@ -331,8 +331,8 @@ def test_an_unconfirmed_write_that_the_disk_has(project: Project) -> None:
     (project.path / "b.txt").write_text("new\n")
     calls = write("a.txt", "one\n", status=OPEN), edit("b.txt", "old", "new", status=OPEN)
     assert project.said(*calls) == [
-        "A a.txt +1 -0 no result, but the disk has it",
-        "M b.txt +1 -1 no result, but the disk has it",
+        "A a.txt +1 -0 no result, but the change is on disk",
+        "M b.txt +1 -1 no result, but the change is on disk",
     ]
 
 
@@ -366,7 +366,7 @@ def test_a_last_write_that_was_not_made_leaves_the_one_before(project: Project) 
     project.begin()
     (project.path / "a.txt").write_text("one\n")
     calls = write("a.txt", "one\n"), edit("a.txt", "one", "two", status=OPEN, id="t2")
-    assert project.said(*calls) == ["A a.txt +1 -0 the last write was not made"]
+    assert project.said(*calls) == ["A a.txt +1 -0 the last write did not happen"]
 
 
 def test_of_a_past_run_the_disk_settles_only_what_it_did_not_change_since(project: Project) -> None:
@@ -376,7 +376,7 @@ def test_of_a_past_run_the_disk_settles_only_what_it_did_not_change_since(projec
     past = FileTracker(project.path, ended=ended)
     calls = [write(name, "one\n", status=OPEN) for name in ("a.txt", "b.txt", "c.txt")]
     words = [row.words for row in past.rows(calls)]
-    assert words == ["no result, but the disk has it", "unconfirmed", "unconfirmed"]
+    assert words == ["no result, but the change is on disk", "unconfirmed", "unconfirmed"]
 
 
 # --- what it was and is --------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def test_the_difference_of_a_seen_file(project: Project) -> None:
     }
     assert [each.why for each in found.values()] == [
         "",
-        "It is gone: this is what it held before the run.",
+        "It no longer exists; these are its contents from before the run.",
         "",
     ]
 
@@ -410,7 +410,7 @@ def test_where_what_was_is_not_known_the_text_is_shown_and_why(project: Project)
     assert (found.diff, found.text) == (None, "one\n")
     assert "is not known" in found.why
     gone = project.tracker.difference(project.path / "gone.txt", ())
-    assert gone.why == "It is gone, and what it held before the run is not known."
+    assert gone.why == "It no longer exists, and its contents before the run are unknown."
     (project.path / "a.bin").write_bytes(b"\0")
     assert project.tracker.difference(project.path / "a.bin", ()).why.endswith("not text.")
 

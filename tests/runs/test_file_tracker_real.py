@@ -85,7 +85,7 @@ async def test_what_tools_and_commands_did_to_files(gemini: GeminiCli) -> None:
         "A made.txt +3 -0 by shell",
         "A new.txt +1 -0",
         "D gone.txt +0 -2 by shell",
-        "D short.txt +0 -0 by shell, created and deleted again",
+        "D short.txt +0 -0 by shell, created and then deleted",
         "M cancelled.txt +0 -0 same content",
         "M edited.txt +1 -1",
         "M tracked.txt +1 -0 by shell",

@@ -212,7 +212,7 @@ def test_nobody_s_yes_leaves_plan_mode_for_one_without_questions(asker: Asker) -
     """The CLI leaves it for yolo, where no mark is needed; so it is not entered either."""
     refused = asker.call("exit_plan_mode", plan_filename="plan.md")
     assert refused is not None
-    assert "nothing is asked" in refused["reason"]
+    assert "asks about nothing" in refused["reason"]
     refused = asker.call("enter_plan_mode", reason="to think")
     assert refused is not None
     assert "plan mode" in refused["reason"]
@@ -296,7 +296,7 @@ def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(
 def test_a_call_that_would_fail_is_refused_with_the_reason(asker: Asker) -> None:
     refused = asker.call("replace", file_path="a.py", old_string="1", new_string="2")
     assert refused is not None
-    assert refused["reason"] == "The tool would fail: there is no such file to edit."
+    assert refused["reason"] == "The tool would fail: the file to edit does not exist."
     assert asker.files.numbers() == []
 
 

@@ -111,7 +111,7 @@ async def test_only_files_that_were_shown_change_and_as_shown(gated: GeminiCli) 
     (again,) = [each for each in person.requests if each.again]
     assert again.because == LED
     assert (project / "two" / "swapped.txt").read_text() == "x\n"
-    assert "there is no such file to edit" in told
+    assert "the file to edit does not exist" in told
     files = {str(project / name): now for name, now in contents(gated).items()}
     changed = {name: now for name, now in files.items() if before.get(Path(name).name) != now}
     assert changed == person.seen

@@ -27,8 +27,8 @@ INIT = '{"type":"init","session_id":"s1","model":"auto"}'
 HELLO = '{"type":"message","role":"assistant","content":"hello","delta":true}'
 OK = '{"type":"result","status":"success"}'
 DONE = "Done"
-BROKE_OFF = "The answer broke off: the connection was lost, or Google blocked it"
-NO_OPTION = "Gemini CLI rejected at least one of these options"
+BROKE_OFF = "The answer was cut off: the connection was lost, or Google blocked it"
+NO_OPTION = "Gemini CLI did not accept at least one of these options"
 NO_PROMPT = "There was no prompt"
 NO_LOGIN = "Gemini CLI is not logged in"
 NO_TRUST = "Gemini CLI does not trust this folder"
@@ -36,7 +36,7 @@ NO_SANDBOX = "The sandbox can't be used"
 LOOP = "Done, but Gemini repeated itself and was stopped"
 NOTHING = "Done, but there is no answer"
 MISSED = "Done, but 1 tool call failed: replace"
-UNKNOWN_TOOL = "Done, but there is no tool frobnicate: the model called it by mistake"
+UNKNOWN_TOOL = "Done, but the model called a tool that does not exist: frobnicate"
 DENIED = "Gemini denies access (403)"
 REFUSED_2 = "Done, but 2 tool calls were refused"
 TURNS = "The run reached its turn limit"
@@ -65,7 +65,7 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "disk-full": (Status.FAILED, "The disk is full"),
     "dropmid": (Status.FAILED, BROKE_OFF),
     "edit-session": (Status.WARNING, MISSED),
-    "empty": (Status.FAILED, "Gemini answered nothing"),
+    "empty": (Status.FAILED, "Gemini did not answer"),
     "empty_prompt": (Status.FAILED, NO_PROMPT),
     "err400": (Status.FAILED, "Gemini did not accept the request (400)"),
     "err400key": (Status.FAILED, "The API key is not valid"),
@@ -74,13 +74,13 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "err404": (Status.FAILED, "There is no such model"),
     "err429quota": (Status.FAILED, "The quota of this model is used up"),
     "err500mid": (Status.FAILED, "Gemini did not accept the request (400)"),
-    "err503always": (Status.FAILED, "Gemini is overloaded or out of order (503)"),
+    "err503always": (Status.FAILED, "Gemini is overloaded or not working (503)"),
     "errevent_mid": (Status.FAILED, BROKE_OFF),
     "hook-block-prompt": (
         Status.WARNING,
-        "Done, but a hook blocked it: Agent execution blocked: not allowed prompt",
+        "Done, but a hook blocked the run: Agent execution blocked: not allowed prompt",
     ),
-    "hook-stop": (Status.WARNING, "Done, but a hook stopped it: enough now"),
+    "hook-stop": (Status.WARNING, "Done, but a hook stopped the run: enough now"),
     "json_err": (Status.FAILED, DENIED),
     "json_fmt": (Status.INCOMPLETE, NO_RESULT),
     "loop_text": (Status.WARNING, LOOP),
@@ -103,17 +103,17 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "sandbox-bogus": (Status.FAILED, NO_SANDBOX),
     "sandbox-docker": (Status.FAILED, NO_SANDBOX),
     "sandbox-none": (Status.FAILED, NO_SANDBOX),
-    "sigkill-mid-text": (Status.FAILED, "Gemini CLI was ended from outside (SIGKILL)"),
+    "sigkill-mid-text": (Status.FAILED, "Gemini CLI was killed by something else (SIGKILL)"),
     "sigterm-in-tool": (Status.INCOMPLETE, NO_RESULT),
     "sigterm-mid-text": (Status.INCOMPLETE, NO_RESULT),
     "text_err": (Status.FAILED, DENIED),
     "text_fmt": (Status.INCOMPLETE, NO_RESULT),
-    "thoughtonly": (Status.FAILED, "Gemini only thought and answered nothing"),
+    "thoughtonly": (Status.FAILED, "Gemini returned thoughts but no answer"),
     "two_p": (Status.FAILED, "Gemini CLI failed (exit code 1)"),
     "unknown_tool": (Status.WARNING, UNKNOWN_TOOL),
     "untrusted": (Status.FAILED, NO_TRUST),
     "yolo_and_mode": (Status.FAILED, NO_OPTION),
-    "yolo_disabled": (Status.FAILED, "The settings of Gemini CLI forbid yolo mode"),
+    "yolo_disabled": (Status.FAILED, "Gemini CLI's settings forbid yolo mode"),
     "old/0.8.2-err403": (Status.FAILED, NO_OPTION),
     "old/0.10.0-edit-session": (Status.FAILED, NO_OPTION),
     "old/0.10.0-empty": (Status.FAILED, NO_OPTION),
@@ -128,8 +128,8 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "old/0.16.0-empty": (Status.WARNING, NOTHING),
     "old/0.20.2-empty": (Status.WARNING, NOTHING),
     "old/0.30.1-empty": (Status.WARNING, NOTHING),
-    "old/0.45.2-empty": (Status.FAILED, "Gemini answered nothing"),
-    "old/0.55.1-empty": (Status.FAILED, "Gemini answered nothing"),
+    "old/0.45.2-empty": (Status.FAILED, "Gemini did not answer"),
+    "old/0.55.1-empty": (Status.FAILED, "Gemini did not answer"),
 }
 for version in ("0.16.0", "0.20.2", "0.30.1", "0.38.2", "0.45.2", "0.55.1"):
     ENDINGS[f"old/{version}-edit-session"] = (Status.WARNING, MISSED)
@@ -224,7 +224,7 @@ def test_refused_tools_say_why() -> None:
     ]
     assert recorded("policy-deny").detail.split("\n") == [
         "run_shell_command: denied by a policy: Pushing is for people.",
-        "write_file: would have needed a confirmation, which a headless run can't ask for",
+        "write_file: needed approval, which headless runs can't ask for",
     ]
     assert refusal_words("Tool execution denied by policy.") == "denied by a policy"
 
@@ -313,18 +313,18 @@ def test_a_broken_policy_file_is_a_failure() -> None:
     )
     found = said(INIT, HELLO, OK, stderr=words * 2)
     assert found.status is Status.FAILED
-    assert found.headline == "A policy file is broken: its rules did not hold in this run"
+    assert found.headline == "A policy file is broken, so its rules did not apply in this run"
     assert found.detail.count("deny.toml") == 1
     assert "TOML parsing failed" in found.detail
     stopped = said(INIT, stderr=words, aborted=True)
     assert stopped.status is Status.INTERRUPTED
-    assert "its rules did not hold" in stopped.detail
+    assert "its rules did not apply" in stopped.detail
 
 
 def test_a_policy_for_no_tool_is_a_warning() -> None:
     words = '[USER] Policy file warning in a.toml:\nRule #1: Unrecognized tool name "globx".'
     found = said(INIT, HELLO, OK, stderr=words)
-    assert found.headline == "Done, but a policy names a tool that is not there: globx"
+    assert found.headline == "Done, but a policy names a tool that does not exist: globx"
 
 
 @pytest.mark.parametrize(
@@ -333,18 +333,18 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
         (41, NO_LOGIN),
         (42, "Gemini CLI did not accept the prompt or the session"),
         (44, NO_SANDBOX),
-        (52, "A settings file of Gemini CLI is broken, or forbids this run"),
-        (54, "A tool failed so that the run could not go on"),
+        (52, "A settings file of Gemini CLI is broken or forbids this run"),
+        (54, "A tool failed, so the run could not continue"),
         (55, NO_TRUST),
         (130, "The run was cancelled"),
         (144, "Gemini did not accept the request (400)"),
         (173, "Too many requests, or the quota is used up (429)"),
-        (244, "Gemini is overloaded or out of order (500)"),
-        (151, "Gemini refused the request (407)"),
-        (-9, "Gemini CLI was ended from outside (SIGKILL)"),
-        (137, "Gemini CLI was ended from outside (SIGKILL)"),
-        (-24, "Gemini CLI was ended from outside (SIGXCPU)"),
-        (-31, "Gemini CLI was ended from outside (SIGSYS)"),
+        (244, "Gemini is overloaded or not working (500)"),
+        (151, "Gemini rejected the request (407)"),
+        (-9, "Gemini CLI was killed by something else (SIGKILL)"),
+        (137, "Gemini CLI was killed by something else (SIGKILL)"),
+        (-24, "Gemini CLI was killed by something else (SIGXCPU)"),
+        (-31, "Gemini CLI was killed by something else (SIGSYS)"),
         (7, "Gemini CLI failed (exit code 7)"),
     ],
 )
@@ -360,16 +360,16 @@ def test_a_program_that_could_not_be_started() -> None:
     assert "gemtui doctor" in found.ways_out[0]
     assert found.detail == "spawn gemini ENOENT"
     lost = said(INIT, code=None, problem="the supervisor of this run was killed; the run was ended")
-    assert "looked after the run" in lost.headline
+    assert "supervisor process was killed" in lost.headline
 
 
 @pytest.mark.parametrize(
     ("problem", "headline"),
     [
-        (UNGATED, "The run was stopped, since nobody could be asked"),
-        (PASSED, "The run was stopped, since nobody could be asked"),
-        (MOVED, "The run was stopped, since nobody could be asked"),
-        (ALTERED, "The run was ended, since what ran was not what you allowed"),
+        (UNGATED, "The run was stopped because gemtui could not ask you"),
+        (PASSED, "The run was stopped because gemtui could not ask you"),
+        (MOVED, "The run was stopped because gemtui could not ask you"),
+        (ALTERED, "The run was stopped because a tool did not run as you had approved it"),
     ],
 )
 def test_a_gate_that_does_not_hold_is_said(problem: str, headline: str) -> None:
@@ -384,7 +384,7 @@ def test_time_limits_say_which() -> None:
     assert (found.status, found.headline) == (Status.TIMEOUT, "The run took too long")
     assert "10s" in found.detail
     idle = said(INIT, code=0, limit=Limit.IDLE, limit_seconds=10)
-    assert idle.headline == "Nothing came for too long"
+    assert idle.headline == "There was no output for too long"
     assert idle.ways_out == ("raise the idle time-out", "or continue the session")
 
 
@@ -401,7 +401,7 @@ def test_a_time_limit_behind_retries_names_their_status() -> None:
 def test_one_that_was_killed_is_not_explained_by_noise(code: int) -> None:
     noise = "Ripgrep is not available. Falling back to GrepTool.\n<x> is not valid JSON\n"
     found = said(INIT, HELLO, code=code, stderr=noise)
-    assert found.headline == "Gemini CLI was ended from outside (SIGKILL)"
+    assert found.headline == "Gemini CLI was killed by something else (SIGKILL)"
     assert found.detail == f"Gemini CLI exited with code {code} without a result event"
     assert found.ways_out == ("run it again, or continue the session",)
 
@@ -421,7 +421,7 @@ def test_a_limit_that_we_counted_is_a_turn_limit() -> None:
 
 def test_a_success_that_ends_with_another_code_is_said() -> None:
     found = said(INIT, HELLO, OK, code=3)
-    assert found.headline == "Done, but gemini ended with exit code 3"
+    assert found.headline == "Done, but gemini exited with code 3"
 
 
 def test_output_that_could_not_be_read_is_said() -> None:
@@ -431,7 +431,7 @@ def test_output_that_could_not_be_read_is_said() -> None:
 def test_what_was_stopped_in_the_middle_is_counted() -> None:
     use = '{"type":"tool_use","tool_name":"write_file","tool_id":"t"}'
     found = said(INIT, use, aborted=True)
-    assert found.detail == "1 tool call had not ended: what came of it is not known"
+    assert found.detail == "1 tool call had not finished, so the result is unknown"
     assert found.ways_out == ("continue the session, or run it again",)
 
 
@@ -449,7 +449,7 @@ def test_retries_are_told_while_they_happen(name: str, words: str | None) -> Non
 
 
 def test_retries_on_the_way_are_counted() -> None:
-    assert recorded("err429retry").detail == "Gemini CLI tried again 2 times on its way"
+    assert recorded("err429retry").detail == "Gemini CLI retried 2 times"
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ async def test_an_env_file_above_the_project_reaches_programs_but_not_settings(
             pass
     assert (gated.project / "seen.txt").read_text() == "yes\n"
     assert (gated.project / "server.txt").read_text() == "$SEEN yes yes\n"
-    assert f".env in {env}: Runs take variables from it: SEEN." in told.lines()
+    assert f".env in {env}: Runs load variables from it: SEEN." in told.lines()
 
 
 def write(path: str) -> Any:
@@ -87,7 +87,7 @@ async def test_an_env_file_that_has_the_cli_write_files_keeps_a_run_from_asking(
     assert not list(gated.project.glob("made*"))
     _, told = await run(gated, write("a.txt"), ask=False)
     assert sorted(each.name for each in gated.project.glob("made*")) == ["made.log", "made.md"]
-    assert told.count("Gemini CLI itself writes to the file") == 2
+    assert told.count("Gemini CLI writes to the file") == 2
 
 
 async def test_plans_in_a_folder_of_the_project_keep_a_run_from_asking(gated: GeminiCli) -> None:
@@ -99,7 +99,7 @@ async def test_plans_in_a_folder_of_the_project_keep_a_run_from_asking(gated: Ge
         await run(gated, write("evil.md"), approval_mode="plan")
     _, told = await run(gated, write("evil.md"), approval_mode="plan", ask=False)
     assert (gated.project / ".gemini" / "agents" / "evil.md").exists()
-    assert "In plan mode Markdown files in `.gemini/agents` are written" in told
+    assert "In plan mode, Markdown files in `.gemini/agents` are written" in told
 
 
 async def test_files_in_folders_that_the_project_adds_are_asked_about(gated: GeminiCli) -> None:
@@ -113,7 +113,7 @@ async def test_files_in_folders_that_the_project_adds_are_asked_about(gated: Gem
     assert paths == [beyond / "a.txt"]
     assert not (beyond / "a.txt").exists()
     assert (gated.project / "b.txt").exists()
-    assert "Tools use files in ../beyond as those of the project." in told
+    assert "Tools may use files in ../beyond as if they were in the project." in told
     paths, _ = await run(gated, *calls, approval_mode="auto_edit", include_directories=[beyond])
     assert paths == []
     assert (beyond / "a.txt").exists()

@@ -66,7 +66,7 @@ def test_a_write_is_told_against_the_disk(tmp_path: Path) -> None:
     new = proposed("write_file", {"file_path": "b.txt", "content": "x\n"}, tmp_path)
     assert (signs(new), new.remarks) == (["+x"], ("a new file",))
     same = proposed("write_file", {"file_path": "a.txt", "content": "one\ntwo\n"}, tmp_path)
-    assert same.remarks == ("it changes nothing",)
+    assert same.remarks == ("nothing would change",)
     more = {"file_path": "a.txt", "content": "x\n", "old_string": "one\n", "new_string": "y\n"}
     assert signs(proposed("write_file", more, tmp_path)) == ["-one", "-two", "+x"]
 

@@ -106,7 +106,7 @@ def test_while_gemini_cli_itself_works_in_the_folder_nothing_is_undone(project: 
         for event, works in (("BeforeTool", True), ("Notification", True), ("AfterAgent", False)):
             write_live(live_dir(), cli.pid, hook_input(event, cwd=str(project)))
             if works:
-                with pytest.raises(UndoError, match=f"as process {cli.pid}: wait until"):
+                with pytest.raises(UndoError, match=f"(process {cli.pid}: wait until"):
                     undo(2)
                 assert undo(2, dry_run=True).paths(Action.REMOVE) == ["new.txt"]
         assert undo(2).paths(Action.REMOVE) == ["new.txt"]

@@ -99,7 +99,7 @@ def test_the_end_of_a_run_is_told_without_what_the_run_adds(
         (["no-such-program"], "was not found"),
         (["./here"], "was not found"),
         (["sh", "-c", "echo a; echo why >&2; exit 3"], "failed with exit code 3: why"),
-        (["sh", "-c", "sleep 60 & wait"], "took longer than 0.3 s and was ended"),
+        (["sh", "-c", "sleep 60 & wait"], "took longer than 0.3 s and was killed"),
         (["sh", "-c", "exec cat >/dev/null"], None),
     ],
 )

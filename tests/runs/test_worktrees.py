@@ -249,7 +249,7 @@ def test_a_worktree_is_trusted_only_if_its_repository_is(top: Path, trusted: boo
     assert (again.worktree, again.made) == (entered.worktree, False)
     remove_worktree(entered.worktree)
     assert not trust.remembered(entered.worktree.folder)
-    with pytest.raises(OptionError, match="a session continues in its own folder"):
+    with pytest.raises(OptionError, match="a session can be continued only in its own folder"):
         enter_worktree("More", AgentOptions(cwd=top, worktree=True, resume="a"))
 
 
@@ -276,4 +276,4 @@ def test_files_of_a_worktree_are_ordinary_to_its_runs(top: Path) -> None:
 def test_submodules_are_said_to_be_empty(tmp_path: Path) -> None:
     submodules(tmp_path / "project")
     git(tmp_path / "project", "commit", "-qm", "Submodule")
-    assert "its submodules are empty" in make_worktree(tmp_path / "project", "Do it")[1]
+    assert "its git submodules are empty" in make_worktree(tmp_path / "project", "Do it")[1]

@@ -78,18 +78,18 @@ def test_several_times_hold_together() -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ('an "open quote', 'a quotation mark " is missing'),
+        ('an "open quote', 'a closing quotation mark " is missing'),
         ("tool: x", "nothing follows tool:"),
         ('file:"" x', "nothing follows file:"),
-        ("is:broken x", "is:broken is not known, only failed, thought, pinned or archived"),
-        ("in:title x", "in:title is not known, only prompt, answer, thought or tool"),
+        ("is:broken x", "is:broken is not valid; use failed, thought, pinned or archived"),
+        ("in:title x", "in:title is not valid; use prompt, answer, thought or tool"),
         ("before:soon", "before:soon is not a valid date; examples: 2026-11-20, yesterday or 7d"),
         (
             "before:2026-13-40",
             "before:2026-13-40 is not a valid date; examples: 2026-11-20, yesterday or 7d",
         ),
         ("after:9999y", "after:9999y is not a valid date; examples: 2026-11-20, yesterday or 7d"),
-        ("-after:7d", "-after: can't be excluded"),
+        ("-after:7d", "-after: can't be used to exclude"),
     ],
 )
 def test_what_is_malformed_is_searched_as_words_and_says_so(text: str, note: str) -> None:
@@ -107,13 +107,13 @@ def test_a_colon_alone_makes_no_field(text: str) -> None:
 def test_a_mistyped_field_is_a_word_and_says_so() -> None:
     query = parsed("projct:api")
     assert [term.text for term in query.terms] == ["projct:api"]
-    assert query.note == "projct: is not a field, did you mean project: (searched as words)"
+    assert query.note == "projct: is not a field (did you mean project:), so "
 
 
 def test_of_a_very_long_query_the_beginning_is_searched() -> None:
     query = parsed("word " * 10_000)
     assert len(query.terms) == 200
-    assert query.note == "too long: only the first 1,000 characters are searched"
+    assert query.note == "the query is too long: only the first 1,000 characters are searched"
 
 
 def test_what_is_no_text_is_searched_as_text() -> None:

@@ -228,7 +228,7 @@ def test_a_damaged_cache_is_made_anew_with_a_word(
     assert again.sessions == first.sessions
     assert again.cache is None
     assert again.renewed is not None
-    assert (again.renewed.path, again.renewed.what[:21]) == (folder / FILE, "the cache was damaged")
+    assert (again.renewed.path, again.renewed.what[:21]) == (folder / FILE, "the cache was corrupt")
     assert len(rows(folder)) == 60
     assert start(home, folder).renewed is None
 

@@ -158,7 +158,7 @@ def test_an_object_of_too_many_values_is_named_and_the_rest_is_read(
     assert only(found).path == good
     (problem,) = found.unreadable
     assert problem.path == path
-    assert f"JSON values, and gemtui reads up to {legacy_json.VALUES:,}" in problem.what
+    assert f"JSON values, but gemtui reads at most {legacy_json.VALUES:,}" in problem.what
     assert "resume it once in Gemini CLI" in problem.what
 
 
@@ -180,7 +180,7 @@ def test_a_line_of_too_many_values_is_left_out_and_named(tmp_path: Path) -> None
     with SessionLog(path) as log:
         log.refresh()
         assert [(each.line, each.what) for each in log.problems] == [
-            (lines + 1, f"more than {legacy_json.VALUES:,} JSON values: left out")
+            (lines + 1, f"more than {legacy_json.VALUES:,} JSON values, so it was left out")
         ]
         assert logs.texts(log)[-1] == "New"
     path.write_bytes(path.read_bytes().rsplit(b"\n", 2)[0])
@@ -201,7 +201,7 @@ def test_a_log_of_too_many_messages_is_named_and_the_rest_is_read(
     assert {each.path for each in found.sessions} == {good, rewritten}
     (problem,) = found.unreadable
     assert problem.path == long
-    assert "gemtui reads up to 100: split it by lines" in problem.what
+    assert "gemtui reads at most 100: split it at line breaks" in problem.what
 
 
 @pytest.mark.parametrize("depth", [200, 300, 900, 990, 1010, 1020, 1030, 100_000])

@@ -333,9 +333,9 @@ def test_a_file_that_is_no_session_says_so(tmp_path: Path, content: bytes) -> No
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"{", "is cut off before its first message"),
-        (b'{\n  "sess', "is cut off before its first message"),
-        (b'{\n  "title": "\xc3\xa4\xc3', "is cut off before its first message"),
+        (b"{", "ends before its first message"),
+        (b'{\n  "sess', "ends before its first message"),
+        (b'{\n  "title": "\xc3\xa4\xc3', "ends before its first message"),
         (b"{no JSON", "no sessionId at its beginning"),
         (b'{"a": 1}', "no sessionId at its beginning"),
     ],
@@ -464,7 +464,7 @@ def test_an_object_that_is_no_record_is_named(line: dict[str, Any], tmp_path: Pa
     log = replayed(tmp_path, header(), user("u", "first"), line, user("v", "last"))
     assert texts(log) == ["first", "last"]
     assert [(each.line, each.what) for each in log.problems] == [
-        (3, "neither a message nor anything else that is known: left out")
+        (3, "left out because its type is unknown")
     ]
 
 
@@ -473,5 +473,5 @@ def test_what_is_no_message_in_a_list_of_messages_is_named(tmp_path: Path) -> No
     log = replayed(tmp_path, header(), restored)
     assert texts(log) == ["kept"]
     assert [(each.line, each.what) for each in log.problems] == [
-        (2, "3 of its messages are no JSON objects: left out")
+        (2, "left out 3 of its messages, which are not JSON objects")
     ]

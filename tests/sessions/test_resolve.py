@@ -180,7 +180,7 @@ def test_latest_does_not_read_older_files(tmp_path: Path) -> None:
 
 
 def test_nothing_stored(tmp_path: Path) -> None:
-    with pytest.raises(SessionNotFound, match="Gemini CLI keeps them there") as caught:
+    with pytest.raises(SessionNotFound, match="Gemini CLI stores them there") as caught:
         find(tmp_path, "latest")
     assert caught.value.searched == (tmp_path / "tmp",)
 

@@ -319,8 +319,8 @@ def test_a_reached_limit_of_watched_folders_is_said(limit: int, first: str, tmp_
     command = [*inside, sys.executable, "-c", LIMITED, str(tmp_path / ".gemini"), str(limit)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     reason = (
-        "looking every 1 s: the system's limit of watched folders is reached "
-        "(fs.inotify.max_user_watches)"
+        "checking for changes every 1 s, because the system's limit of watched "
+        "folders has been reached (fs.inotify.max_user_watches)"
     )
     assert (done.stdout.splitlines(), done.stderr) == ([first, reason], "")
 

@@ -172,7 +172,7 @@ def test_what_is_not_below_the_folder_is_left_out(tmp_path: Path) -> None:
         patch.add(each)
     (file,) = patch.files()
     assert (file.path, file.text) == (PurePath("/home/ada/src/x"), "")
-    assert file.unknown == f"not below {ROOT}"
+    assert file.unknown == f"not in {ROOT}"
 
 
 def changed(path: PurePath, diff: str, seconds: float) -> dict[str, Any]:

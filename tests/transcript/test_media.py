@@ -116,7 +116,7 @@ def test_what_is_no_real_picture_does_no_harm(start: bytes, rest: bytes) -> None
 def test_the_bytes_decide_what_it_is() -> None:
     page = b"<svg xmlns='http://www.w3.org/2000/svg'/>"
     assert media_type(page) is None
-    assert "image/png by its record, not by its bytes" in image_words(image(page))
+    assert "recorded as image/png, but its bytes say otherwise" in image_words(image(page))
     assert "image/png, recorded as application/pdf" in image_words(image(png(), "application/pdf"))
     assert "recorded" not in image_words(image(JPEG, "image/jpg"))
 

@@ -24,13 +24,13 @@ class Danger(NamedTuple):
     why: str
 
 
-UNREADABLE = "it can't be taken apart"
+UNREADABLE = "it can't be parsed"
 LONGEST: Final = 20_000
 """The longest command, in characters, that is analysed."""
 _SUBSTITUTES: Final = {
-    "command_substitution": "it runs a command to make the words of another",
-    "process_substitution": "it runs a command in the place of a file",
-    "heredoc_redirect": "it hands over text as a file",
+    "command_substitution": "it uses the output of one command as arguments of another",
+    "process_substitution": "it uses the output of a command in place of a file",
+    "heredoc_redirect": "it passes text to a command as if it were a file",
 }
 _WRITES: Final = "it writes a file"
 _SAFE_TARGET: Final = re.compile(
@@ -42,10 +42,10 @@ _GIT_VALUED: Final = frozenset(
     ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"]
 )
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
-_CONFIGURES: Final = "it sets git's configuration, by which programs can run"
+_CONFIGURES: Final = "it changes git's configuration, which can make git run programs"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
 """Syntax after which a `cd` may not affect all of the rest of the command."""
-_LOADS: Final = "it sets a variable by which programs can run"
+_LOADS: Final = "it sets a variable that can make programs run"
 _HIDDEN: Final = "one of its arguments can run a program or write a file"
 _ANY_CODE: Final = "it runs any code that it is given"
 _DELETES: Final = frozenset(
@@ -104,7 +104,7 @@ def dangers(
         reach, reasons = _why(span, command, reach)
         seen += (Danger(span.start, span.end, why) for why in dict.fromkeys(reasons))
     if not seen and judge(command) is CommandSafety.DANGEROUS:
-        return (Danger(0, len(command), "Gemini CLI itself calls it dangerous"),)
+        return (Danger(0, len(command), "Gemini CLI classifies it as dangerous"),)
     return tuple(seen)
 
 
@@ -190,7 +190,7 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
     second = next((word for word in rest if not word.startswith("-")), "")
     why = programs.NEVER.get(name, programs.DELETES if name.startswith("mkfs.") else "")
     if holds_controls(program) or not _NAME.fullmatch(program):
-        yield "its name is quoted, computed or odd"
+        yield "its name is quoted, computed or unusual"
     if why == programs.DELETES and name not in _DELETES:
         return
     if why == programs.RUNS and name not in _RUNS:

@@ -86,7 +86,7 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
     """
     own = _repository(project)
     if own is None:
-        return "the project is in no git repository"
+        return "the project is not in a git repository"
     if not same_repository(project, folder) or folder.is_relative_to(own):
         return "its folder belongs to another git repository"
     try:
@@ -112,26 +112,26 @@ def _repository(folder: Path) -> Path | None:
 
 def _why_odd(git: Path) -> str | None:
     if git.name != ".git" or git.is_symlink() or not git.is_dir():
-        return "its git repository is bare, a link or a worktree of another one"
+        return "its git repository is bare, a symbolic link or a worktree of another one"
     if not ((git / "objects").is_dir() and (git / "refs").is_dir()):
         return "its `.git` is not a repository"
     if not _HEAD.match(read_small(git / "HEAD")):
         return "its `.git` is not a repository"
     odd = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
     if any(os.path.lexists(git / name) for name in odd):
-        return "its git repository uses another one"
+        return "its git repository depends on another one"
     return None
 
 
 def _why_config(git: Path) -> str | None:
     path = git / "config"
     if path.is_symlink():
-        return "the repository's git configuration is a link"
+        return "the repository's git configuration is a symbolic link"
     section = ""
     for line in read_small(path).decode(errors="replace").removeprefix("\ufeff").split("\n"):
         text = line.removesuffix("\r").strip(" \t")
         if _ODD.search(text) or text.endswith("\\"):
-            return "the repository's git configuration can't be read for certain"
+            return "the repository's git configuration can't be read reliably"
         if not text or text[0] in "#;":
             continue
         if found := _SECTION.fullmatch(text):
@@ -140,7 +140,7 @@ def _why_config(git: Path) -> str | None:
             if why := _why_key(section, found[1].lower(), text):
                 return why
         else:
-            return "the repository's git configuration can't be read for certain"
+            return "the repository's git configuration can't be read reliably"
     return None
 
 
@@ -163,9 +163,11 @@ def _why_files(git: Path) -> str | None:
     if os.path.lexists(git / "hooks" / "post-index-change"):
         return "the git repository has a hook that runs when git refreshes its index"
     if any(git.glob("sharedindex.*")):
-        return "the git repository's index can't be read for certain"
+        return "the git repository's index can't be read reliably"
     index = git / "index"
     submodules = os.path.lexists(git / "modules") or (
         index.exists() and _GITLINK in read_small(index, _MOST)
     )
-    return "the git repository has submodules, with settings of their own" if submodules else None
+    return (
+        ("the git repository has submodules, which have their own settings") if submodules else None
+    )

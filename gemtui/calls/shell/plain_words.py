@@ -34,7 +34,7 @@ _WHY: Final = {
     "{": "it contains braces outside of quotes",
     "}": "it contains braces outside of quotes",
     "&": "it starts something in the background",
-    "'": "it contains a quote that is not closed",
+    "'": "it contains an unclosed quote",
     "\\": "it contains a line break after a backslash",
 }
 
@@ -68,8 +68,8 @@ def unseen(command: str) -> str | None:
         return None
     odd = next((char for char in command if char in BLANKS and holds_controls(char)), None)
     if odd is None:
-        return "it contains characters that can't be seen"
-    return f"it contains U+{ord(odd):04X}, which is not a blank for bash"
+        return "it contains invisible characters"
+    return f"it contains U+{ord(odd):04X}, which bash doesn't treat as a space"
 
 
 def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
@@ -87,7 +87,7 @@ def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise Unclear(_WHY.get(text[at], "it contains a quote that is not closed"))
+            raise Unclear(_WHY.get(text[at], "it contains an unclosed quote"))
         kind, at = match.lastgroup, match.end()
         if kind not in ("blank", "end"):
             reader.add(kind or "", match[kind or 0])
@@ -99,12 +99,12 @@ def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
                 commands.append(_checked(words))
                 words = []
             elif last not in _CAN_FOLLOW_NOTHING:
-                raise Unclear("a command is missing in it")
+                raise Unclear("part of it has no command")
     words += reader.finish()
     if words:
         commands.append(_checked(words))
     elif last not in _CAN_END or not commands:
-        raise Unclear("a command is missing in it")
+        raise Unclear("part of it has no command")
     return tuple(commands)
 
 
@@ -138,7 +138,7 @@ class _Word:
         if first and text.startswith("#"):
             raise Unclear("it contains a comment")
         if _TILDE.search(text):
-            raise Unclear("it contains `~` for a home folder")
+            raise Unclear("it contains `~`, which means a home folder")
         # in some locales, old versions of bash treat these two bytes as blanks
         odd = next((char for char in text if not {0x85, 0xA0}.isdisjoint(char.encode())), None)
         if odd is not None:

@@ -8,11 +8,11 @@ from typing import Final
 
 DELETES: Final = "it can delete or overwrite any file"
 RUNS: Final = "it can run any other command"
-BEYOND: Final = "it changes things beyond this machine"
-_RIGHTS = "it changes rights"
-_SENDS = "it can fetch and send anything, and write what it fetched"
-_SYSTEM = "it changes the system, not the project"
-_LATER = "it changes what the commands after it mean"
+BEYOND: Final = "it changes things outside of this machine"
+_RIGHTS = "it changes permissions or runs commands as another user"
+_SENDS = "it can download and send anything, and save what it downloads"
+_SYSTEM = "it changes the system rather than the project"
+_LATER = "it changes what the commands after it do"
 
 
 def _names(text: str) -> frozenset[str]:
@@ -77,7 +77,7 @@ ALONE: Final = _names("npx uvx bunx")
 
 _CONTAINERS = (
     _names("ps images logs inspect version info build pull top stats port"),
-    "it can reach the whole machine, or remove things",
+    "it can affect the whole machine or delete things",
 )
 ONLY: Final = {
     "git": (
@@ -95,7 +95,7 @@ ONLY: Final = {
         BEYOND,
     ),
 }
-"""For some programs, the only subcommands that are proposed, and the reason."""
+"""For some programs: the only subcommands that rules are suggested for, and why not for others."""
 GH: Final = _names("view list status diff checks")
 """Actions of `gh pr`, `gh issue` and similar commands that are proposed."""
 TOOLS: Final = _names(

@@ -39,7 +39,7 @@ class CommandPlace:
 
 
 class Operands(Enum):
-    """How to check the arguments of a command that are not options."""
+    """The ways to check the arguments of a command that are not options."""
 
     FILES = auto()
     """The arguments are, or may be, files, all of which must be inside the project."""
@@ -84,7 +84,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 _OUTSIDE: Final = "read files outside of the project"
-_ENDLESS: Final = "never end (`-f`)"
+_ENDLESS: Final = "run forever (`-f`)"
 READERS: Final[Mapping[str, Reader]] = {
     "cat": Reader(
         could=_OUTSIDE,
@@ -108,7 +108,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "expr": Reader(operands=Operands.WORDS),
     "false": Reader(operands=Operands.WORDS),
     "grep": Reader(
-        could="read patterns from files (`-f`), follow links out of the project (`-R`)",
+        could="read patterns from files (`-f`), follow symbolic links out of the project (`-R`)",
         flags="EFGHILPTabchilnoqrsvwx",
         valued="ABCem",
         long=_long(
@@ -135,7 +135,7 @@ READERS: Final[Mapping[str, Reader]] = {
         operands=Operands.WORDS,
     ),
     "ls": Reader(
-        could="list folders outside of the project, also by links (`-L`, `-H`)",
+        could="list folders outside of the project, also through symbolic links (`-L`, `-H`)",
         flags="1ABCFGNQRSUXabcdfghiklmnopqrstuvx",
         long=_long(
             """all almost-all author block-size classify color directory escape file-type format
@@ -178,7 +178,7 @@ READERS: Final[Mapping[str, Reader]] = {
         numbers=True,
     ),
     "stat": Reader(
-        could="look at files outside of the project, also by links (`-L`)",
+        could="inspect files outside of the project, also through symbolic links (`-L`)",
         flags="ft",
         valued="c",
         long=_long("file-system format printf terse"),
@@ -228,14 +228,17 @@ READERS: Final[Mapping[str, Reader]] = {
     "which": Reader(flags="as", operands=Operands.WORDS),
     "whoami": Reader(operands=Operands.WORDS),
     "base64": Reader(
-        could="write a file (`-o` on macOS, also joined, as in `-Do`)",
+        could="write a file (`-o` on macOS, also combined with other options, as in `-Do`)",
         flags="Ddi",
         valued="w",
         long=_long("decode ignore-garbage wrap"),
         most=1,
     ),
     "rg": Reader(
-        could="run programs (`--pre`, `--hostname-bin`, `-z`, also joined, as in `-iz`)",
+        could=(
+            "run programs (`--pre`, `--hostname-bin`, `-z`, also combined with other options, as "
+            "in `-iz`)"
+        ),
         flags="FHINPSUachilnopqsuvwx",
         valued="ABCegmtT",
         long=_long(
@@ -301,7 +304,7 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
     ),
     "show": _GIT_LOG,
     "branch": Reader(
-        could="make, move and delete branches",
+        could="create, rename and delete branches",
         flags="alrv",
         long=_long("all color format list no-color remotes show-current verbose"),
         operands=Operands.GIT,
@@ -341,7 +344,9 @@ _FIND_VALUED: Final = _names(
     -user -wholename -xtype"""
 )
 _SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
-_SED: Final = "sed can write files and run programs; only `sed -n 1,5p FILE` is known to read"
+_SED: Final = (
+    "sed can write files and run programs; gemtui recognizes only `sed -n 1,5p FILE` as read-only"
+)
 _NOT_READING: Final = "gemtui does not know it as a command that only reads"
 
 
@@ -410,7 +415,7 @@ def _why_files_act(reader: Reader, words: Sequence[PlainWord], place: CommandPla
     for word in left:
         text = word.text
         if word.glob is not None and not reader.patterns:
-            return f"`{_shown(word)}` is a pattern for names of files"
+            return f"`{_shown(word)}` is a pattern that matches file names"
         if text == "--":
             operands += left
         elif text == "-" or not text.startswith("-"):
@@ -441,7 +446,9 @@ def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
 
 def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | None:
     if reader.operands is Operands.WORDS:
-        return None if word.glob is None else f"`{_shown(word)}` is a pattern for names of files"
+        return (
+            None if word.glob is None else f"`{_shown(word)}` is a pattern that matches file names"
+        )
     if word.glob is not None:
         return _why_pattern_acts(word, word.glob, place) if reader.patterns else _pattern(word)
     if reader.operands is Operands.GIT:
@@ -454,7 +461,7 @@ def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | 
     known = word.text[:glob]
     folder, slash, start = known.rpartition("/")
     if not known or known.startswith("-"):
-        return f"`{_shown(word)}` could match a file whose name is an option"
+        return f"`{_shown(word)}` could match a file whose name looks like an option"
     base = place.folder / (folder or slash)
     if "/" in word.text[glob:] or start.startswith(".") or place.leaves(base):
         return f"`{_shown(word)}` could match files outside of the project"
@@ -509,11 +516,11 @@ def _goes_up(text: str) -> bool:
 
 
 def _outside(word: PlainWord) -> str:
-    return f"`{_shown(word)}` leads out of the project"
+    return f"`{_shown(word)}` leads outside of the project"
 
 
 def _pattern(word: PlainWord) -> str:
-    return f"`{_shown(word)}` is a pattern for names of files"
+    return f"`{_shown(word)}` is a pattern that matches file names"
 
 
 def _shown(word: PlainWord) -> str:

@@ -23,9 +23,9 @@ from gemtui.files import resolved
 OUTSIDE: Final = "it writes outside of the project"
 NAMES_OUTSIDE: Final = "it names a file outside of the project"
 LEAVES: Final = "what follows it runs outside of the project"
-LATER: Final = "it changes what runs later"
+LATER: Final = "it changes a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
-TOO_MUCH: Final = "it has too many file names to check, or some are too long"
+TOO_MUCH: Final = "its file names are too many or too long to check"
 _MOST_PATHS: Final = 100
 """The number of paths that are checked; a command with more gets `TOO_MUCH`."""
 _LONGEST: Final = 1024

@@ -72,7 +72,7 @@ def place_of(project: Path, dir_path: str) -> CommandPlace | str:
         return "the name of its folder can be read in two ways"
     folder = resolved(root / dir_path)
     if not folder.is_relative_to(root):
-        return "its folder lies outside of the project"
+        return "its folder is outside of the project"
     if not folder.is_dir():
         return "its folder does not exist"
     return CommandPlace(project=root, folder=folder)
@@ -111,7 +111,7 @@ def _why_environ(
     loaded = (each for each in environ if each in _LOADED or each.startswith(_LOADED_PREFIX))
     for variable in loaded:
         if any(not place.leaves(entry or ".") for entry in _entries(variable, environ[variable])):
-            return f"{variable} names files of the project"
+            return f"{variable} refers to files of the project"
     if name == "git":
         git = next(
             (each for each in sorted(environ) if each[:4] == "GIT_" and is_risky(each)), None
@@ -137,10 +137,10 @@ def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str
         if not os.path.lexists(file):
             continue
         if not place.leaves(file.parent) or not place.leaves(file):
-            return f"PATH leads to a program `{name}` in the project"
+            return f"PATH finds a program `{name}` inside the project"
         if os.access(file, os.X_OK) and file.is_file():
             return None
-    return f"there is no program `{name}` in PATH"
+    return f"PATH contains no program `{name}`"
 
 
 def _why_git(words: Sequence[PlainWord], place: CommandPlace) -> str | None:

@@ -48,7 +48,7 @@ def _ask(live: str, pid: str, event: bytes) -> bytes:
         if asks:
             _note(live, pid, event)
     if not (answer.startswith(b"{") and answer.endswith(b"}\n")):
-        raise ValueError("gemtui's answer is not whole")
+        raise ValueError("gemtui's answer is incomplete")
     return answer
 
 

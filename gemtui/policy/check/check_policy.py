@@ -28,7 +28,7 @@ from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.model.rules import Finding, Rule, Severity
 
 _TABLES = ("rule", "safety_checker")
-_WHOLE = "Gemini CLI drops the whole file"
+_WHOLE = "Gemini CLI ignores the whole file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ def _put_together(
 
 def _rest_draft(problem: SchemaProblem) -> FindingDraft:
     if problem.field == "rule":
-        text = f"the rules are no [[rule]] tables: {_WHOLE}"
+        text = f"the rules are not written as [[rule]] tables: {_WHOLE}"
         return FindingDraft("rule", text, "write [[rule]] above the fields of each rule")
     return schema_draft(problem, {})
 
@@ -185,12 +185,12 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
             yield warned(
                 key,
                 f'Gemini CLI does not recognise the key "{key}" here and ignores it',
-                "leave it out",
+                "remove it",
             )
             continue
         near = get_close_matches(key.lower(), _TABLES, n=1) or (["rule"] if "rul" in key else [])
         shown = f"[[{key}]]" if isinstance(value, list) else f"[{key}]"
-        way_out = f"write [[{near[0]}]]" if near else "leave it out"
+        way_out = f"write [[{near[0]}]]" if near else "remove it"
         yield FindingDraft(
             key,
             f"Gemini CLI does not recognise the table {shown} and ignores its contents",
@@ -201,15 +201,15 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
     """Yield findings about a checker that can't work, so that it denies its calls."""
     checker = read_checker(table)
-    refuses = "refuses every call that it matches"
+    refuses = "denies every call that it matches"
     if checker.external:
-        text = f'no external checker exists, so "{checker.name}" {refuses}'
-        yield warned("safety_checker", text, "write a rule that denies")
+        text = f'there are no external checkers, so "{checker.name}" {refuses}'
+        yield warned("safety_checker", text, "write a deny rule instead")
     elif checker.name == "allowed-path" and "environment" not in (
         ("environment",) if checker.context is None else checker.context
     ):
         text = f'without "environment" in its required_context, allowed-path {refuses}'
-        yield warned("safety_checker", text, "leave required_context out")
+        yield warned("safety_checker", text, "remove required_context")
 
 
 # --- files and folders ---------------------------------------------------------------------------
@@ -231,12 +231,10 @@ def _read_path(path: Path) -> Iterator[_Read]:
         elif not path.exists():
             yield _only(path, _missing(path))
         elif not path.is_file():
-            yield _only(
-                path, FindingDraft("", "it is not a file: Gemini CLI reads nothing from it")
-            )
+            yield _only(path, FindingDraft("", "not a file: Gemini CLI reads no rules from it"))
         elif not path.name.endswith(".toml"):
-            text = "its name does not end in .toml: Gemini CLI reads nothing from it"
-            yield _only(path, FindingDraft("", text, f"call it {path.name}.toml"))
+            text = "its name does not end in .toml: Gemini CLI reads no rules from it"
+            yield _only(path, FindingDraft("", text, f"rename it to {path.name}.toml"))
         else:
             yield _read_file(path)
     except OSError as error:
@@ -244,14 +242,19 @@ def _read_path(path: Path) -> Iterator[_Read]:
 
 
 def _missing(path: Path) -> FindingDraft:
-    text = "it is missing: Gemini CLI says nothing, and reads no policies of the user's either"
+    text = (
+        "it does not exist: Gemini CLI doesn't report this, and doesn't read the user's policies "
+        "either"
+    )
     if "," in path.name:
-        return FindingDraft("", f"{text}; a comma parts two paths", "give each path by itself")
+        return FindingDraft(
+            "", f"{text}; Gemini CLI splits paths at commas", "list each path separately"
+        )
     return FindingDraft("", text, "check the path")
 
 
 def _unreadable(error: OSError) -> FindingDraft:
-    text = f"it can't be read ({error.strerror}): Gemini CLI goes on without it"
+    text = f"it can't be read ({error.strerror}): Gemini CLI starts without its rules"
     return FindingDraft("", text, "check its permissions")
 
 
@@ -272,7 +275,7 @@ def _read_file(path: Path) -> _Read:
     except UnicodeDecodeError as error:
         found = _read(data.decode("utf-8", "replace"), path)
         line = data.count(b"\n", 0, error.start) + 1
-        text = f"line {line}: it is not UTF-8, and other characters are read there"
+        text = f"line {line} is not valid UTF-8: Gemini CLI reads different characters there"
         return replace(found, drafts=((0, warned("", text, "save it as UTF-8")), *found.drafts))
 
 
@@ -286,17 +289,22 @@ def _read_folder(folder: Path) -> Iterator[_Read]:
         if not path.name.lower().endswith(".toml"):
             continue
         if path.is_symlink():
-            text = "it is a symbolic link: Gemini CLI passes over links in a folder"
-            yield _only(path, FindingDraft("", text, "copy the file, or give its path by itself"))
+            text = "it is a symbolic link: Gemini CLI skips links in a folder"
+            yield _only(
+                path,
+                FindingDraft(
+                    "", text, "replace it by a copy of the file, or list its path separately"
+                ),
+            )
         elif not path.name.endswith(".toml"):
-            text = "its name does not end in .toml, in small letters: it is passed over"
-            yield _only(path, FindingDraft("", text, f"call it {path.stem}.toml"))
+            text = "its name does not end in .toml (in lowercase), so Gemini CLI skips it"
+            yield _only(path, FindingDraft("", text, f"rename it to {path.stem}.toml"))
         elif path.is_dir():
-            text = "it is a folder in a folder: Gemini CLI does not look into it"
-            yield _only(path, FindingDraft("", text, "move its files up"))
+            text = "it is a subfolder: Gemini CLI does not search subfolders"
+            yield _only(path, FindingDraft("", text, "move its files into the parent folder"))
         else:
             read = True
             yield _read_file(path)
     if not read:
-        text = "no .toml file is in this folder: it has no rules"
-        yield _only(folder, FindingDraft("", text, "put one there, or give another path"))
+        text = "the folder contains no .toml file, and therefore no rules"
+        yield _only(folder, FindingDraft("", text, "add one, or give another path"))

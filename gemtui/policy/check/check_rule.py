@@ -18,7 +18,7 @@ from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, FORMER, nearest, tool
 from gemtui.text import listed
 
-WHOLE = "Gemini CLI drops the whole file for it"
+WHOLE = "Gemini CLI ignores the whole file because of this"
 _DECISIONS = {"ask": "ask_user", "prompt": "ask_user", "confirm": "ask_user", "block": "deny"}
 _MODES = {"auto_edit": "autoEdit", "autoedit": "autoEdit", "auto-edit": "autoEdit"}
 _KEYS = {
@@ -39,15 +39,15 @@ def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDra
         case "decision", str():
             meant = _DECISIONS.get(value.lower(), value.lower().replace("-", "_"))
             way_out = f'write "{meant}"' if meant in tuple(Decision) else ""
-            text = f'"{value}" is not a decision: it is {listed(Decision)}; {WHOLE}'
+            text = f'"{value}" is not a valid decision; use {listed(Decision)}; {WHOLE}'
             return FindingDraft(field, text, way_out)
         case "modes", list() if value and all(isinstance(each, str) for each in value):
             unknown = next(each for each in value if each not in MODES)
             near = _MODES.get(unknown.lower()) or _nearest(unknown, MODES)
-            text = f'"{unknown}" is not a mode in a rule: they are {", ".join(MODES)}; {WHOLE}'
+            text = f'"{unknown}" is not a valid mode in a rule; use {", ".join(MODES)}; {WHOLE}'
             return FindingDraft(field, text, f'write "{near}"' if near else "")
         case "toolName", None if "mcpName" in table:
-            return FindingDraft(field, _missing(field), 'write toolName = "*" beside mcpName')
+            return FindingDraft(field, _missing(field), 'add toolName = "*" to mcpName')
         case "toolName", None:
             return FindingDraft(field, _missing(field), 'write a name, or "*" for any tool')
         case "decision", None:
@@ -88,12 +88,14 @@ def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
 def _ends_the_cli(rule: Rule) -> Iterator[FindingDraft]:
     for field, empty, way_out in (
         ("toolName", "" in rule.tools and not rule.mcp_name, 'write "*" for any tool'),
-        ("mcpName", rule.mcp_name == "", "name a server, or leave the field out"),
-        ("subagent", rule.subagent == "", "name an agent, or leave the field out"),
+        ("mcpName", rule.mcp_name == "", "name a server, or remove the field"),
+        ("subagent", rule.subagent == "", "name an agent, or remove the field"),
     ):
         if empty:
             yield FindingDraft(
-                field, f"{field} is empty: Gemini CLI ends at once with such a rule", way_out
+                field,
+                f"{field} is empty: Gemini CLI exits immediately because of such a rule",
+                way_out,
             )
 
 
@@ -108,17 +110,21 @@ def _shell_fields(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft
     if rule.tool_list or rule.tools != (SHELL,):
         yield FindingDraft(
             field,
-            f'{field} works only with toolName = "{SHELL}", not in a list: Gemini CLI complains, '
-            "and looks for it as a pattern in the arguments of whatever tools the rule names",
-            f'give the shell a rule of its own, with toolName = "{SHELL}"',
+            f'{field} works only with toolName = "{SHELL}" alone, not in a list: otherwise Gemini '
+            "CLI reports an error and searches for it in the arguments of all tools in the rule",
+            f'write a separate rule for the shell, with toolName = "{SHELL}"',
         )
     if len(given) == 2:
         yield FindingDraft(
-            "commandRegex", "commandRegex is ignored beside commandPrefix", "split the rule"
+            "commandRegex",
+            "commandRegex is ignored because the rule has a commandPrefix",
+            "write two rules",
         )
     if "argsPattern" in table:
         yield FindingDraft(
-            "argsPattern", f"argsPattern is ignored beside {field}", "split the rule"
+            "argsPattern",
+            f"argsPattern is ignored because the rule has a {field}",
+            "write two rules",
         )
 
 
@@ -129,15 +135,17 @@ def _empty_conditions(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingD
     ):
         if table.get(key) == [] and not values:
             yield FindingDraft(
-                key, f"the list {what}: the rule never applies", "fill it, or delete the rule"
+                key, f"the list {what}, so the rule never applies", "add a name, or delete the rule"
             )
     for key in ("commandPrefix", "commandRegex", "argsPattern"):
         if table.get(key) == "":
-            text = f"an empty {key} is not a condition: the rule applies to every call of its tools"
-            yield FindingDraft(key, text, "say which calls are meant, or leave the field out")
+            text = (
+                f"an empty {key} is not a condition, so the rule applies to every call of its tools"
+            )
+            yield FindingDraft(key, text, "describe the calls to match, or remove the field")
     if rule.prefix_list and "" in rule.command_prefixes:
-        text = "an empty prefix in a list matches only commands that begin with a blank or a quote"
-        yield warned("commandPrefix", text, "take it out")
+        text = "an empty prefix in a list matches only commands that start with a space or a quote"
+        yield warned("commandPrefix", text, "remove it")
 
 
 def _patterns(rule: Rule) -> Iterator[FindingDraft]:
@@ -151,14 +159,18 @@ def _patterns(rule: Rule) -> Iterator[FindingDraft]:
         if not pattern or (field == "argsPattern" and rule.command_regex):
             continue
         if why := dropped(source):
-            yield FindingDraft(field, f"{why}: Gemini CLI drops the rule", _way_out(pattern))
+            yield FindingDraft(field, f"{why}: Gemini CLI ignores the rule", _way_out(pattern))
             continue
         if slow(source):
-            text = "it can match one text in too many ways: it may take long on long arguments"
-            yield warned(field, text, "make it narrower")
+            text = (
+                "this pattern can match the same text in too many ways, so long arguments may "
+                "take very long"
+            )
+            yield warned(field, text, "make it more specific")
         if "\\p{" in pattern or "\\P{" in pattern or "[[:" in pattern:
             text = (
-                "\\p{…} and [[:…:]] are read as plain characters here, and match nothing sensible"
+                "\\p{…} and [[:…:]] have no special meaning here; they are matched as plain "
+                "characters"
             )
             yield warned(field, text, "write the characters out, such as [A-Za-z]")
 
@@ -167,15 +179,15 @@ def _too_long(rule: Rule) -> Iterator[FindingDraft]:
     for prefix, source in zip(rule.command_prefixes, pattern_sources(rule), strict=False):
         if source and (why := dropped(source)):
             yield FindingDraft(
-                "commandPrefix", f'"{prefix[:40]}": {why}: Gemini CLI drops the rule'
+                "commandPrefix", f'"{prefix[:40]}": {why}: Gemini CLI ignores the rule'
             )
 
 
 def _way_out(pattern: str) -> str:
     if "(?P<" in pattern:
-        return "JavaScript writes (?<name>…) for (?P<name>…)"
+        return "in JavaScript, write (?<name>…) instead of (?P<name>…)"
     if pattern.startswith("(?i"):
-        return "JavaScript has no (?i): write [Aa] for both cases"
+        return "JavaScript has no (?i): write [Aa] to match both cases"
     return ""
 
 
@@ -189,17 +201,17 @@ def _tool_name(name: str, rule: Rule) -> Iterator[FindingDraft]:
         yield from _wildcard(name)
     elif name.startswith(MCP_PREFIX):
         if "_" not in name.removeprefix(MCP_PREFIX):
-            text = f'"{name}" names a server without a tool: it matches nothing'
-            yield FindingDraft("toolName", text, f'write "{name}_*" for all of its tools')
+            text = f'"{name}" names an MCP server but no tool, so it matches nothing'
+            yield FindingDraft("toolName", text, f'write "{name}_*" to match all of its tools')
     elif "__" in name:
         server, _, rest = name.partition("__")
-        text = f'"{name}" is the form of older versions, and matches nothing now'
+        text = f'"{name}" is the format of older versions and no longer matches anything'
         yield FindingDraft("toolName", text, f'write "{MCP_PREFIX}{server}_{rest}"')
     elif tool(name) is None and name not in AGENTS and not name.startswith("discovered_tool_"):
         near = nearest(name)
-        text = f'there is no tool "{name}": the rule matches nothing'
+        text = f'there is no tool "{name}", so the rule matches nothing'
         if name in FORMER:
-            text = f'"{name}" is not a name for rules: it matches nothing'
+            text = f'"{name}" is not a tool name that rules can use, so it matches nothing'
         yield warned("toolName", text, f'write "{near}"' if near else "check the name")
 
 
@@ -210,13 +222,13 @@ def _wildcard(name: str) -> Iterator[FindingDraft]:
     ):
         return
     if name.startswith(f"{MCP_PREFIX}*_"):
-        way_out = "name the servers, each in a rule or in the list, or write mcp_*"
+        way_out = "name each server in its own rule or in the list, or write mcp_*"
     elif name.startswith(MCP_PREFIX):
         way_out = f'write "{MCP_PREFIX}*" for all servers or "mcp_<server>_*" for one'
     else:
-        way_out = "write the names out in a list"
+        way_out = "list the names one by one"
     yield FindingDraft(
-        "toolName", f'"{name}" matches nothing: * stands only for whole names', way_out
+        "toolName", f'"{name}" matches nothing, because * can replace only a whole name', way_out
     )
 
 
@@ -225,19 +237,25 @@ def _server(rule: Rule) -> Iterator[FindingDraft]:
         return
     named = [name for name in rule.tools if name not in ("*", "")]
     if rule.mcp_name == "*" and named:
-        text = f'mcpName = "*" with a tool ({listed(named)}) matches nothing'
+        text = f'mcpName = "*" together with a tool ({listed(named)}) matches nothing'
         yield FindingDraft("mcpName", text, 'name the server, or write toolName = "*"')
         return
     if "" in rule.tools:
-        text = "an empty name of a server's tool matches nothing"
-        yield FindingDraft("toolName", text, 'write "*" for all of its tools')
+        text = "an empty tool name for a server matches nothing"
+        yield FindingDraft("toolName", text, 'write "*" to match all of its tools')
     for name in named:
         if "*" in name:
-            text = f'"{name}" of a server matches nothing: * stands only for all of its tools'
-            yield FindingDraft("toolName", text, 'write "*", or the names in a list')
+            text = (
+                f'the server tool name "{name}" matches nothing: * is allowed only alone, to '
+                "match all tools of the server"
+            )
+            yield FindingDraft("toolName", text, 'write "*", or list the tool names')
         elif name.startswith(f"{MCP_PREFIX}{rule.mcp_name}_"):
             short = name.removeprefix(f"{MCP_PREFIX}{rule.mcp_name}_")
-            text = f'beside mcpName "{name}" matches nothing: the server\'s own name is meant'
+            text = (
+                f'together with mcpName, "{name}" matches nothing: use the tool\'s name without '
+                "the server"
+            )
             yield FindingDraft("toolName", text, f'write "{short}"')
 
 
@@ -247,30 +265,35 @@ def _server(rule: Rule) -> Iterator[FindingDraft]:
 def _without_effect(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     if table.get("modes") == []:
         yield warned(
-            "modes", "an empty list of modes means all modes", "name modes or leave it out"
+            "modes",
+            "an empty list of modes is the same as no list: the rule applies in all modes",
+            "list the modes, or remove the field",
         )
     if rule.deny_message is not None and rule.decision is not Decision.DENY:
-        text = f"a denyMessage is shown only where a rule denies; this one says {rule.decision}"
-        yield warned(_spelled("denyMessage", table), text, "leave it out")
+        text = (
+            "denyMessage is used only in rules that deny, and this rule's decision is "
+            f"{rule.decision}"
+        )
+        yield warned(_spelled("denyMessage", table), text, "remove it")
     if rule.allow_redirection is not None:
         shell = rule.mcp_name is None and (not rule.tools or {SHELL, "*"} & {*rule.tools})
         if not shell or rule.decision is not Decision.ALLOW:
-            text = "allowRedirection counts only where a rule allows shell commands"
-            yield warned(_spelled("allowRedirection", table), text, "leave it out")
+            text = "allowRedirection has an effect only in rules that allow shell commands"
+            yield warned(_spelled("allowRedirection", table), text, "remove it")
     for old, new in OLD_KEYS.items():
         if old in table and new in table:
-            yield warned(old, f"{old} is ignored beside {new}", "leave it out")
+            yield warned(old, f"{old} is ignored because the rule has {new}", "remove it")
     if rule.annotations and _built_in(rule):
-        text = "tools of Gemini CLI itself carry no toolAnnotations: the rule never applies to them"
-        yield warned("toolAnnotations", text, "leave it out; it is for tools of MCP servers")
-    if rule.priority == 950:
-        text = (
-            "priority 950 is dropped, whatever it decides, where security.disableAlwaysAllow is set"
+        text = "Gemini CLI's own tools have no toolAnnotations, so the rule never applies to them"
+        yield warned(
+            "toolAnnotations", text, "remove it; toolAnnotations are for tools of MCP servers"
         )
+    if rule.priority == 950:
+        text = "Gemini CLI ignores rules with priority 950 if security.disableAlwaysAllow is set"
         yield warned("priority", text, "write 949 or 951")
     if rule.subagent == "*":
-        text = 'subagent "*" is taken for a name: the rule never applies'
-        yield warned("subagent", text, "leave it out for every agent, or name one")
+        text = 'subagent "*" would match only an agent with that name, so the rule never applies'
+        yield warned("subagent", text, "remove it to match every agent, or name one")
     elif rule.subagent and rule.subagent not in AGENTS and (near := _agent(rule.subagent)):
         yield warned("subagent", f'there is no agent "{rule.subagent}"', f'write "{near}"')
 
@@ -289,7 +312,7 @@ def _keys(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
             continue
         near = _KEYS.get(key.lower()) or _nearest(key, KEYS)
         text = f'Gemini CLI does not recognise the key "{key}" and ignores it'
-        yield warned(key, text, f"write {near}" if near else "leave it out")
+        yield warned(key, text, f"write {near}" if near else "remove it")
 
 
 def _agent(name: str) -> str | None:

@@ -27,7 +27,7 @@ _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 
 HIDDEN_MESSAGE = (
-    "its denyMessage is never shown: a tool that is denied whatever its arguments is hidden"
+    "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
 )
 """A warning about a rule by itself; a stronger rule may keep the tool visible."""
 
@@ -86,9 +86,9 @@ def _blank_in_prefix(rule: Rule) -> Iterator[Pitfall]:
         if prefix == bare or not bare:
             continue
         if prefix.endswith(" "):
-            said = f'"{prefix}" ends in a blank, and matches only where a second one follows'
+            said = f'"{prefix}" ends with a space, so it matches only if a second space follows'
         else:
-            said = f'"{prefix}" begins with a blank, and so matches no command'
+            said = f'"{prefix}" starts with a space, so it matches no command'
         fix = replace(rule, command_prefixes=tuple(filter(None, stripped)))
         yield warned("commandPrefix", said, f'write "{bare}"'), fix
 
@@ -101,7 +101,7 @@ def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
         parts = tuple(part.text for part in reading.parts if not part.whole)
         if not parts or (len(parts) == 1 and not reading.redirected):
             continue
-        way_out = f"write a prefix for each: {', '.join(map(value_text, parts))}"
+        way_out = f"write a separate prefix for each command: {', '.join(map(value_text, parts))}"
         if reading.redirected:
             way_out += ", and allowRedirection = true"
         kept = tuple(each for each in rule.command_prefixes if each != prefix)
@@ -111,7 +111,10 @@ def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
             prefix_list=True,
             allow_redirection=True if reading.redirected else rule.allow_redirection,
         )
-        said = f'"{prefix}" allows nothing: commands are looked at one by one, without redirection'
+        said = (
+            f'"{prefix}" allows nothing, because each command in a line is matched separately and '
+            "without its redirections"
+        )
         yield warned("commandPrefix", said, way_out), fix
 
 
@@ -123,10 +126,13 @@ def _program_of_prefix(rule: Rule) -> Iterator[Pitfall]:
         why = NEVER.get(name) or (RUNS if name in SHELLS else None)
         if why:
             said = (
-                f'"{prefix}" allows all that {name} can do: {why}; a rule with a prefix also '
-                "switches off the check of dangerous commands"
+                f'"{prefix}" allows everything that {name} can do: {why}; a rule with a prefix '
+                "also disables the check for dangerous commands"
             )
-            yield warned("commandPrefix", said, "allow the whole commands that are needed"), None
+            yield (
+                warned("commandPrefix", said, "allow only the complete commands that are needed"),
+                None,
+            )
 
 
 def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
@@ -136,11 +142,13 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     pattern = forms.anywhere(prefixes)
     first = prefixes[0]
     ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
-    said = f"it is easy to get round: by {listed((*['two blanks'] * (' ' in first), *ways))}"
+    said = (
+        f"easily bypassed, for example by {listed((*['an extra space'] * (' ' in first), *ways))}"
+    )
     named = listed(f"“{prefix}”" for prefix in prefixes)
     way_out = (
-        f"deny commands that hold the words {named}, though an alias or a script still gets round "
-        f"it: argsPattern = {value_text(pattern)}"
+        f"deny commands that contain the words {named} (an alias or a script can still bypass "
+        f"this): argsPattern = {value_text(pattern)}"
     )
     fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
     yield warned("commandPrefix", said, way_out), fix
@@ -155,14 +163,17 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
     pattern = rule.command_regex
     if forms.anchored(pattern):
         bare = forms.without_anchors(pattern)
-        said = "^ and $ never match here: the pattern begins at the command's start by itself"
+        said = (
+            "^ and $ never match here, because the pattern already starts at the beginning of the "
+            "command"
+        )
         way_out = f"""write {value_text(bare)}, where " is the command's end"""
         yield warned("commandRegex", said, way_out), replace(rule, command_regex=bare)
     if forms.alternatives(pattern):
         grouped = f"(?:{pattern})"
         said = (
-            "only what stands before the first | begins at the command's start; what follows is "
-            "found anywhere in the arguments"
+            "only the part before the first | is matched at the start of the command; the other "
+            "parts match anywhere in the arguments"
         )
         way_out = f"write {value_text(grouped)}"
         yield warned("commandRegex", said, way_out), replace(rule, command_regex=grouped)
@@ -175,7 +186,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
     if pattern.startswith((".*", "[^")) or forms.alternatives(pattern):
         return
     better = forms.within(pattern)
-    said = "it is easy to bypass: the pattern only matches at the start of the command"
+    said = "easily bypassed, because the pattern matches only at the start of the command"
     way_out = f"write {value_text(better)}"
     yield warned("commandRegex", said, way_out), replace(rule, command_regex=better)
 
@@ -194,12 +205,15 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
         return
     if forms.never_anchored(pattern):
         bare = forms.without_outer_anchors(pattern)
-        said = "^ and $ never match here: the text begins with { and ends with }"
+        said = "^ and $ never match here, because the arguments start with { and end with }"
         way_out = f"write {value_text(bare)}"
         yield warned("argsPattern", said, way_out), replace(rule, args_pattern=bare)
     marked = forms.with_marks(pattern)
     if marked != pattern:
-        said = "it expects plain JSON, but a NUL stands before and behind each argument: no match"
+        said = (
+            "the pattern expects plain JSON, but each argument has a NUL before and after it, so "
+            "it never matches"
+        )
         way_out = f"write {value_text(marked)}"
         yield warned("argsPattern", said, way_out), replace(rule, args_pattern=marked)
 
@@ -214,14 +228,20 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
         if forms.exact_path(pattern):
             return
         better = forms.inside_folder(pattern)
-        said = f"{key} is matched as it was sent: a path that goes out again by .. is allowed too"
-        way_out = "leave no room for .. in the pattern"
+        said = (
+            f"{key} is compared as the model sent it, so a path that leaves the folder with .. is "
+            "also allowed"
+        )
+        way_out = "exclude .. in the pattern"
     else:
         loose = said_of.startswith((".*", '[^"]*', "(", "["))
         if loose or said_of.startswith(("/", "\\/")):
             return
         better = forms.however_named(pattern)
-        said = f"{key} is matched as it was sent: ./ before it or an absolute path gets round it"
+        said = (
+            f"{key} is compared as the model sent it, so ./ at the start or an absolute path "
+            "bypasses the rule"
+        )
         way_out = "match the path anywhere in the argument"
     if better is None:
         yield warned("argsPattern", said, way_out), None
@@ -232,7 +252,7 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
 
 def _description(rule: Rule) -> Iterator[Pitfall]:
     if SHELL in rule.tools and '"description"' in _arguments(rule):
-        said = "the parts of a chain such as a && b are looked at without their description"
+        said = "the parts of a chain such as a && b are checked without their description"
         yield warned("argsPattern", said, 'match "command" alone'), None
 
 
@@ -241,10 +261,8 @@ def _build_files(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ALLOW and {"write_file", "replace"} & {*rule.tools}:
         names = sorted(name for name in BUILD_FILES if f'{name}"' in pattern)
         if names:
-            said = (
-                f"{names[0]} is a build file: in headless mode every change to it is refused anyway"
-            )
-            yield warned("argsPattern", said, "have a person change it"), None
+            said = f"{names[0]} is a build file, and headless runs can never change build files"
+            yield warned("argsPattern", said, "change the file yourself"), None
 
 
 # --- without conditions --------------------------------------------------------------------------
@@ -254,20 +272,23 @@ def _ask_of_shell(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ASK_USER and _is_shell(rule) and _unconditional(rule):
         pattern = '"command":' if rule.tools == (SHELL,) else "."
         said = (
-            "it does not ask for safe commands such as ls, cat, git status or grep: they run, "
-            "headless too"
+            "safe commands such as ls, cat, git status or grep run without asking, even in "
+            "headless runs"
         )
-        way_out = f"argsPattern = {value_text(pattern)} makes it ask for all"
+        way_out = f"argsPattern = {value_text(pattern)} makes Gemini CLI ask for all commands"
         yield warned("decision", said, way_out), replace(rule, args_pattern=pattern)
 
 
 def _allow_of_shell(rule: Rule) -> Iterator[Pitfall]:
     if rule.decision is Decision.ALLOW and _is_shell(rule) and _unconditional(rule):
         said = (
-            "commands that begin with something dangerous (rm -rf q) still ask, headless they are "
-            "refused; the same behind another command (true && rm -rf q) runs"
+            "commands that start with a dangerous program (rm -rf q) still need approval, and are "
+            "denied in headless runs; after another command (true && rm -rf q), they run"
         )
-        yield warned("decision", said, "allow the commands that are needed by commandPrefix"), None
+        yield (
+            warned("decision", said, "allow only the commands that are needed, with commandPrefix"),
+            None,
+        )
 
 
 def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
@@ -276,7 +297,9 @@ def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
     per_call = (*AGENTS, *ALIASES)
     if rule.subagent is not None or all(name in per_call for name in rule.tools):
         return
-    way_out = 'argsPattern = "." keeps the tool in sight and tells the model why'
+    way_out = (
+        'with argsPattern = ".", the tool stays visible and the model is told why it is denied'
+    )
     yield warned("denyMessage", HIDDEN_MESSAGE, way_out), replace(rule, args_pattern=".")
 
 
@@ -285,7 +308,7 @@ def _plan_mode(rule: Rule) -> Iterator[Pitfall]:
         return
     opened = sorted(_OPENING & {*rule.tools})
     if opened:
-        said = f"without modes it opens {listed(opened)} in plan mode as well"
+        said = f"because the rule has no modes, it also allows {listed(opened)} in plan mode"
         way_out = f"write modes = {value_text(_OUTSIDE_PLAN)}"
         yield (
             warned("modes", said, way_out, mode=ApprovalMode.PLAN),
@@ -297,7 +320,10 @@ def _old_name(rule: Rule) -> Iterator[Pitfall]:
     old = [name for name in rule.tools if name in ALIASES]
     if rule.decision is Decision.DENY and old and not rule.mcp_name:
         new = tuple(dict.fromkeys(ALIASES.get(name, name) for name in rule.tools))
-        said = f"denied by its older name, {ALIASES[old[0]]} is still offered, and each call fails"
+        said = (
+            f"the rule denies an older name of the tool; {ALIASES[old[0]]} is still offered, but "
+            "each call fails"
+        )
         yield warned("toolName", said, f'write "{ALIASES[old[0]]}"'), replace(rule, tools=new)
 
 
@@ -337,7 +363,10 @@ def _findings(policy: Policy, engine: Engine) -> Iterator[Finding]:
             continue
         tools = [tool for tool in rule.tools if tool != "*"]
         if tools and all(engine.outcome(Call(tool)).decision is Decision.ALLOW for tool in tools):
-            said = f"in mode {mode.value} it narrows nothing: every call of {tools[0]} is allowed"
-            way_out = "add a rule of a lower priority that denies all other calls of the tool"
+            said = (
+                f"has no effect in mode {mode.value}, where every call of {tools[0]} is allowed "
+                "anyway"
+            )
+            way_out = "add a rule with a lower priority that denies all other calls of the tool"
             draft = warned("decision", said, way_out, mode=mode)
             yield from findings([draft], rule.source, rule.index)

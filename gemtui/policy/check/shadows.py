@@ -166,8 +166,8 @@ def _never_applies(rule: Rule, by: Sequence[Rule]) -> FindingDraft:
     more = f" and {len(by) - 3} more" if len(by) > 3 else ""
     verb = "is" if len(by) == 1 else "are"
     equal = all(each.effective == rule.effective for each in by)
-    why = "loaded first, at the same priority" if equal else "asked first"
-    said = f"it never applies: {names.replace(' or ', ' and ')}{more} {verb} {why}"
+    why = "loaded first and has the same priority" if equal else "checked first"
+    said = f"this rule never applies: {names.replace(' or ', ' and ')}{more} {verb} {why}"
     return warned("", said, "delete it, or give it a higher priority")
 
 
@@ -177,5 +177,5 @@ def _named(rule: Rule, beside: Rule) -> str:
 
 
 def _tie(rule: Rule, first: Rule) -> FindingDraft:
-    said = f"{_named(first, rule)} has the same priority and goes first: order decides"
-    return warned("priority", said, "give the one that should win a higher priority")
+    said = f"{_named(first, rule)} has the same priority and comes first, so it wins"
+    return warned("priority", said, "give the rule that should win a higher priority")

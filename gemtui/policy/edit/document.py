@@ -299,11 +299,11 @@ def _lock(text: str, pieces: Sequence[Block]) -> str:
             return f"{place}{error}; correct it in an editor"
     if entangled:
         return (
-            "its rules are not written as [[rule]] tables, one below the other; "
-            "write them so in an editor, then they can be edited here"
+            "its rules are not [[rule]] tables, one after the other; change that in an editor, "
+            "then the rules can be edited here"
         )
     if _fields_of_none(pieces):
-        return "below a rule that is switched off stand fields of none; sort them in an editor"
+        return "after a disabled rule, some fields belong to no rule; sort them in an editor"
     return ""
 
 
@@ -416,7 +416,9 @@ def _changed(text: str, rule: Rule) -> str:
         text = with_value(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
     has = _fields_in(_table(text) or {})
     if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
-        raise PolicyError("this rule is written in a way that can't be changed here: use an editor")
+        raise PolicyError(
+            "this rule is written in a format that can't be changed here: use an editor"
+        )
     return text
 
 

@@ -32,11 +32,16 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
             return resolved(each)
     if wanted and is_there(path):
         what = (
-            "a folder: name a file in it" if is_folder(path) else "not a file: name a policy file"
+            "a folder: give the name of a file in it"
+            if is_folder(path)
+            else "not a file: give a policy file"
         )
         raise PolicyNotFound(f"{wanted} is {what}", path=path)
     raise PolicyNotFound(
-        f"there is no policy {wanted or 'without a name'}, as a file or in {ours}: check the name",
+        (
+            f"there is no policy {wanted or 'without a name'}, neither as a file nor in {ours}: "
+            "check the name"
+        ),
         path=path,
     )
 
@@ -48,5 +53,5 @@ def path_of(name: str) -> Path:
     if not bare.strip():
         raise PolicyError("a policy needs a name, such as work")
     if bare != fitting:
-        raise PolicyError(f"{bare!r} can't be a file's name everywhere: call it {fitting}")
+        raise PolicyError(f"{bare!r} is not a valid file name on every system: use {fitting}")
     return policies_dir() / f"{bare}{ENDING}"

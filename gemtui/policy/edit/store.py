@@ -118,20 +118,20 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _file(path: Path, origin: Origin) -> PolicyFile:
-    read_only = "it is the administrator's" if origin is Origin.ADMIN else _unwritable(path)
+    read_only = "it belongs to the administrator" if origin is Origin.ADMIN else _unwritable(path)
     name = path.name.removesuffix(ENDING)
     return PolicyFile(name=name, path=path, origin=origin, read_only=read_only)
 
 
 def _unwritable(path: Path) -> str:
     if not is_there(path):
-        return "it is not there"
+        return "it does not exist"
     if not is_file(path):
         return "it is not a file"
     if not os.access(path, os.W_OK):
-        return "you may not write to it"
+        return "you don't have permission to write to it"
     if not os.access(resolved(path).parent, os.W_OK):
-        return "you may not write to its folder"
+        return "you don't have permission to write to its folder"
     return ""
 
 
@@ -152,7 +152,8 @@ def open_policy(file: Path | PolicyFile) -> Opened:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise PolicyError(
-            f"{file.path} is not UTF-8 (line {line}): convert it in an editor", path=file.path
+            f"{file.path} is not valid UTF-8 (line {line}): convert it in an editor",
+            path=file.path,
         ) from None
     document = Document.parse(text, source=str(file.path))
     document.check()
@@ -177,9 +178,9 @@ def _bytes(path: Path) -> bytes:
 
 def _why_not(error: OSError) -> str:
     if error.errno == errno.EFBIG:
-        return "is over 4 MiB: that is not a policy file"
+        return "is larger than 4 MiB, so it is not a policy file"
     if error.errno in (errno.EISDIR, errno.EINVAL):
-        return "is not a file: name a policy file"
+        return "is not a file: give a policy file"
     return f"can't be read ({error.strerror}): check its permissions"
 
 
@@ -209,8 +210,8 @@ def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
     except PolicyNotFound:
         now = None
     if not force and (now is None or _seen(path, now) != opened.seen):
-        what = "is no longer there" if now is None else "has changed on the disk"
-        raise PolicyChanged(f"{path} {what}: read it again before you save", path=path)
+        what = "no longer exists" if now is None else "has changed on disk"
+        raise PolicyChanged(f"{path} {what}: reload it before you save", path=path)
     if now == data:
         return Opened(file=opened.file, document=document, seen=_seen(path, data))
     if now is not None and opened.file.origin is not Origin.OURS:
@@ -223,7 +224,9 @@ def _encoded(text: str, path: Path) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        text_problem = f"{path} can't be saved: it holds half of a character (a lone surrogate)"
+        text_problem = (
+            f"{path} can't be saved: it contains an incomplete character (a lone surrogate)"
+        )
         raise PolicyError(text_problem, path=path) from None
 
 
@@ -298,11 +301,11 @@ def delete(path: Path) -> None:
 
 def _check_ours(path: Path, what: str) -> None:
     if _origin(path) is not Origin.OURS:
-        raise PolicyError(f"{path} is not a policy of gemtui, and is not {what} here", path=path)
+        raise PolicyError(f"{path} is not a gemtui policy that is {what}", path=path)
     if not os.path.lexists(path):
         raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path)
 
 
 def _taken(path: Path) -> PolicyError:
     name = path.name.removesuffix(ENDING)
-    return PolicyError(f"there is a policy {name} already: choose another name", path=path)
+    return PolicyError(f"a policy named {name} already exists: choose another name", path=path)

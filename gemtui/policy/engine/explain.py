@@ -38,9 +38,11 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
     because = _because(call, evaluator, evaluation)
     for rule in _hanging(evaluator.context(call), evaluation):
-        because += f" {_upper(rule_place(rule))} has a pattern that Gemini CLI may hang on."
+        because += f" The pattern of {rule_place(rule)} may make Gemini CLI hang."
     if refuses is not None:
-        because += f" {call.tool} itself refuses the call, whatever the policy says: {refuses}."
+        because += (
+            f" The tool {call.tool} itself rejects the call, whatever the policy says: {refuses}."
+        )
     return Explanation(
         call=call,
         mode=evaluator.mode,
@@ -87,12 +89,12 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
         near = _near(call.tool)
         meant = f" Did you mean {near}?" if near else ""
         why = availability.known.absent
-        return f"The tool is not there, and a call of it fails as not found: {why}.{meant}"
+        return f"The tool does not exist here, so a call of it fails as not found: {why}.{meant}"
     if not availability.found:
         return _hidden(availability.by.rule if availability.by else None)
     text = _decided(evaluator, evaluation)
     if availability.known.name != call.tool:
-        text += f" The name is an old one for {availability.known.name}, and still works."
+        text += f" This is an older name of {availability.known.name} that still works."
     if evaluation.decision is Decision.ASK_USER and not evaluator.interactive:
         text += " Headless runs can't ask, so the call is denied."
     return text
@@ -105,15 +107,15 @@ def _near(name: str) -> str | None:
 
 
 def _hidden(rule: Rule | None) -> str:
-    end = "so the model is not told of the tool and a call of it fails as not found."
+    end = "so the tool is hidden from the model, and a call of it fails as not found."
     if rule is None:
-        return f"No rule is for it, which headless means deny, {end}"
-    return _upper(f"{rule_place(rule)} denies it whatever the arguments, {end}")
+        return f"No rule applies to it, which means deny in headless runs, {end}"
+    return _upper(f"{rule_place(rule)} denies it for all arguments, {end}")
 
 
 def _decided(evaluator: Evaluator, evaluation: Evaluation) -> str:
     if evaluation.stuck:
-        return _upper(f"{evaluation.note}, and Gemini CLI would hang on this call.")
+        return _upper(f"{evaluation.note}, so Gemini CLI would hang on this call.")
     does = _DOES[evaluation.decision]
     if not evaluation.note:
         if evaluation.ready:
@@ -139,8 +141,8 @@ def _default(evaluator: Evaluator, decision: Decision) -> str:
         return "No rule matches, and yolo allows it."
     if decision is Decision.ASK_USER:
         return "No rule matches, so you are asked."
-    where = "where somebody can be asked" if evaluator.interactive else "headless"
-    return f"No rule matches, which {where} {_DOES[decision]}."
+    where = "in an interactive session" if evaluator.interactive else "headless"
+    return f"No rule matches, so Gemini CLI {_DOES[decision]} {where}."
 
 
 def _upper(sentence: str) -> str:
@@ -168,12 +170,15 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
             continue
         matches, why = _match_of(fit, call, context)
         if decided is not None:
-            matches, why = False, f"it comes after {rule_place(decided)}, which decided already"
+            matches, why = (
+                False,
+                f"it is never checked, because {rule_place(decided)} has already decided",
+            )
         elif matches:
             decided = rule
             why = _deciding(rule, evaluation, why)
         if not matches and evaluation.ready and evaluation.ready.rule is rule:
-            matches, why = True, "it decides on a part of the command"
+            matches, why = True, "it decides part of the command"
         yield Considered(rule=rule, matches=matches, why=visible_line(why))
 
 
@@ -188,15 +193,15 @@ def _weight(reason: str) -> bool:
 def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
     """Return whether a rule for the tool matches the call, and why."""
     if any(one.pattern is None for one in fit):
-        hides = "" if context.availability.found else ", and hides it"
-        return True, f"it is for this tool, whatever the arguments{hides}"
+        hides = "" if context.availability.found else ", so the tool is hidden"
+        return True, f"it is for this tool, with any arguments{hides}"
     if not context.availability.found:
-        return False, "it has a condition on the arguments, so it hides no tool"
+        return False, "it depends on the arguments, so it does not hide the tool"
     try:
         text = arguments_text(call.args)
         matches = any(one.finds(text) for one in fit)
     except PatternTimeout:
-        return False, "its pattern does not end on these arguments"
+        return False, "matching its pattern takes too long with these arguments"
     return matches, condition_result(fit[0].rule, matches)
 
 

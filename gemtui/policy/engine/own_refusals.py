@@ -63,7 +63,7 @@ def tool_refuses(
     tool = ALIASES.get(call.tool, call.tool)
     command = call.args.get("command")
     if tool == SHELL and isinstance(command, str) and _substitutes(unwrapped(command)):
-        return "it takes no command substitution: $(…), backticks, <(…) or >(…)"
+        return "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
     path = call.args.get(_PATHS.get(tool, ""))
     if not isinstance(path, str) or (mode is ApprovalMode.PLAN and tool in _WRITES):
         return None  # plans go to their own folder

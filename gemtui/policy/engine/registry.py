@@ -76,19 +76,19 @@ class Registry:
         name = ALIASES.get(name, name)
         found = self._of_server(name) if name.startswith(MCP_PREFIX) else self._own(name)
         if not found.absent and self._excluded.intersection((found.name, *found.also)):
-            return _absent(found, "tools.exclude in the settings takes it away")
+            return _absent(found, "tools.exclude in the settings disables it")
         return found
 
     def _own(self, name: str) -> RegisteredTool:
         found = RegisteredTool(name=name, also=(CLASSES.get(name, name),))
         if name not in CLASSES and not (name in TRACKER and self._tracker()):
-            return _absent(found, "this version of Gemini CLI has no such tool here")
+            return _absent(found, "this version of Gemini CLI does not have the tool here")
         if not self._in_core(name):
-            return _absent(found, "tools.core in the settings does not list it")
+            return _absent(found, "tools.core in the settings does not include it")
         if name == "update_topic" and not self._topics():
-            return _absent(found, "the settings switch it off")
+            return _absent(found, "the settings disable it")
         if name.endswith("_plan_mode") and not self._plans():
-            return _absent(found, "general.plan in the settings switches plan mode off")
+            return _absent(found, "general.plan in the settings disables plan mode")
         planning = self._mode is ApprovalMode.PLAN
         if name == ("enter_plan_mode" if planning else "exit_plan_mode"):
             where = "inside" if planning else "outside"
@@ -137,21 +137,21 @@ class Registry:
 
     def _why_not(self, server: str | None, short: str) -> str:
         if server is None:
-            return "its name has no server"
+            return "its name does not include a server"
         if table(self._settings, "admin", "mcp").get("enabled") is False:
-            return "the admin's settings switch MCP off"
+            return "the administrator's settings disable MCP"
         if self._servers and server not in self._servers:
-            return "no MCP server of that name is set up"
+            return "there is no MCP server with that name"
         allowed = names(self._settings, "mcp", "allowed")
         if allowed and server not in allowed:
-            return "mcp.allowed in the settings does not name its server"
+            return "mcp.allowed in the settings does not include its server"
         if server in (names(self._settings, "mcp", "excluded") or ()):
-            return "mcp.excluded in the settings names its server"
+            return "mcp.excluded in the settings includes its server"
         if short in (names(self._settings, "mcpServers", server, "excludeTools") or ()):
-            return "excludeTools of its server takes it away"
+            return "excludeTools of its server disables it"
         wanted = names(self._settings, "mcpServers", server, "includeTools")
         if wanted is not None and not any(item.partition("(")[0] == short for item in wanted):
-            return "includeTools of its server does not name it"
+            return "includeTools of its server does not include it"
         return ""
 
 

@@ -82,7 +82,7 @@ def _answer(
     reported if the tool itself refuses that path earlier.
     """
     if checker.external:
-        return Decision.DENY, "does not exist, so that all that it should look at is refused"
+        return Decision.DENY, "does not exist, so all calls that it should check are denied"
     if checker.name == "conseca":
         return Decision.ALLOW, ""
     if checker.context is not None and "environment" not in checker.context:
@@ -100,11 +100,14 @@ def _answer(
 def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
     inside = list(_inside(path, roots))
     if any(map(blocked_segment, inside)):
-        return Decision.DENY, "refuses a path through .git, .env, node_modules or gha-creds-*.json"
+        return (
+            Decision.DENY,
+            "denies paths that contain .git, .env, node_modules or gha-creds-*.json",
+        )
     if any(map(_VSCODE.fullmatch, (name for each in inside for name in path_names(each)))):
-        return Decision.ASK_USER, "always asks for files under .vscode"
+        return Decision.ASK_USER, "always asks about files in .vscode"
     if not inside:
-        return Decision.DENY, "refuses a path outside of the workspace"
+        return Decision.DENY, "denies paths outside of the workspace"
     return Decision.ALLOW, ""
 
 

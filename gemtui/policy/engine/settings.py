@@ -49,7 +49,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
     if mode is ApprovalMode.YOLO and (
         off or table(setup.settings, "admin").get("secureModeEnabled")
     ):
-        return "the settings switch yolo off, and the CLI ends at once"
+        return "the settings disable yolo mode, so Gemini CLI exits immediately"
     return setup.stopped
 
 

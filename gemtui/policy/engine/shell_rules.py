@@ -50,13 +50,16 @@ class ShellRules:
         if found is CommandSafety.SAFE and decision is ASK:
             return Evaluation(
                 decision=ALLOW,
-                note="known to be safe, so it runs without a question",
+                note="it is known to be safe, so it runs without asking",
             )
         if found is CommandSafety.DANGEROUS and not self.yolo:
-            note = "the command is dangerous, and a rule without a condition does not cover it"
+            note = (
+                "the command is dangerous, and a rule without a condition does not allow "
+                "dangerous commands"
+            )
             return Evaluation(decision=ASK, note=note)
         if found is CommandSafety.OUTSIDE and not self.yolo:
-            return Evaluation(decision=ASK, note="dir_path lies outside the workspace")
+            return Evaluation(decision=ASK, note="dir_path is outside the workspace")
         return Evaluation(decision=decision)
 
     def redirects(self, redirected: bool, allowed: bool) -> bool:
@@ -152,7 +155,7 @@ class _Command:
         state = _State(decision, answers, note)
         allowed = bool(ready and ready.rule.allow_redirection)
         if decision is ALLOW and self._shell.redirects(reading.redirected, allowed):
-            state.ask(None, "the command redirects, and the rule has no allowRedirection")
+            state.ask(None, "the command uses redirection, but the rule has no allowRedirection")
         for part in reading.parts:
             refused = self._part(part, state, allowed, depth)
             if refused is not None:
@@ -175,7 +178,7 @@ class _Command:
             if evaluation.decision is ASK:
                 state.ask(evaluation.ready, f"{words} needs approval{_why(evaluation)}")
         if not part.whole and self._redirects(part, allowed) and state.decision is ALLOW:
-            note = f"its part `{part.text}` redirects, and the rule has no allowRedirection"
+            note = f"its part `{part.text}` uses redirection, but the rule has no allowRedirection"
             state.ask(None, note)
         return None
 

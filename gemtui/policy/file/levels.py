@@ -163,11 +163,11 @@ def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
 
 def _problem(name: str) -> str | None:
     if not name:
-        return "is empty: name a tool"
+        return "is empty: give a tool's name"
     if "*" in name:
-        return f"is {name!r}: a tool's name has no *"
+        return f"is {name!r}, but a tool's name can't contain *"
     if any("\ud800" <= char <= "\udfff" for char in name):
-        return f"is {name!r}: it holds half of a character (a lone surrogate)"
+        return f"is {name!r}, which contains an incomplete character (a lone surrogate)"
     return None
 
 

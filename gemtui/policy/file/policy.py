@@ -25,7 +25,7 @@ from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Se
 
 LARGEST = 4 * 1024 * 1024
 """The largest policy file, in bytes; a larger one is reported and not read."""
-TOO_LARGE = "it is over 4 MiB, which is not a policy file"
+TOO_LARGE = "it is larger than 4 MiB, so it is not a policy file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +63,12 @@ class Policy:
         try:
             document = parse_toml(text)
         except TomlError as error:
-            return Policy(findings=(_whole(source, f"TOML that can't be read: {error}"),))
+            return Policy(findings=(_whole(source, f"TOML that can't be parsed: {error}"),))
         if problems := schema_problems(document):
             return Policy(
                 findings=tuple(
                     _finding(
-                        source, place.rule, place.field, f"the whole file is dropped: {place.why}"
+                        source, place.rule, place.field, f"the whole file is ignored: {place.why}"
                     )
                     for place in problems
                 )
@@ -138,15 +138,15 @@ def _asked(checker: SafetyChecker) -> bool:
 
 def _rule_findings(rule: Rule) -> Iterator[Finding]:
     if field := kills(rule):
-        message = f"{field} is empty: Gemini CLI ends at once with such a rule"
+        message = f"{field} is empty: Gemini CLI exits immediately because of such a rule"
         yield _finding(rule.source, rule.index, field, message)
     if rule.tier is Tier.EXTENSION and not _kept(replace(rule, args_pattern=None)):
-        message = "an extension's rule may neither allow nor name the mode yolo: it is dropped"
+        message = "an extension's rule must not allow calls or use the yolo mode, so it is ignored"
         yield _finding(rule.source, rule.index, "", message)
     for pattern in pattern_sources(rule):
         why = dropped(pattern) if pattern else None
         if why:
-            yield _finding(rule.source, rule.index, _field(rule), f"the pattern is dropped: {why}")
+            yield _finding(rule.source, rule.index, _field(rule), f"the rule is ignored: {why}")
 
 
 def _field(rule: Rule) -> str:
@@ -157,7 +157,7 @@ def _field(rule: Rule) -> str:
 
 
 def _whole(source: str, message: str) -> Finding:
-    return _finding(source, 0, "", f"{message}: the whole file is dropped")
+    return _finding(source, 0, "", f"{message}: the whole file is ignored")
 
 
 def _finding(source: str, rule: int, field: str, message: str) -> Finding:
@@ -219,7 +219,7 @@ def _files(path: Path) -> tuple[Sequence[Path], str]:
                 ]
             return [path / name for name in sorted(found, key=os.fsencode)], ""
         if not path.exists():
-            return (), "it is missing"
+            return (), "it does not exist"
     except OSError as error:
         return (), f"it can't be read ({error.strerror})"
     if not path.name.endswith(".toml"):

@@ -176,7 +176,8 @@ def value_text(value: Any) -> str:
         case list() | tuple():
             if len({type(each) for each in value}) > 1:
                 raise PolicyError(
-                    "a list of mixed types can't be written: Gemini CLI drops the file"
+                    "a list of mixed types can't be written, because Gemini CLI ignores a "
+                    "file that contains one"
                 )
             return f"[{', '.join(map(value_text, value))}]"
     raise PolicyError(f"a value of type {type(value).__name__} can't be written to a policy file")
@@ -190,7 +191,7 @@ def key_text(key: str) -> str:
 def _quoted(text: str) -> str:
     if re.search("[\ud800-\udfff]", text):
         raise PolicyError(
-            f"{text!r} holds half of a character (a lone surrogate): no file can hold it"
+            f"{text!r} contains an incomplete character (a lone surrogate), so it can't be saved"
         )
     if not _HIDDEN.search(text):
         return f'"{text}"'
@@ -215,7 +216,8 @@ def rule_text(rule: Rule) -> str:
     """Return one rule as a `[[rule]]` table with a final newline. Raises PolicyError."""
     if rule.priority != int(rule.priority):
         raise PolicyError(
-            f"a priority of {rule.priority:g} can't be written: Gemini CLI drops a file with one"
+            f"the priority {rule.priority:g} can't be written, because Gemini CLI ignores a "
+            "file that contains it"
         )
     lines = (f"{key_text(key)} = {value_text(value)}\n" for key, value in said(rule).items())
     return f"[[rule]]\n{''.join(lines)}"

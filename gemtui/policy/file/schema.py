@@ -43,7 +43,7 @@ def _tables(
 ) -> Iterator[SchemaProblem]:
     tables = document.get(name, [])
     if not isinstance(tables, list):
-        yield SchemaProblem(rule=0, field=name, why=f"{name} must be written [[{name}]]")
+        yield SchemaProblem(rule=0, field=name, why=f"{name} must be written as [[{name}]]")
         return
     for index, table in enumerate(tables, start=1):
         number = index if name == "rule" else 0
@@ -113,7 +113,7 @@ _CONDITIONS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "toolName": (_text_or_texts, "a name or a list of names"),
     "mcpName": (_text, "a name"),
     "argsPattern": (_text, "a pattern"),
-    "commandPrefix": (_text_or_texts, "a text or a list of texts"),
+    "commandPrefix": (_text_or_texts, "a string or a list of strings"),
     "commandRegex": (_text, "a pattern"),
     "modes": (_modes, f"a list of {', '.join(MODES)}"),
     "toolAnnotations": (_table, "a table"),
@@ -126,8 +126,8 @@ _RULE = {
     "interactive": (_switch, "true or false"),
     "allowRedirection": (_switch, "true or false"),
     "allow_redirection": (_switch, "true or false"),
-    "denyMessage": (_text, "a text"),
-    "deny_message": (_text, "a text"),
+    "denyMessage": (_text, "a string"),
+    "deny_message": (_text, "a string"),
 }
 _CHECKER = {
     **_CONDITIONS,

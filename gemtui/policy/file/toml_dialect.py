@@ -137,7 +137,7 @@ class _Reader:
                 self._assign(table)
             if not (end := _LINE_END.match(self._text, self._at)):
                 self._skip(_BLANKS)
-                raise self._error("the line should end here")
+                raise self._error("unexpected text at the end of the line")
             self._at = end.end()
         return self._root
 
@@ -155,7 +155,7 @@ class _Reader:
 
     def _expect(self, text: str, what: str) -> None:
         if not self._accepts(text):
-            raise self._error(f"{what} is expected")
+            raise self._error(f"{what} expected")
 
     def _error(self, message: str) -> TomlError:
         line = self._text.count("\n", 0, self._at) + 1
@@ -197,7 +197,7 @@ class _Reader:
         return table
 
     def _there_already(self, key: str) -> TomlError:
-        return self._error(f"{key} is there already")
+        return self._error(f"{key} is defined twice")
 
     def _assign(self, table: dict[str, Any]) -> None:
         """Read `key = value`, and add the value to a table."""
@@ -229,7 +229,7 @@ class _Reader:
         start = self._at
         self._skip(_BARE_KEY)
         if start == self._at:
-            raise self._error("a key is expected")
+            raise self._error("a key is missing")
         return self._text[start : self._at]
 
     # --- values ------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class _Reader:
         if found := _NUMBER.match(text, start):
             self._at = found.end()
             return _number(found)
-        raise self._error("a value is expected")
+        raise self._error("a value is missing")
 
     def _list(self) -> list[Any]:
         """Read a list after its opening bracket; all items must have the same type."""
@@ -298,7 +298,9 @@ class _Reader:
             if self._accepts(end):
                 return "".join(found)
             if not self._text.startswith("\\", self._at):
-                raise self._error("the string has no end, or holds a control character")
+                raise self._error(
+                    "the string has no closing quote, or contains a control character"
+                )
             found.append(self._escape(end))
 
     def _escape(self, end: str) -> str:
@@ -308,7 +310,7 @@ class _Reader:
         found = _ESCAPE.match(self._text, self._at)
         code = int(found[2] or found[3] or "0", 16) if found else -1
         if found is None or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-            raise self._error("an escape that does not exist")
+            raise self._error("an invalid escape sequence")
         self._at = found.end()
         return _ESCAPED[found[1]] if found[1] else chr(code)
 

@@ -39,10 +39,10 @@ def command_words(text: str) -> tuple[str, ...]:
     odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
     if odd is not None:
         raise ValueError(
-            f"{odd} is not a plain word: name one command without quotes, *, $, ;, & and >"
+            f"{odd} is not a plain word: name one command without quotes, *, $, ;, & or >"
         )
     if "=" in words[0]:
-        raise ValueError(f"{words[0]} is a variable: begin with the program")
+        raise ValueError(f"{words[0]} sets a variable: start with the program instead")
     return words
 
 

@@ -181,7 +181,7 @@ class RegexParser:
         """Parse the whole pattern and return its tree. Raises PatternError if invalid."""
         tree = self._choice()
         if self._at < len(self._text):
-            _fail("a `)` has no `(`")
+            _fail("a `)` has no matching `(`")
         return tree
 
     def _consume(self, length: int = 1) -> str:
@@ -210,7 +210,7 @@ class RegexParser:
     def _item(self) -> Node:
         char = self._next()
         if char in "*+?" or (char == "{" and _BRACES.match(self._text, self._at)):
-            _fail(f"nothing stands before the `{char}` that it could repeat")
+            _fail(f"there is nothing before the `{char}` to repeat")
         if char == "(":
             return self._group()
         if char == "[":
@@ -232,7 +232,7 @@ class RegexParser:
         if char == "{" and not braces:
             return item
         if isinstance(item, Assertion) or (isinstance(item, Lookaround) and item.behind):
-            _fail(f"nothing stands before the `{char}` that it could repeat")
+            _fail(f"there is nothing before the `{char}` to repeat")
         least, most = (1 if char == "+" else 0), (1 if char == "?" else None)
         if braces:
             least = int(braces[1])
@@ -255,18 +255,18 @@ class RegexParser:
             "(" + named[0] if named else "(",
         )
         if opening == "(" and self._next(1) == "?":
-            _fail("`(?` is followed by what JavaScript does not know")
+            _fail("`(?` is followed by something that JavaScript does not support")
         if named:
             if named[1] in self._names:
-                _fail(f"the group's name {named[1]} is given twice")
+                _fail(f"the group name {named[1]} is used twice")
             self._names.add(named[1])
         self._depth += 1
         if self._depth > 100:
-            _fail("the groups are too deep")
+            _fail("the groups are nested too deeply")
         self._consume(len(opening))
         body = self._choice()
         if self._next() != ")":
-            _fail("a `(` has no `)`")
+            _fail("a `(` has no matching `)`")
         self._consume()
         self._depth -= 1
         return Lookaround(body, "<" in opening) if opening[-1] in "=!" else body
@@ -284,7 +284,7 @@ class RegexParser:
         if after == "k" and self._named:
             name = re.compile(r"\\k<[^>]*>").match(self._text, self._at)
             if not name:
-                _fail("`\\k` names no group")
+                _fail("`\\k` refers to no group")
             self._consume(len(name[0]))
             return BackReference()
         number = re.compile(r"[1-9][0-9]*").match(self._text, self._at + 1)
@@ -320,7 +320,7 @@ class RegexParser:
         found: list[tuple[int, int]] = []
         while self._next() != "]":
             if not self._next():
-                _fail("a `[` has no `]`")
+                _fail("a `[` has no matching `]`")
             found.extend(self._class_item())
         self._consume()
         return inverted(tuple(found)) if negated else tuple(found)
@@ -348,12 +348,12 @@ class RegexParser:
             return ((unit, unit),)
         after = self._next(1)
         if not after:
-            _fail("a `[` has no `]`")
+            _fail("a `[` has no matching `]`")
         if after in _CLASSES:
             self._consume(2)
             return _CLASSES[after]
         if after == "k" and self._named:
-            _fail("`\\k` can't stand within `[]`")
+            _fail("`\\k` is not allowed inside `[]`")
         if after == "c" and re.compile("[0-9_]").match(self._text, self._at + 2):
             unit = ord(self._consume(3)[2]) % 32
         elif after == "b":

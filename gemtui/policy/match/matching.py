@@ -153,7 +153,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
     """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
-        return f"it counts only in {listed(rule.modes)} mode"
+        return f"it applies only in {listed(rule.modes)} mode"
     if rule.subagent is not None and rule.subagent != subject.subagent:
         return f"it is for calls of the subagent {rule.subagent}"
     if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
@@ -161,10 +161,10 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
     if not is_about(ready, subject):
         return f"it is for {_tools_text(rule)}"
     if rule.annotations is not None and not _annotated(rule.annotations, subject.annotations):
-        return "the tool does not carry its toolAnnotations"
+        return "the tool does not have the rule's toolAnnotations"
     if rule.interactive is not None and rule.interactive != interactive:
-        return "it counts only " + (
-            "where somebody can be asked" if rule.interactive else "headless"
+        return "it applies only in " + (
+            "interactive sessions" if rule.interactive else "headless runs"
         )
     return None
 

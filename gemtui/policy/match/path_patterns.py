@@ -47,21 +47,21 @@ def place_of(path: str, project: Path | None) -> WrittenFile | str:
     The reason is a clause.
     """
     if _ODD.search(path):
-        return "its path holds quotes, backslashes or control characters"
+        return "its path contains quotes, backslashes or control characters"
     if ".." in path.split("/"):
-        return "its path goes up by `..`"
+        return "its path contains `..`"
     root = ""
     if path.startswith(("/", "~")):
         if project is None:
-            return "it is not known which folder the session worked in"
+            return "it is unknown which folder the session worked in"
         if not path.startswith(root := f"{str(project).rstrip('/')}/"):
-            return "it lies outside of the project"
+            return "it is outside of the project"
     relative = posixpath.normpath(path.removeprefix(root))
     if relative in (".", "") or relative.startswith("/"):
-        return "it names no file"
+        return "no file is named"
     guarded = next((part for part in relative.split("/") if part in _GUARDED), None)
     if guarded is not None:
-        return f"what stands in {guarded} decides what is run or allowed later"
+        return f"files in {guarded} affect what is run or allowed later"
     return WrittenFile(path=relative, root=root)
 
 

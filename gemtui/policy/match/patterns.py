@@ -63,7 +63,7 @@ class PatternTimeout(GemtuiError):
     """Raised if a pattern did not finish on a string within `seconds`."""
 
     def __init__(self, source: str, seconds: float) -> None:
-        super().__init__(f"the pattern {source!r} did not end within {seconds:g} s")
+        super().__init__(f"matching the pattern {source!r} took longer than {seconds:g} s")
         self.source, self.seconds = source, seconds
 
 

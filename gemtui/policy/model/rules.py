@@ -138,11 +138,11 @@ class Call:
         tool, args = value.get("tool"), value.get("args")
         subagent = value.get("subagent")
         if not isinstance(tool, str) or not tool:
-            raise OptionError('call: it names no tool: write {"tool": "glob", "args": {...}}')
+            raise OptionError('call: no tool is named: write {"tool": "glob", "args": {...}}')
         if not isinstance(args, Mapping | None):
-            raise OptionError("call: its args are not a mapping of names to values")
+            raise OptionError("call: args must be a JSON object")
         if not isinstance(subagent, str | None):
-            raise OptionError("call: its subagent is not a name")
+            raise OptionError("call: subagent must be a string")
         return cls(tool, args or {}, subagent)
 
 

@@ -138,12 +138,14 @@ _OF_OTHERS = ("mcp_", "discovered_tool_")
 
 BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
-        ApprovalMode.DEFAULT: "reading and searching are allowed; all else asks, headless it is "
-        "denied",
-        ApprovalMode.AUTO_EDIT: "as default, and files are written and pages fetched unasked",
-        ApprovalMode.PLAN: "reading and searching are allowed; only plans are written, in their "
-        "own folder",
-        ApprovalMode.YOLO: "everything is allowed; any rule of a policy file goes before that",
+        ApprovalMode.DEFAULT: "reading and searching are allowed; everything else asks, which "
+        "means deny in headless runs",
+        ApprovalMode.AUTO_EDIT: (
+            "as in default, but writing files and fetching pages are also allowed"
+        ),
+        ApprovalMode.PLAN: "reading and searching are allowed; only plans can be written, in "
+        "their own folder",
+        ApprovalMode.YOLO: "everything is allowed, unless a policy file has a matching rule",
     }
 )
 """A summary of the CLI's own rules, which rank below those of every policy file."""
@@ -171,7 +173,7 @@ def problem_with(name: str) -> str | None:
     if own or name.startswith(_OF_OTHERS) or "__" in name.strip("_"):
         return None
     near = nearest(name)
-    meant = f"did you mean {near}?" if near else "rules in a policy file take any name"
+    meant = f"did you mean {near}?" if near else "rules in a policy file can use any name"
     return f"Gemini CLI has no tool {name!r}: {meant}"
 
 

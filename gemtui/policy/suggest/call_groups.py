@@ -217,9 +217,9 @@ def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefi
     command = done.call.args.get("command", "")
     reading = parse_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
-        return RefusedGroup(what=_start(command), why="the CLI can't take it apart")
+        return RefusedGroup(what=_start(command), why="Gemini CLI can't parse it")
     if reading.redirected and mode not in REDIRECTING:
-        why = "a rule that allows redirections lets its command write any file"
+        why = "a rule that allows redirection lets the command write to any file"
         return RefusedGroup(what="commands with a redirection", why=why)
     found: list[Prefix] = []
     for part in reading.parts:
@@ -229,7 +229,7 @@ def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefi
         if prefix is not None:
             found.append(prefix)
     return found or RefusedGroup(
-        what=_start(command), why="its parts are allowed, together they are not"
+        what=_start(command), why="its parts are allowed, but not the whole command"
     )
 
 
@@ -336,13 +336,13 @@ def _folder_plan(top: str, found: _Found) -> RulePlan:
     named = _distinct(place.root for place in places)
     if top:
         folder = common_folder(places)
-        where = f"below {folder}/"
-        pattern, opens = below(folder, every), f"every file {where}, new ones as well"
+        where = f"in {folder}/"
+        pattern, opens = below(folder, every), f"every file {where}, including new ones"
         shorter = below(folder, named)
     else:
         names = _distinct(place.path for place in places)
         where = ", ".join(names)
-        pattern, opens = exactly(names, every), "nothing but writes of these files"
+        pattern, opens = exactly(names, every), "only writes of these files"
         shorter = exactly(names, named)
     rule = replace(_allow(EDITS), args_pattern=pattern if len(pattern) <= LENGTH else shorter)
     return RulePlan(
@@ -366,7 +366,7 @@ def _root(done: CallGroup, place: WrittenFile) -> str:
 # --- other tools ---------------------------------------------------------------------------------
 
 _OPENS = {
-    "web_fetch": "any address, with whatever the model sends along",
+    "web_fetch": "any URL, with any data that the model sends",
     "google_web_search": "any search",
 }
 _NOT = {
@@ -383,7 +383,9 @@ def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
         if name in _NOT:
             left.append((done, RefusedGroup(what=name, why=_NOT[name])))
         elif not is_known(name):
-            left.append((done, RefusedGroup(what=name, why="the CLI of today has no such tool")))
+            left.append(
+                (done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
+            )
         else:
             known = known_tool(name)
             tools.setdefault(known.name if known else name, []).append(done)
@@ -395,6 +397,6 @@ def _tool_plan(name: str, dones: Sequence[CallGroup]) -> RulePlan:
         rule=_allow((name,)),
         about=name,
         evidence=tuple(dones),
-        opens=_OPENS.get(name, "every call of it, with any arguments"),
+        opens=_OPENS.get(name, "all of its calls, with any arguments"),
         again=lambda kept: _tool_plan(name, kept),
     )

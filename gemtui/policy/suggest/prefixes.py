@@ -48,7 +48,7 @@ class NoPrefix:
 
 _ANYTHING = "with any arguments"
 _CHECKS = "with any arguments; some, such as --fix, change files, and plugins run code"
-_CODE = "with any arguments; it runs code, which can do whatever a program can"
+_CODE = "with any arguments; it runs code, which can do anything that a program can do"
 
 
 def prefix_of(text: str) -> Prefix | NoPrefix:
@@ -63,7 +63,7 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
         first = next(iter(_BLANKS.split(text)), "")
         if _ASSIGNED.match(first):
             return NoPrefix(what=first.partition("=")[0] + "=…", why="a variable is set before it")
-        return NoPrefix(what=first[:40], why="its name is quoted, computed or odd")
+        return NoPrefix(what=first[:40], why="its name is quoted, computed or unusual")
     return _prefix(words, 0)
 
 
@@ -153,11 +153,9 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     second = words[at + 1] if at + 1 < len(words) else ""
     named = words[: at + 2]
     if not second:
-        return _no(
-            named, "there is no subcommand, so a prefix rule would allow all of its subcommands"
-        )
+        return _no(named, "it has no subcommand, so a prefix rule would allow all subcommands")
     if second.startswith(("-", "+")):
-        return _no(named, "with an option first its prefix would open every subcommand")
+        return _no(named, "it starts with an option, so a prefix rule would allow all subcommands")
     if name in programs.ONLY and second != "compose":
         allowed, why = programs.ONLY[name]
         return (
@@ -174,7 +172,7 @@ def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     third = words[at + 2] if at + 2 < len(words) else ""
     named = words[: at + 3]
     if not third or third.startswith("-"):
-        return _no(named, "its prefix would open whatever follows")
+        return _no(named, "a prefix rule would allow anything that follows")
     bad = third in programs.BAD_SECOND or third == "run"
     if bad or (name == "gh" and third not in programs.GH):
         return _no(named, BEYOND if name == "gh" else RUNS)
@@ -189,17 +187,17 @@ def _git(name: str) -> str:
 
 def _installs(word: str) -> str:
     if word in programs.INSTALLS:
-        return "with any arguments: any package may be installed, and its code runs"
+        return "with any arguments; it can install any package and run its code"
     return _CODE
 
 
 def _opens(name: str) -> str:
     if name in programs.READS:
-        return "with any arguments: it reads any file that you may read"
+        return "with any arguments; it can read any file that you can read"
     if name in programs.CHECKS:
         return _CHECKS
     if name in programs.HARMLESS:
         return _ANYTHING
     if name in programs.MAKES:
-        return "with any arguments: it makes files or folders, and changes none"
+        return "with any arguments; it creates files or folders but changes none"
     return _CODE

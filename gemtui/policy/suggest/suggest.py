@@ -179,16 +179,20 @@ class Evidence:
         most = _HIGHEST if lowest is None else max(0, int(lowest.priority) - 1)
         if least <= most:
             return [plan.raised(max(least, min(PRIORITY, most)), self._mode)]
-        what = "everything" if lowest is None else f"{_place(lowest)}, which guards other calls"
+        what = (
+            "everything"
+            if lowest is None
+            else f"{_place(lowest)}, which protects against other calls"
+        )
         for done in plan.evidence:
-            why = f"its rule would have to stand above {what}"
+            why = f"its rule would need a higher priority than {what}"
             refused.add(done, RefusedGroup(what=_subject(done.call), why=why))
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
         """Return the plans, without evidence that they wouldn't allow even together."""
         rules = [
-            replace(plan.rule, source="the proposed rules", index=place)
+            replace(plan.rule, source="the suggested rules", index=place)
             for place, plan in enumerate(plans, 1)
         ]
         engine = self._engine_of(self._policy + of(rules))
@@ -208,7 +212,7 @@ class Evidence:
         them.
         """
         redirects = plan.rule.command_prefixes and self._mode in REDIRECTING
-        more = "; in this mode a redirection of it may write any file" if redirects else ""
+        more = "; in this mode, output redirection may write to any file" if redirects else ""
         return Suggestion(
             rule=plan.rule,
             about=plan.about,

@@ -97,7 +97,7 @@ def test_arguments_of_usual_programs_that_run_something_are_marked(
 
 
 _OUTSIDE = "outside of the project"
-_LATER = "changes what runs later"
+_LATER = "affects later commands"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(
     finding = only(text, Severity.ERROR)
     assert finding.rule == number
     assert message in finding.message
-    assert "drops the whole file" in finding.message
+    assert "ignores the whole file" in finding.message
     assert finding.way_out
 
 
@@ -87,13 +87,13 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(
         (f'{GLOB}decision = "deny"\npriority = nan\n', "priority", "nan is no", "write 0"),
         (f'{GLOB}decision = "deny"\npriority = "9"\n', "priority", "must be a whole", ""),
         (f'{GLOB}{DENY}modes = ["auto_edit"]\n', "modes", '"auto_edit" is no', '"autoEdit"'),
-        (f'{GLOB}{DENY}modes = ["plan", "yol"]\n', "modes", '"yol" is not a mode', '"yolo"'),
+        (f'{GLOB}{DENY}modes = ["plan", "yol"]\n', "modes", '"yol" is not a valid mode', '"yolo"'),
         (f'{GLOB}{DENY}modes = "plan"\n', "modes", "must be a list", ""),
         (f'{GLOB}{DENY}interactive = "no"\n', "interactive", "must be true or false", ""),
-        (f"{GLOB}{DENY}denyMessage = 1\n", "denyMessage", "must be a text", ""),
+        (f"{GLOB}{DENY}denyMessage = 1\n", "denyMessage", "must be a string", ""),
         (f"{GLOB}{DENY}argsPattern = [1]\n", "argsPattern", "must be a pattern", ""),
         (f'{GLOB}{DENY}toolAnnotations = "x"\n', "toolAnnotations", "must be a table", ""),
-        (f"{SHELL}{DENY}commandPrefix = 1\n", "commandPrefix", "must be a text or", ""),
+        (f"{SHELL}{DENY}commandPrefix = 1\n", "commandPrefix", "must be a string or", ""),
         (f"{GLOB}{DENY}mcpName = 1\n", "mcpName", "must be a name", ""),
     ],
 )
@@ -103,17 +103,17 @@ def test_a_field_that_the_schema_refuses(
     finding = only(rule(GLOB, 'decision = "allow"\npriority = 1\n') + rule(fields), Severity.ERROR)
     assert finding.rule == 2
     says(finding, field, message, way_out)
-    assert "drops the whole file" in finding.message
+    assert "ignores the whole file" in finding.message
 
 
 @pytest.mark.parametrize(
     ("text", "field", "message", "way_out"),
     [
-        ('[rule]\ntoolName = "glob"\n', "rule", "no [[rule]] tables", "[[rule]]"),
-        ("rule = 3\n", "rule", "no [[rule]] tables", "[[rule]]"),
+        ('[rule]\ntoolName = "glob"\n', "rule", "not written as [[rule]] tables", "[[rule]]"),
+        ("rule = 3\n", "rule", "not written as [[rule]] tables", "[[rule]]"),
         (rule(GLOB, DENY) + f"[[rules]]\n{GLOB}{DENY}", "rules", "the table [[rules]]", "[[rule]]"),
         (f"[[Rule]]\n{GLOB}", "Rule", "the table [[Rule]]", "[[rule]]"),
-        ("[policy]\nx = 1\n", "policy", "does not recognise the table [policy]", "leave it out"),
+        ("[policy]\nx = 1\n", "policy", "does not recognise the table [policy]", "remove it"),
     ],
 )
 def test_a_table_that_the_cli_does_not_look_at(
@@ -128,7 +128,7 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
     text = '[[safety_checker]]\ntoolName = "*"\n[safety_checker.checker]\n'
     text += 'type = "in-process"\nname = "allowed-path"\n'
     assert check_text(text, "work.toml") == ()
-    says(only("version = 1\n", Severity.WARNING), "version", 'the key "version"', "leave it out")
+    says(only("version = 1\n", Severity.WARNING), "version", 'the key "version"', "remove it")
 
 
 # --- what the CLI ends with, drops, ignores or never matches -------------------------------------
@@ -137,44 +137,54 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "message", "way_out"),
     [
-        (f'toolName = ""\n{DENY}', "toolName", "ends at once", '"*"'),
-        (f'toolName = ["", "glob"]\n{DENY}', "toolName", "ends at once", '"*"'),
-        (f'toolName = "x"\nmcpName = ""\n{DENY}', "mcpName", "ends at once", "name a server"),
-        (f'{GLOB}subagent = ""\n{DENY}', "subagent", "ends at once", "name an agent"),
+        (f'toolName = ""\n{DENY}', "toolName", "exits immediately", '"*"'),
+        (f'toolName = ["", "glob"]\n{DENY}', "toolName", "exits immediately", '"*"'),
+        (f'toolName = "x"\nmcpName = ""\n{DENY}', "mcpName", "exits immediately", "name a server"),
+        (f'{GLOB}subagent = ""\n{DENY}', "subagent", "exits immediately", "name an agent"),
         (f'toolName = ""\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"*"'),
         (f'{GLOB}commandPrefix = "git"\n{DENY}', "commandPrefix", "works only with", SHELL.strip()),
         (
             f'toolName = ["run_shell_command", "glob"]\ncommandPrefix = "git"\n{DENY}',
             "commandPrefix",
             "not in a list",
-            "a rule of its own",
+            "a separate rule",
         ),
         (f'{GLOB}commandRegex = "git"\n{DENY}', "commandRegex", "works only with", ""),
         (
             f'{SHELL}commandPrefix = "git"\ncommandRegex = "ls"\n{ALLOW}',
             "commandRegex",
-            "ignored beside commandPrefix",
-            "split",
+            "ignored because the rule has a commandPrefix",
+            "two rules",
         ),
         (
             f'{SHELL}commandPrefix = "git"\nargsPattern = "ls"\n{ALLOW}',
             "argsPattern",
-            "ignored beside commandPrefix",
-            "split",
+            "ignored because the rule has a commandPrefix",
+            "two rules",
         ),
-        (f'{SHELL}commandPrefix = ""\n{ALLOW}', "commandPrefix", "not a condition", "say which"),
+        (
+            f'{SHELL}commandPrefix = ""\n{ALLOW}',
+            "commandPrefix",
+            "not a condition",
+            "describe the calls",
+        ),
         (f'{SHELL}commandRegex = ""\n{ALLOW}', "commandRegex", "not a condition", ""),
         (f'{GLOB}argsPattern = ""\n{DENY}', "argsPattern", "not a condition", ""),
-        (f"{SHELL}commandPrefix = []\n{ALLOW}", "commandPrefix", "never applies", "fill it"),
-        (f"toolName = []\n{DENY}", "toolName", "never applies", "fill it"),
-        (f'{GLOB}argsPattern = "("\n{DENY}', "argsPattern", "drops the rule", ""),
-        (f'{GLOB}argsPattern = "(?P<a>x)"\n{DENY}', "argsPattern", "drops the rule", "(?<name>"),
-        (f'{GLOB}argsPattern = "(?i)x"\n{DENY}', "argsPattern", "drops the rule", "[Aa]"),
-        (f'{SHELL}commandRegex = "(a+)+"\n{ALLOW}', "commandRegex", "drops the rule", ""),
-        (f'{GLOB}argsPattern = "{"a" * 2049}"\n{DENY}', "argsPattern", "drops the rule", ""),
-        (f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}', "commandPrefix", "drops the rule", ""),
-        (f'toolName = "read_*"\n{DENY}', "toolName", "matches nothing", "in a list"),
-        (f'toolName = "mcp_*_x"\n{DENY}', "toolName", "matches nothing", "name the servers"),
+        (f"{SHELL}commandPrefix = []\n{ALLOW}", "commandPrefix", "never applies", "add a name"),
+        (f"toolName = []\n{DENY}", "toolName", "never applies", "add a name"),
+        (f'{GLOB}argsPattern = "("\n{DENY}', "argsPattern", "ignores the rule", ""),
+        (f'{GLOB}argsPattern = "(?P<a>x)"\n{DENY}', "argsPattern", "ignores the rule", "(?<name>"),
+        (f'{GLOB}argsPattern = "(?i)x"\n{DENY}', "argsPattern", "ignores the rule", "[Aa]"),
+        (f'{SHELL}commandRegex = "(a+)+"\n{ALLOW}', "commandRegex", "ignores the rule", ""),
+        (f'{GLOB}argsPattern = "{"a" * 2049}"\n{DENY}', "argsPattern", "ignores the rule", ""),
+        (
+            f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}',
+            "commandPrefix",
+            "ignores the rule",
+            "",
+        ),
+        (f'toolName = "read_*"\n{DENY}', "toolName", "matches nothing", "list the names"),
+        (f'toolName = "mcp_*_x"\n{DENY}', "toolName", "matches nothing", "name each server"),
         (f'toolName = "mcp_s*"\n{DENY}', "toolName", "matches nothing", '"mcp_<server>_*"'),
         (f'toolName = "mcp_s"\n{DENY}', "toolName", "matches nothing", '"mcp_s_*"'),
         (f'toolName = "s__x"\n{DENY}', "toolName", "older versions", '"mcp_s_x"'),
@@ -217,42 +227,42 @@ def test_names_that_rules_do_match(name: str) -> None:
             "does not recognise the key",
             "denyMessage",
         ),
-        (f'{GLOB}{DENY}frob = "x"\n', "frob", "does not recognise the key", "leave it out"),
+        (f'{GLOB}{DENY}frob = "x"\n', "frob", "does not recognise the key", "remove it"),
         (f'toolName = "globb"\n{DENY}', "toolName", 'no tool "globb"', '"glob"'),
         (f'toolName = "Read_File"\n{DENY}', "toolName", "no tool", '"read_file"'),
-        (f'toolName = "ReadFile"\n{DENY}', "toolName", "not a name for rules", '"read_file"'),
-        (f'toolName = "ShellTool"\n{DENY}', "toolName", "not a name", '"run_shell_command"'),
+        (f'toolName = "ReadFile"\n{DENY}', "toolName", "not a tool name that rules", '"read_file"'),
+        (f'toolName = "ShellTool"\n{DENY}', "toolName", "not a tool name", '"run_shell_command"'),
         (f'toolName = "custom-tool"\n{DENY}', "toolName", "no tool", "check the name"),
-        (f'{SHELL}commandPrefix = ["", "ls"]\n{ALLOW}', "commandPrefix", "empty prefix", "take"),
+        (f'{SHELL}commandPrefix = ["", "ls"]\n{ALLOW}', "commandPrefix", "empty prefix", "remove"),
         (f'{GLOB}argsPattern = "\\\\p{{L}}"\n{DENY}', "argsPattern", "plain characters", "[A-Z"),
-        (f"{GLOB}{DENY}modes = []\n", "modes", "all modes", "leave it out"),
+        (f"{GLOB}{DENY}modes = []\n", "modes", "all modes", "remove the field"),
         (
             f'{GLOB}decision = "allow"\npriority = 1\ndenyMessage = "x"\n',
             "denyMessage",
-            "this one says allow",
-            "leave it out",
+            "this rule's decision is allow",
+            "remove it",
         ),
         (
             f'{GLOB}decision = "ask_user"\npriority = 1\ndeny_message = "x"\n',
             "deny_message",
-            "this one says ask_user",
-            "leave it out",
+            "this rule's decision is ask_user",
+            "remove it",
         ),
-        (f"{GLOB}{DENY}allowRedirection = true\n", "allowRedirection", "allows shell", "leave"),
+        (f"{GLOB}{DENY}allowRedirection = true\n", "allowRedirection", "allow shell", "remove"),
         (
             f'{SHELL}commandPrefix = "x"\n{ALLOW}allowRedirection = true\nallow_redirection = true',
             "allow_redirection",
-            "ignored beside allowRedirection",
-            "leave",
+            "ignored because the rule has allowRedirection",
+            "remove",
         ),
         (
             f"{GLOB}{DENY}toolAnnotations = {{ readOnlyHint = true }}\n",
             "toolAnnotations",
-            "carry no toolAnnotations",
+            "have no toolAnnotations",
             "MCP",
         ),
         (f'{GLOB}decision = "deny"\npriority = 950\n', "priority", "disableAlwaysAllow", "949"),
-        (f'{GLOB}subagent = "*"\n{DENY}', "subagent", "taken for a name", "leave it out"),
+        (f'{GLOB}subagent = "*"\n{DENY}', "subagent", "would match only an agent", "remove it"),
         (f'{GLOB}subagent = "generlist"\n{DENY}', "subagent", "no agent", '"generalist"'),
     ],
 )
@@ -266,7 +276,7 @@ def test_a_rule_that_was_hardly_meant_so(
 
 def test_a_slow_pattern_is_a_warning() -> None:
     text = rule(GLOB, "argsPattern = '(a|aa)*b'\n", DENY)
-    says(only(text, Severity.WARNING), "argsPattern", "it may take long", "narrower")
+    says(only(text, Severity.WARNING), "argsPattern", "may take very long", "more specific")
 
 
 def test_findings_come_in_the_order_of_the_rules_those_of_the_file_first() -> None:
@@ -311,13 +321,13 @@ def test_good_files_and_folders_have_no_findings(place: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message", "way_out"),
     [
-        ("missing.toml", "it is missing", "check the path"),
-        ("good.toml,other.toml", "a comma parts two paths", "by itself"),
+        ("missing.toml", "it does not exist", "check the path"),
+        ("good.toml,other.toml", "splits paths at commas", "separately"),
         ("plain", "does not end in .toml", "plain.toml"),
         ("UPPER.TOML", "does not end in .toml", "UPPER.TOML.toml"),
         ("pipe", "not a file", ""),
-        ("empty", "no .toml file", "put one there"),
-        ("loop.toml", "is missing", ""),
+        ("empty", "no .toml file", "add one"),
+        ("loop.toml", "does not exist", ""),
     ],
 )
 def test_a_path_from_which_the_cli_reads_nothing(
@@ -343,9 +353,9 @@ def test_what_the_cli_passes_over_in_a_folder(place: Path) -> None:
     found = files(check_files([place]))
     assert [name for name, _severity, _message in found] == ["BIG.TOML", "link.toml", "sub.toml"]
     assert {severity for _name, severity, _message in found} == {"error"}
-    assert "small letters" in found[0][2]
+    assert "lowercase" in found[0][2]
     assert "symbolic link" in found[1][2]
-    assert "folder in a folder" in found[2][2]
+    assert "subfolder" in found[2][2]
     assert check_files([place / "link.toml"]) == ()  # named itself, it is followed
 
 
@@ -364,14 +374,16 @@ def test_a_file_that_is_not_utf_8_is_read_with_a_warning(place: Path) -> None:
     path.write_bytes(b"# caf\xe9\n" + rule(GLOB, DENY).encode())
     ((name, severity, message),) = files(check_files([path]))
     assert (name, severity) == ("latin.toml", "warning")
-    assert "line 1: it is not UTF-8" in message
+    assert "line 1 is not valid UTF-8" in message
 
 
 def test_rules_are_compared_across_files(place: Path) -> None:
     (place / "b.toml").write_text(rule(GLOB, ALLOW.replace("= 100", "= 50")))
     (finding,) = check_files([place / "good.toml", place / "b.toml"])
     assert finding.file == place / "b.toml"
-    assert f"rule 1 of {place / 'good.toml'} (priority 100, deny) is asked first" in finding.message
+    assert (
+        f"rule 1 of {place / 'good.toml'} (priority 100, deny) is checked first" in finding.message
+    )
 
 
 def test_rules_of_a_file_that_is_dropped_stand_in_nobodys_way(place: Path) -> None:
@@ -415,5 +427,5 @@ def test_files_that_the_cli_dropped_are_named_as_dropped_and_no_others() -> None
                 f"error in {name}:" in line and ("parsing" in line or "Schema" in line)
                 for line in stderr
             )
-            found = any("drops the whole file" in each.message for each in check_text(text, name))
+            found = any("ignores the whole file" in each.message for each in check_text(text, name))
             assert found == dropped, (id, name)

@@ -289,12 +289,12 @@ def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
 @pytest.mark.parametrize(
     ("one", "message"),
     [
-        (prefix(ALLOW, "rm"), '"rm" allows all that rm can do'),
+        (prefix(ALLOW, "rm"), '"rm" allows everything that rm can do'),
         (prefix(ALLOW, "bash -c"), "it can run any other command"),
-        (prefix(ALLOW, "find ."), "switches off the check of dangerous commands"),
+        (prefix(ALLOW, "find ."), "disables the check for dangerous commands"),
         (pattern(ALLOW, '"description":"x"', SHELL), "without their description"),
         (pattern(ALLOW, '"file_path":"package\\.json"'), "package.json is a build file"),
-        (pattern(ALLOW, '"file_path":"[a-z]*\\.md'), "goes out again by .."),
+        (pattern(ALLOW, '"file_path":"[a-z]*\\.md'), "leaves the folder with .."),
     ],
 )
 def test_what_has_no_better_form_is_said_all_the_same(one: Rule, message: str) -> None:

@@ -58,13 +58,13 @@ def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule
     ((number, message),) = said(first, second)
     assert number == 2
     assert f"never applies: rule 1 (priority {first.priority}, deny) is" in message
-    way = "loaded first, at the same priority" if first.priority == 100 else "asked first"
+    way = "loaded first and has the same priority" if first.priority == 100 else "checked first"
     assert message.endswith(way)
 
 
 def test_the_order_of_the_file_does_not_matter_where_priorities_differ() -> None:
     found = said(rule(ALLOW, 100, "glob"), rule(DENY, 300, "glob"))
-    assert found == [(1, "it never applies: rule 2 (priority 300, deny) is asked first")]
+    assert found == [(1, "this rule never applies: rule 2 (priority 300, deny) is checked first")]
 
 
 def test_each_tool_of_a_rule_may_be_covered_by_another_rule() -> None:
@@ -102,7 +102,7 @@ def test_a_rule_that_has_something_left_is_not_spoken_of(first: Rule, second: Ru
 def test_a_rule_of_equal_priority_that_decides_otherwise_is_a_tie() -> None:
     ((number, message),) = said(prefix(ALLOW, 100, "git"), rule(DENY, 100, SHELL))
     assert number == 2
-    assert message.startswith("rule 1 (priority 100, allow) has the same priority and goes first")
+    assert message.startswith("rule 1 (priority 100, allow) has the same priority and comes first")
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,7 @@ def test_many_rules_with_many_tools_each_are_compared_by_what_they_share() -> No
     assert said(*rules, rule(ASK, 100, "t7_7")) == [
         (
             401,
-            "it never applies: rule 8 (priority 100, deny) is loaded first, at the same priority",
+            "this rule never applies: rule 8 (priority 100, deny) is loaded first and has the same "
+            "priority",
         )
     ]

@@ -54,8 +54,8 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
         ("u", Origin.USER, ""),
         ("f", Origin.SETTINGS, ""),
         ("one", Origin.SETTINGS, ""),
-        ("gone", Origin.SETTINGS, "it is not there"),
-        ("admin", Origin.ADMIN, "it is the administrator's"),
+        ("gone", Origin.SETTINGS, "it does not exist"),
+        ("admin", Origin.ADMIN, "it belongs to the administrator"),
     ]
     assert [each.path for each in found][4] == users / "u.toml"
 
@@ -126,7 +126,7 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path) -> No
     opened = store.open_policy(path)
     path.write_text("# theirs\n")
     changed = opened.document.add(RULE)
-    with pytest.raises(PolicyChanged, match="has changed on the disk: read it again"):
+    with pytest.raises(PolicyChanged, match="has changed on disk: reload it"):
         store.save(opened, changed)
     assert path.read_text() == "# theirs\n"
     store.save(opened, changed, force=True)
@@ -139,7 +139,7 @@ def test_a_file_that_is_gone_is_not_made_again_unasked(users: Path) -> None:
     path.write_text(TEXT)
     opened = store.open_policy(path)
     path.unlink()
-    with pytest.raises(PolicyChanged, match="no longer there"):
+    with pytest.raises(PolicyChanged, match="no longer exists"):
         store.save(opened, opened.document)
     store.save(opened, opened.document, force=True)
     assert path.read_text() == TEXT
@@ -181,8 +181,8 @@ def test_a_read_only_file_says_so(users: Path, monkeypatch: pytest.MonkeyPatch) 
     path.write_text(TEXT)
     monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may be root
     opened = store.open_policy(path)
-    assert opened.file.read_only == "you may not write to it"
-    with pytest.raises(PolicyError, match="can't be saved: you may not write to it"):
+    assert opened.file.read_only == "you don't have permission to write to it"
+    with pytest.raises(PolicyError, match="can't be saved: you don't have permission"):
         store.save(opened, opened.document.add(RULE))
     assert path.read_text() == TEXT
 
@@ -209,8 +209,8 @@ def test_half_a_character_is_not_written(own_places: None) -> None:
         (lambda path: None, PolicyNotFound, "there is no policy file"),
         (lambda path: path.mkdir(), PolicyError, "is not a file"),
         (lambda path: os.mkfifo(path), PolicyError, "is not a file"),
-        (lambda path: path.write_bytes(b"\n\xff"), PolicyError, r"not UTF-8 \(line 2\)"),
-        (lambda path: os.truncate(_touched(path), 2**23), PolicyError, "over 4 MiB"),
+        (lambda path: path.write_bytes(b"\n\xff"), PolicyError, r"not valid UTF-8 \(line 2\)"),
+        (lambda path: os.truncate(_touched(path), 2**23), PolicyError, "larger than 4 MiB"),
     ],
 )
 def test_what_cant_be_opened_says_why(
@@ -247,15 +247,15 @@ def test_a_new_policy_is_for_its_user_alone(own_places: None) -> None:
     [
         ("", "needs a name"),
         (".toml", "needs a name"),
-        ("../x", "call it x"),
-        ("a/b", "call it a-b"),
-        (".hidden", "call it hidden"),
-        ("a,b", "call it a-b"),
-        ("my policy", "call it my-policy"),
-        ("\x1b[31m", "call it"),
-        ("con", "call it _con"),
-        ("\ud800", "call it"),
-        ("x" * 300, "call it x"),
+        ("../x", "use x"),
+        ("a/b", "use a-b"),
+        (".hidden", "use hidden"),
+        ("a,b", "use a-b"),
+        ("my policy", "use my-policy"),
+        ("\x1b[31m", "not a valid file name"),
+        ("con", "use _con"),
+        ("\ud800", "not a valid file name"),
+        ("x" * 300, "use x"),
     ],
 )
 def test_a_name_that_is_none_is_refused_with_one_that_fits(name: str, message: str) -> None:
@@ -265,7 +265,7 @@ def test_a_name_that_is_none_is_refused_with_one_that_fits(name: str, message: s
 
 def test_a_name_that_is_taken_is_refused_whatever_has_it(own_places: None, tmp_path: Path) -> None:
     path = store.create("work", TEXT).file.path
-    with pytest.raises(PolicyError, match="there is a policy work already"):
+    with pytest.raises(PolicyError, match="a policy named work already"):
         store.create("work")
     (path.parent / "link.toml").symlink_to(tmp_path / "surprise")
     with pytest.raises(PolicyError, match="already"):
@@ -303,9 +303,9 @@ def test_one_of_ours_is_renamed_and_deleted(own_places: None) -> None:
 def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
     path = users / "u.toml"
     path.write_text(TEXT)
-    with pytest.raises(PolicyError, match="not a policy of gemtui"):
+    with pytest.raises(PolicyError, match="not a gemtui policy"):
         store.delete(path)
-    with pytest.raises(PolicyError, match="not a policy of gemtui"):
+    with pytest.raises(PolicyError, match="not a gemtui policy"):
         store.rename(path, "x")
     assert path.read_text() == TEXT
 

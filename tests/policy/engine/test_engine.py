@@ -548,8 +548,8 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
     assert [each.why for each in ours] == [
         "the arguments do not match secret",
         "it is for read_file",
-        "it is for this tool, whatever the arguments",
-        "it comes after rule 1 of a.toml, which decided already",
+        "it is for this tool, with any arguments",
+        "it is never checked, because rule 1 of a.toml has already decided",
     ]
     assert answer.because == "Rule 1 of a.toml allows it."
 
@@ -557,16 +557,24 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
 @pytest.mark.parametrize(
     ("rules", "call", "because"),
     [
-        ((), {}, "A built-in rule of Gemini CLI denies it whatever the arguments, so the"),
-        ((), {"tool": "mcp_srv_x"}, "No rule is for it, which headless means deny, so the model"),
-        ((), {"tool": "save_memory"}, "The tool is not there, and a call of it fails as not found"),
+        ((), {}, "A built-in rule of Gemini CLI denies it for all arguments, so the"),
+        (
+            (),
+            {"tool": "mcp_srv_x"},
+            "No rule applies to it, which means deny in headless runs",
+        ),
+        ((), {"tool": "save_memory"}, "The tool does not exist here, so a call of it fails"),
         ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks first. Headless runs can't"),
         (
             (rule(SHELL, ASK),),
             {"tool": SHELL, "command": "ls"},
-            "Rule 1 of a.toml matches and would ask first, but Gemini CLI allows it: known",
+            "Rule 1 of a.toml matches and would ask first, but Gemini CLI allows it: it is known",
         ),
-        ((), {"tool": "search_file_content"}, "A built-in rule of Gemini CLI allows it. The"),
+        (
+            (),
+            {"tool": "search_file_content"},
+            "A built-in rule of Gemini CLI allows it. This is an older",
+        ),
     ],
 )
 def test_a_sentence_says_why(rules: tuple[Rule, ...], call: dict[str, Any], because: str) -> None:

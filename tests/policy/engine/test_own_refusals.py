@@ -91,8 +91,11 @@ def _is(event: dict[str, Any]) -> bool:
 def test_a_refusal_of_the_tool_is_a_deny_headless_and_says_why() -> None:
     said = decide(Policy(), Call("run_shell_command", {"command": "a `b`"}), "yolo")
     assert (said.decision, said.headless) == (Decision.ALLOW, Decision.DENY)
-    assert said.tool_refuses == "it takes no command substitution: $(…), backticks, <(…) or >(…)"
-    assert "whatever the policy says: it takes no command substitution" in said.because
+    assert (
+        said.tool_refuses
+        == "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
+    )
+    assert "whatever the policy says: it does not accept command substitution" in said.because
 
 
 def test_without_a_workspace_only_relative_paths_are_judged() -> None:

@@ -95,7 +95,7 @@ def test_a_checker_that_decides_is_told_with_the_rule_that_matched() -> None:
     said = Engine(Policy.parse(POLICY), mode=ApprovalMode.YOLO).explain(CALLS[1][0])
     assert said.because.startswith(
         "A built-in rule of Gemini CLI matches and would allow it, but Gemini CLI asks "
-        "first: the safety checker allowed-path always asks for files under .vscode."
+        "first: the safety checker allowed-path always asks about files in .vscode."
     )
 
 

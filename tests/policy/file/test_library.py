@@ -80,9 +80,9 @@ def test_arguments_may_be_left_out(work: Policy) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ({}, "names no tool"),
-        ({"tool": ""}, "names no tool"),
-        ({"tool": 3}, "names no tool"),
+        ({}, "no tool is named"),
+        ({"tool": ""}, "no tool is named"),
+        ({"tool": 3}, "no tool is named"),
         ({"tool": "glob", "args": "*"}, "args"),
         ({"tool": "glob", "subagent": 1}, "subagent"),
     ],

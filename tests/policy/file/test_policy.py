@@ -78,8 +78,8 @@ def test_one_path_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("none.toml", "it is missing"),
-        ("none", "it is missing"),
+        ("none.toml", "it does not exist"),
+        ("none", "it does not exist"),
         ("a.txt", "its name does not end in .toml"),
         ("x" * 300 + ".toml", "it can't be read (File name too long)"),
     ],

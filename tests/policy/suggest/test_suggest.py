@@ -386,7 +386,7 @@ def test_nothing_is_proposed_above_a_rule_that_guards() -> None:
     )
     found = suggest([shell("pytest -q")], policy)
     assert found.suggestions == ()
-    assert "above rule 1" in found.left_out[0].why
+    assert "higher priority than rule 1" in found.left_out[0].why
 
 
 @pytest.mark.parametrize(

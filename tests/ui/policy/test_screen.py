@@ -112,7 +112,7 @@ async def test_without_a_cli_the_words_are_those_of_the_newest_one(home: Path) -
     policy("work")
     async with planner(home, NARROW) as me:
         await me.press("v")
-        await me.sees("no Gemini CLI is installed: these are the words for")
+        await me.sees("no Gemini CLI is installed: these options are for version")
 
 
 async def test_a_search_leaves_the_rules_that_hold_its_words(home: Path) -> None:
@@ -269,7 +269,7 @@ async def test_a_mode_that_no_rule_has_is_mended_in_the_form(home: Path) -> None
     async with planner(home) as me:
         await me.press("enter")
         form = await me.form()
-        await me.sees('"auto_edit" is not a mode in a rule')
+        await me.sees('"auto_edit" is not a valid mode in a rule')
         form.query_one("#autoEdit", Tick).focus()
         await me.press("space")
         await me.press("ctrl+s")
@@ -584,7 +584,7 @@ async def test_a_file_that_may_not_be_written_says_so(home: Path) -> None:
         await me.press("f")
         await me.sees("The administrator's", "machine")
         await me.press("enter")
-        await me.sees("read-only: it is the administrator's")
+        await me.sees("read-only: it belongs to the administrator")
         await me.press("d", "ctrl+s")
         await me.until(lambda: any("can't be saved" in said for said in me.said))
         assert path.read_text() == FIRST
@@ -601,7 +601,7 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
         await me.sees("changed on the disk")
         assert len(me.draft.entries) == 3
         await me.press("ctrl+s")
-        await me.sees("The file has changed on the disk")
+        await me.sees("The file has changed on disk")
         await me.press("down", "enter")
         await me.until(lambda: me.draft.document.text == FIRST)
         await me.press("u")
@@ -615,7 +615,7 @@ async def test_a_changed_file_can_be_overwritten_on_purpose(home: Path) -> None:
         path.write_text(FIRST)
         await me.sees("changed on the disk")
         await me.press("ctrl+s")
-        await me.sees("The file has changed on the disk")
+        await me.sees("The file has changed on disk")
         await me.press("down", "down", "enter")
         await me.until(lambda: len(rules(path)) == 3)
 

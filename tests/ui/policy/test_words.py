@@ -19,7 +19,7 @@ GOAL = "allow edit src/**; allow npm test; deny git push; deny everything else"
 async def test_a_goal_in_one_line_becomes_rules(home: Path, size: tuple[int, int]) -> None:
     async with planner(home, size) as me:
         await me.press("w")
-        await me.sees("Rules from sentences", "All other calls, mode default")
+        await me.sees("Rules from sentences", "All other calls in mode default")
         await me.type("permit")
         await me.sees("begin with allow, ask, deny")
         await me.press("enter", *["backspace"] * 6)

@@ -154,7 +154,7 @@ async def test_a_allows_similar_calls_in_this_run(
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "git add a.txt"})
-        await me.sees("a/A allow commands that begin with git add")
+        await me.sees("a/A allow commands that start with git add")
         await me.ready(1)
         await me.press("a")
         found = await me.answered(1)
@@ -280,7 +280,7 @@ async def test_arguments_are_changed_as_json(
         await me.press("e")
         await me.sees("The arguments")
         await me.press("x", "ctrl+s")
-        await me.sees("this is no JSON")
+        await me.sees("not valid JSON")
         await me.press("backspace", "left", "left", "2", "ctrl+s")
         await me.sees("changed by you", '"q": 12')
         await me.ready(1)
@@ -792,7 +792,7 @@ async def test_the_command_that_bash_runs_and_its_folder_are_shown(
     (project / "sub").mkdir()
     async with somebody(home, project, fake_cli, size) as me:
         await me.asked(1, arguments={"command": "bash -c 'rm -rf x'", "dir_path": "sub"})
-        await me.sees("takes the wrapper off", f"in {project}/sub", "$ rm -rf x")
+        await me.sees("removes the outer shell", f"in {project}/sub", "$ rm -rf x")
 
 
 async def test_a_tool_of_a_server_names_the_server_and_says_what_holds_it_back(

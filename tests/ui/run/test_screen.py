@@ -224,9 +224,9 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
         await me.press("enter")
         await me.sees("A new.txt +1 by shell", "1 + fresh")
         await me.press("escape", "down", "d")
-        await me.sees("D old.txt", "It is gone: this is what it held", "1 − what was in it")
+        await me.sees("D old.txt", "It no longer exists; these are", "1 − what was in it")
         await me.press("escape", "o")
-        await me.until(lambda: any("is not there any more" in said for said in me.said))
+        await me.until(lambda: any("no longer exists" in said for said in me.said))
 
 
 async def test_after_a_stop_the_disk_says_what_was_written(
@@ -244,8 +244,8 @@ async def test_after_a_stop_the_disk_says_what_was_written(
         await me.sees("made.txt writing", "missing.txt writing")
         await me.until((project / "made.txt").exists)
         await me.press("ctrl+c")
-        await me.sees("◌ interrupted", "made.txt was written, though no result came")
-        await me.sees("A made.txt +1 no result, but the disk", "✗ missing.txt not written")
+        await me.sees("◌ interrupted", "made.txt was written, although")
+        await me.sees("A made.txt +1 no result, but the change", "✗ missing.txt not written")
 
 
 async def test_narrow_shows_the_files_instead_of_the_transcript(
@@ -300,7 +300,7 @@ async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
     async with runner(home, project, WIDE) as me:
         await me.ask("go on")
         await me.sees("Working.", "! no checkpoints")
-        assert any("its content is damaged" in each for each in me.said)
+        assert any("its contents are corrupt" in each for each in me.said)
         await me.press("escape", "U")
         await me.until(lambda: any("The run is working" in each for each in me.said))
         await me.press("ctrl+c")

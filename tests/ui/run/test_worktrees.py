@@ -47,7 +47,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         (worktree,) = list_worktrees()
         assert me.pane.run_shown is not None
         assert me.pane.run_shown.cwd == worktree.folder
-        assert any(f"works in the new worktree {worktree.name}" in each for each in me.said)
+        assert any(f"working in the new worktree {worktree.name}" in each for each in me.said)
         assert tree_of(project) == before
         await me.ask("And on")  # in the same session and worktree
         await me.until(lambda: len(list_runs(runs_dir())) == 2)
@@ -63,7 +63,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         await me.until(lambda: screen.rows.chosen and screen.rows.chosen.files == "applied")
         put(worktree.tree, b"other", b"later\n")
         await me.press("d")
-        await me.sees("Remove this worktree?", "Not applied, and lost with it: other.")
+        await me.sees("Remove this worktree?", "would be lost: other.")
         await me.press("y")
         await me.sees("no worktrees")
         assert not worktree.tree.exists()

@@ -202,7 +202,7 @@ async def test_a_file_that_is_gone_is_said(store: Path) -> None:
         await me.press("down", "enter")
         await me.sees("write_file")
         await me.press("right_square_bracket", "o")
-        await me.until(lambda: any("is not there any more" in said for said in me.said))
+        await me.until(lambda: any("no longer exists" in said for said in me.said))
 
 
 def test_the_editor_gets_the_terminal_and_the_file(tmp_path: Path) -> None:

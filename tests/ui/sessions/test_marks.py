@@ -86,7 +86,7 @@ async def test_what_can_not_be_kept_is_said_in_the_dialog_and_stays_there(store:
         await me.press("tab")
         await me.type("bug c'est")
         await me.press("ctrl+s")
-        await me.sees('"c\'est" is not a tag')
+        await me.sees('"c\'est" is not a valid tag')
         await me.press("backspace", "backspace", "backspace", "backspace", "enter")
         await me.until(lambda: not isinstance(me.app.screen, MarksScreen))
         await kept(me, me.chosen.id)
@@ -430,8 +430,8 @@ def odd(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "way_out"),
     [
-        (damaged, "restore a copy of it"),
-        (odd, "restore a copy of it"),
+        (damaged, "restore a backup"),
+        (odd, "restore a backup"),
         (newer, "newer gemtui: it is as"),
     ],
 )
@@ -444,7 +444,7 @@ async def test_a_file_that_can_not_be_read_is_said_and_left_alone(
     async with person(store, NARROW) as me:
         await me.sees("! marks can't be read", "first question")
         await me.press(key)
-        await said(me, "with names, tags and notes of sessions, can't be used")
+        await said(me, "which has your names, tags and notes for sessions, can't be used")
         await me.press("exclamation_mark")
         await me.sees("marks.sqlite3", way_out)
         await me.press("escape", "enter")

@@ -74,7 +74,7 @@ async def test_the_patch_of_selected_sessions_is_written_and_applies(
         await me.press("space", "space", "E")
         await on_patch(me)
         await me.sees("2 files", "2 files left out", "far.py")
-        await me.sees("left out of the patch, not below", "what was there before is not recorded")
+        await me.sees("left out: not in", "its contents before the write are not recorded")
         await write(me, "my.patch")
         await me.until(lambda: any("Written" in each for each in me.said))
     written = project / "my.patch"
@@ -181,7 +181,7 @@ async def test_what_is_left_out_for_one_reason_is_told_once(home: Path, project:
         await me.press("E")
         await on_patch(me)
         await me.sees(": 30 files", "far18.py", "and 10 more")
-        assert me.text.count("not below") == 1
+        assert me.text.count("not in") == 1
 
 
 async def test_where_nothing_changed_there_is_nothing_to_write(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ async def test_a_folder_that_can_not_be_is_the_folder_of_no_file(tmp_path: Path)
         await me.sees("Let it wane")
         await me.press("E")
         await on_patch(me)
-        await me.sees("no changes to export", "1 file /etc/a", "not below")
+        await me.sees("no changes to export", "1 file /etc/a", "not in")
         assert "\x1b" not in me.text
 
 

@@ -102,7 +102,7 @@ async def test_what_could_not_be_read_stands_apart_from_the_count(
     async with person(store, size) as me:
         await begin(me)
         await me.type("is:odd leaps")
-        await me.sees("0 hits in 0 sessions  is:odd is not known, only failed, thought")
+        await me.sees("0 hits in 0 sessions  is:odd is not valid; use failed, thought")
 
 
 async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
         await said(me, "u to undo")
         gone.path.write_text("newer")
         await me.press("u")
-        await me.sees("Not restored", "something else is at its place", "Trash")
+        await me.sees("Not restored", "another file has taken its place", "Trash")
         assert gone.path.read_text() == "newer"
         gone.path.unlink()
         await me.press("escape", "u")
@@ -236,7 +236,7 @@ async def test_an_emptied_trash_is_said(store: Path, trash: Path) -> None:
         await said(me, "u to undo")
         shutil.rmtree(trash)
         await me.press("u")
-        await me.sees("Not restored", "not in the trash any more")
+        await me.sees("Not restored", "no longer in the trash")
 
 
 async def test_a_live_one_of_several_is_named(store: Path, trash: Path) -> None:

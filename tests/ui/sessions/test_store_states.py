@@ -148,7 +148,7 @@ async def test_a_log_that_is_cut_and_written_again_is_shown_again(tmp_path: Path
         await me.press("enter")
         await me.sees("Answer one.")
         path.write_bytes(kept[:20])
-        await me.sees("This session can't be shown.", "cut off before its first message")
+        await me.sees("This session can't be shown.", "ends before its first message")
         path.write_bytes(kept)
         await me.sees("Answer one.")
         assert me.view.has_focus
@@ -221,7 +221,7 @@ async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
 async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) -> None:
     store = copy_store(tmp_path)
     junk = store / "tmp" / "greeter" / "chats" / "session-2026-11-20T23-00-deadbeef.jsonl"
-    junk.write_text("this is no JSON\n")
+    junk.write_text("not valid JSON\n")
     async with person(store, NARROW) as me:
         await me.sees("! 1 can't be read")
         await me.press("exclamation_mark")
@@ -275,5 +275,5 @@ async def test_a_store_that_is_looked_at_now_and_then_is_not_said_to_be_followed
         await me.press("down", "enter", "end")
         await me.until(lambda: me.view.following)
         newer = me.app.glyphs.newer
-        await me.until(lambda: f"{newer} looking every" in me.text)
+        await me.until(lambda: f"{newer} checking for changes every" in me.text)
         assert "following" not in me.text

@@ -90,7 +90,7 @@ async def test_a_kept_session_has_a_sign_and_a_word_and_is_read(gone: Path) -> N
         await me.sees("▣ Where is it?", "kept")
         await on_kept(me)
         await me.press("i")
-        await me.sees("removed by Gemini CLI; only the vault has it")
+        await me.sees("deleted by Gemini CLI; only the vault has it")
         await me.press("escape")
         await me.press("enter")
         await me.sees("Answer 0")
@@ -125,7 +125,7 @@ async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(
         while Flag.KEPT not in me.chosen.flags:
             await me.press("down")
         await me.press("b", "y")
-        await said(me, "nothing in it for Gemini CLI to resume")
+        await said(me, "contains nothing to resume")
 
 
 async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
@@ -171,7 +171,7 @@ async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> No
     async with person(gone.parents[3], NARROW) as me:
         await me.press("V")
         await me.sees("The vault", "on", "only here, in 1 file", "kept ", TITLE)
-        await me.sees("nothing in it to resume", "sessionRetention.enabled = false")
+        await me.sees("contains nothing to resume", "sessionRetention.enabled = false")
         await me.press("tab", "enter")
         await me.sees("Answer 0")
 

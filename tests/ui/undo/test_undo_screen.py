@@ -79,7 +79,7 @@ async def test_in_the_run_pane_undo_leads_further_back(project: Path) -> None:
         await me.press("s", "s")
         await me.sees("chat only")
         await me.press("y")
-        await me.sees("Nothing is left of the chat")
+        await me.sees("Nothing would be left of the chat")
         await me.press("c")
         await me.until(lambda: prompt(me) == "Look around.")
         assert "continues session" not in me.text
