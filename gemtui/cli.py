@@ -8,6 +8,8 @@ interrupted. `run` also uses 53 for the turn limit, 79 for a budget, and 124 for
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,6 +54,12 @@ from gemtui.errors import (
 from gemtui.files import is_file, is_folder
 
 PROGRAM = "gemtui"
+_COLLECTOR = (200_000, 20, 50)
+"""Thresholds of the garbage collector, for `gc.set_threshold`.
+
+With Python's defaults, a tenth of the time of a list of 10,000 sessions would be spent on
+collections that free nothing. The app sets its own.
+"""
 _USAGE = (
     SessionNotFound,
     SessionAmbiguous,
@@ -87,6 +95,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
     `args`: the arguments without the program's name; None uses the arguments of this process.
     """
+    gc.set_threshold(*_COLLECTOR)
+    atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
     try:
         Path.home()
     except RuntimeError:

@@ -7,7 +7,6 @@ worktree, because sessions that ran in the worktree still belong to the original
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -74,11 +73,13 @@ class Worktree:
 
         Raises OSError.
         """
+        from shutil import rmtree
+
         place = worktrees_dir() / self.name
         replace(self, prompt="", taken={}, removed=True).save()
         for each in place.iterdir():
             if each.name != _RECORD:
-                shutil.rmtree(each)
+                rmtree(each)
 
     def about(self) -> dict[str, Any]:
         """Return the facts about the worktree that are stored in the record of a run."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -82,7 +81,9 @@ def terminal_width() -> int | None:
     """
     if sys.stdout is None or not sys.stdout.isatty():
         return None
-    return shutil.get_terminal_size().columns
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def stdout_encoding() -> str:

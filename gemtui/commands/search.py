@@ -244,7 +244,8 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
 def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
     """Yield each session followed by its hits, fitted to the terminal's width."""
     width, now = terminal_width(), datetime.now(UTC)
-    short, marks = short_ids(ids), marks_of_user()
+    marks = marks_of_user()
+    short = short_ids(ids, [group.session.id for group in results.groups])
     for group in results.groups:
         mark = marks.get(group.session.id)
         head = _head(group, None if mark is None else mark.name, short, now)

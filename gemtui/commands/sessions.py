@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -65,7 +64,8 @@ def run(
         tail = b',"marks":%b,"next_cursor":%b}\n' % (encode(marked), encode(following))
         to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=tail))
     else:
-        lines_to_stdout(_table(sessions, marks, short_ids(answer.ids), datetime.now(UTC)))
+        short = short_ids(answer.ids, [each.id for each in sessions])
+        lines_to_stdout(_table(sessions, marks, short, datetime.now(UTC)))
     if project is not None and not sessions and not is_folder(project):
         note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
@@ -212,11 +212,19 @@ def _why_none(home: Path, answer: _Answer) -> str:
     return f"no sessions in {home} yet: Gemini CLI stores them there once you use it"
 
 
-def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Map each id to its shortest unique prefix of at least eight characters."""
+def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
+    """Map each id to its shortest unique prefix of at least eight characters.
+
+    `shown`: map at least these ids, where those of 10,000 sessions would take long.
+    """
+    if shown is not None:
+        starts = {id[:SHORT] for id in shown}
+        ids = [id for id in ids if id[:SHORT] in starts]
     ordered = sorted(set(ids))
     lengths = dict.fromkeys(ordered, SHORT)
     for one, other in pairwise(ordered):
+        if one[:SHORT] != other[:SHORT]:
+            continue
         same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
         needed = (len(one) if same is None else same) + 1
         lengths[one], lengths[other] = max(lengths[one], needed), max(lengths[other], needed)
@@ -250,7 +258,9 @@ def _table(
     del widths[len(_HEAD) - 1]
     room = None
     if sys.stdout.isatty():
-        columns = shutil.get_terminal_size().columns
+        from shutil import get_terminal_size
+
+        columns = get_terminal_size().columns
         widths = _fitting(widths, columns)
         room = max(0, columns - _used_width(widths))
     specials = [Clean(""), *(_special(each, mark) for each, mark in both)]

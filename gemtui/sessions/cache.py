@@ -29,18 +29,20 @@ from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
-VERSION = 11
+VERSION = 12
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
 """Seconds to wait for another gemtui, which locks the file only for milliseconds."""
 _AT_ONCE = 500
-_TABLE = """
-    create table summary (
-        path blob primary key, home blob, stamp blob, head blob, data blob,
-        head_checksum integer, checksum integer
-    ) without rowid
-"""
+_TABLES = (
+    "drop table if exists summary",
+    "drop table if exists heads",
+    """create table summary (
+        path blob primary key, home blob, stamp blob, data blob, checksum integer
+    ) without rowid""",
+    "create table heads (home blob primary key, files blob, heads blob, checksum integer)",
+)
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
@@ -68,7 +70,6 @@ class CachedRows(Generic[T]):
     `application`: this number plus the version is the cache file's application id; a mismatch means
     that the file is corrupt. `first_marked`: the first version whose files have an application id.
     `decode`: decodes a row's data. `share`: replaces values in a decoded row with shared objects.
-    `head`: returns a row's Head, which is stored separately from the row's data.
     """
 
     file: str
@@ -77,7 +78,6 @@ class CachedRows(Generic[T]):
     first_marked: int = 0
     decode: Callable[[bytes], T]
     share: Callable[[T, ChatFile, dict[Any, Any]], T] = lambda row, _place, _shared: row
-    head: Callable[[T], Head] = lambda _: Head()
 
 
 class Cache(Generic[T]):
@@ -119,33 +119,44 @@ class Cache(Generic[T]):
                 for path, *row, data, checksum in self._rows(database, list(by_path)):
                     if checksum != _checksum(path, *row, data):
                         raise Damaged("a record has changed since it was saved")
-                    _, stamp, _ = row
+                    _, stamp = row
                     place = by_path.get(path)
                     if place is not None and stamp == _stamp(place):
                         found[place.name] = self.rows.share(self.rows.decode(data), place, shared)
         return found if self.renewed is renewed else {}
 
-    def heads(self, places: Iterable[ChatFile]) -> dict[str, Head]:
-        """Return, by path, the cached heads that match these files' current state.
+    def heads(self, places: Sequence[ChatFile]) -> list[Head | None]:
+        """Return the cached head of each file; None if it isn't known in its current state.
 
-        `places`: all files of the store; the cache rows of any other file are deleted.
+        `places`: all files of the store; the cache rows of files that no longer exist are deleted.
         """
-        by_path = {os.fsencode(place.name): place for place in places}
-        found: dict[str, Head] = {}
+        files, renewed = _columns(places), self.renewed
+        found: list[Head | None] | None = None
         gone: list[tuple[bytes]] = []
-        renewed = self.renewed
-        decode = msgspec.msgpack.Decoder(Head).decode
         with self._used() as database:
             if database is not None:
-                for path, stamp, head, checksum in database.execute(_SELECT_HEADS, [self._home]):
-                    if checksum != _checksum(path, stamp, head):
+                for kept, heads, checksum in database.execute(_SELECT_HEADS, [self._home]):
+                    if checksum != _checksum(self._home, kept, heads):
                         raise Damaged("a record has changed since it was saved")
-                    if (place := by_path.get(path)) is None:
-                        gone.append((path,))
-                    elif stamp == _stamp(place):
-                        found[place.name] = decode(head)
-        self._change("delete from summary where path = ?", gone)
-        return found if self.renewed is renewed else {}
+                    found = _decode_heads(heads)
+                    if kept != files:
+                        before, now = _stamps(kept), _stamps(files)
+                        known = dict(zip(before.items(), found, strict=True))
+                        found = [known.get(each) for each in now.items()]
+                        gone = [(path,) for path in before.keys() - now.keys()]
+        if found is None or self.renewed is not renewed:
+            return [None] * len(places)
+        if gone:
+            self._change("delete from summary where path = ?", gone)
+            self.put_heads(places, found)
+        return found
+
+    def put_heads(self, places: Sequence[ChatFile], heads: Sequence[Head | None]) -> None:
+        """Store the heads of all files, replacing earlier ones."""
+        files, data = _columns(places), _packed(heads)
+        if data is not None:
+            row = self._home, files, data
+            self._change("insert or replace into heads values (?,?,?,?)", [(*row, _checksum(*row))])
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
         """Yield the rows of these files; if there are many, yield all rows of the store."""
@@ -158,12 +169,10 @@ class Cache(Generic[T]):
         """Store rows, replacing earlier ones of the same files."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
-            head, data = _packed(self.rows.head(each)), _packed(each)
-            if head is not None and data is not None:
-                path, stamp = os.fsencode(place.name), _stamp(place)
-                row = path, self._home, stamp, head, data
-                rows.append((*row, _checksum(path, stamp, head), _checksum(*row)))
-        self._change("insert or replace into summary values (?,?,?,?,?,?,?)", rows)
+            if (data := _packed(each)) is not None:
+                row = os.fsencode(place.name), self._home, _stamp(place), data
+                rows.append((*row, _checksum(*row)))
+        self._change("insert or replace into summary values (?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
         """Delete the rows of this store's files, except the given ones, from the cache."""
@@ -255,8 +264,8 @@ def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
         if version != rows.version:
             database.execute("begin immediate")
             if _version(database, rows) != rows.version:
-                database.execute("drop table if exists summary")
-                database.execute(_TABLE)
+                for statement in _TABLES:
+                    database.execute(statement)
                 database.execute(f"pragma user_version = {rows.version}")
                 database.execute(f"pragma application_id = {rows.application + rows.version}")
             database.execute("commit")
@@ -285,13 +294,28 @@ def _remove(path: Path) -> None:
 # --- row contents --------------------------------------------------------------------------------
 
 
-_SELECT = "select path, home, stamp, head, data, checksum from summary"
-_SELECT_HEADS = "select path, stamp, head, head_checksum from summary where home = ?"
+_SELECT = "select path, home, stamp, data, checksum from summary"
+_SELECT_HEADS = "select files, heads, checksum from heads where home = ?"
 _pack = msgspec.msgpack.Encoder().encode
+_decode_heads = msgspec.msgpack.Decoder(list[Head | None]).decode
+_decode_columns = msgspec.msgpack.Decoder(list[Any]).decode
 
 
 def _stamp(place: ChatFile) -> bytes:
     return b"%d %d %d %d" % place.stamp
+
+
+def _columns(places: Sequence[ChatFile]) -> bytes:
+    """Return the paths and stamps of files in a form that is quick to make and to compare."""
+    names = os.fsencode("\0".join([place.name for place in places]))
+    stamps = zip(*[place.stamp for place in places], strict=True)
+    return _pack((names, *stamps))
+
+
+def _stamps(columns: bytes) -> dict[bytes, tuple[int, ...]]:
+    """Map the paths in the result of `_columns`, in order, to the stamps."""
+    names, *stamps = _decode_columns(columns)
+    return dict(zip(names.split(b"\0"), zip(*stamps, strict=True), strict=True)) if names else {}
 
 
 def _checksum(*row: bytes) -> int:
@@ -338,7 +362,6 @@ SUMMARIES: CachedRows[Known] = CachedRows(
     first_marked=3,
     decode=msgspec.msgpack.Decoder(Known).decode,
     share=_sharing,
-    head=head_of,
 )
 """The cached summary of each session file, as shown in lists."""
 

@@ -10,7 +10,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -208,25 +208,42 @@ class Index:
         with self._lock:
             return self._catalog.sessions_of([file.name for file in files], _now())
 
-    def heads(self) -> dict[str, Head]:
-        """Return the sort keys of the store's files, by path, reading uncached files.
+    def heads(self) -> list[tuple[ChatFile, Head]]:
+        """Return the store's files with their sort keys, reading files that are not cached.
 
         The key of a file without a session has an empty `kind`. Unreadable files are left out.
         """
         files = self.files()
-        heads = self._cache.heads(files)
-        unknown = [file for file in files if file.name not in heads]
-        self._read_all(self._not_cached(unknown, whole=True))
-        with self._lock:
-            read = ((file.name, self._catalog.file(file.name)) for file in unknown)
-            heads.update((name, head_of(known)) for name, known in read if known is not None)
-        return heads
+        cached = heads = self._cache.heads(files)
+        if None in cached:
+            unknown = [file for file, head in zip(files, cached, strict=True) if head is None]
+            self._read_all(self._not_cached(unknown, whole=True))
+            read = {file.name: self._head(file) for file in unknown}
+            heads = [
+                read[file.name] if head is None else head
+                for file, head in zip(files, cached, strict=True)
+            ]
+        if heads != cached:
+            self._cache.put_heads(files, heads)
+        return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
 
-    def unreadable(self, heads: Mapping[str, Head]) -> int:
-        """Return how many files and folders are unreadable or invalid."""
+    def _head(self, file: ChatFile) -> Head | None:
+        """Return the sort key of a file that has been read; None if it couldn't be."""
+        with self._lock:
+            known = self._catalog.file(file.name)
+            if known is not None:
+                return head_of(known)
+            stamp, _ = self._unread.get(file.name, (None, None))
+            return Head() if stamp == file.stamp else None
+
+    def unreadable(self, heads: Sequence[tuple[ChatFile, Head]]) -> int:
+        """Return how many files and folders are unreadable or invalid.
+
+        `heads`: the result of `heads`.
+        """
         problems = () if self._store is None else self._store.problems
-        unread = sum(not head.kind for head in heads.values())
-        return len(problems) + unread + len(self._unread.keys() - heads.keys())
+        unread = [file.name for file, head in heads if not head.kind]
+        return len(problems) + len(self._unread.keys() | unread)
 
     # --- finding -----------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 
 from gemtui.sessions.cache import Head
@@ -30,30 +31,30 @@ class NewestSessions:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        files = index.files()
-        heads = index.heads()
-        if not heads or _is_busy(files):
+        known = index.heads()
+        if not known or _is_busy(index.files()):
             raise Unsure
-        self._groups: dict[tuple[str, ...], list[tuple[ChatFile, Head]]] = {}
-        for file in files:
-            if (head := heads.get(file.name)) is not None and head.kind:
-                checkpoint = head.kind == SessionKind.CHECKPOINT
-                key = head.kind, head.id, file.project_key if checkpoint else ""
-                self._groups.setdefault(key, []).append((file, head))
-        self.ids = {head.id for head in heads.values() if head.kind}
-        self.unreadable = index.unreadable(heads)
+        self.unreadable = index.unreadable(known)
+        heads = [each for each in known if each[1].kind]
+        self.ids = {head.id for _, head in heads}
+        self._single, self._several = _grouped(heads, several=len(self.ids) < len(heads))
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
         """Yield the same sessions as `gemtui.sessions.scope.listed`. Raises Unsure."""
         folders = None if project is None else ProjectFolders(project)
         inside = None if project is None else {each.name for each in self._index.files(project)}
         wanted = [
-            (max((head.when, head.id) for _, head in group), [file for file, _ in group])
-            for group in self._groups.values()
-            if (hidden or _may_be_shown(group))
-            and (inside is None or len(group) > 1 or group[0][0].name in inside)
+            (head.when, head.id, [file])
+            for file, head in self._single
+            if (hidden or not (head.hidden or head.kind != SessionKind.MAIN))
+            and (inside is None or file.name in inside)
         ]
-        wanted.sort(key=lambda each: each[0], reverse=True)
+        wanted += [
+            (*max((head.when, head.id) for _, head in group), [file for file, _ in group])
+            for group in self._several
+            if hidden or group[0][1].kind == SessionKind.MAIN
+        ]
+        wanted.sort(key=itemgetter(0, 1), reverse=True)
         for session in self._in_order(wanted):
             if folders is not None and session.project not in folders:
                 continue
@@ -61,17 +62,15 @@ class NewestSessions:
                 yield session
                 yield from session.copies if hidden else ()
 
-    def _in_order(
-        self, wanted: Sequence[tuple[tuple[float, str], list[ChatFile]]]
-    ) -> Iterator[Summary]:
+    def _in_order(self, wanted: Sequence[tuple[float, str, list[ChatFile]]]) -> Iterator[Summary]:
         """Yield the sessions in these groups of files, newest first. Raises Unsure."""
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:
             some, start, count = wanted[start : start + count], start + count, 2 * count
-            read += self._index.sessions_in([file for _, group in some for file in group])
+            read += self._index.sessions_in([file for *_, group in some for file in group])
             read.sort(key=_order)
-            while read and (start >= len(wanted) or _order(read[-1]) > wanted[start][0]):
+            while read and (start >= len(wanted) or _order(read[-1]) > wanted[start][:2]):
                 session = read.pop()
                 if session.project is None:  # another session may name its project
                     raise Unsure
@@ -88,6 +87,18 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 
 
-def _may_be_shown(group: Sequence[tuple[ChatFile, Head]]) -> bool:
-    head = group[0][1]
-    return head.kind == SessionKind.MAIN and (len(group) > 1 or not head.hidden)
+def _grouped(
+    heads: Sequence[tuple[ChatFile, Head]], *, several: bool
+) -> tuple[Sequence[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
+    """Return the only files of their sessions, and those of each session with several files.
+
+    `several`: whether any two files have the same id.
+    """
+    if not several:
+        return heads, []
+    groups: dict[tuple[str, str, str], list[tuple[ChatFile, Head]]] = {}
+    for file, head in heads:
+        key = file.project_key if head.kind == SessionKind.CHECKPOINT else ""
+        groups.setdefault((head.kind, head.id, key), []).append((file, head))
+    single = [group[0] for group in groups.values() if len(group) == 1]
+    return single, [group for group in groups.values() if len(group) > 1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
@@ -15,6 +14,8 @@ _ROOT_LIMIT = 64 * 1024
 _REGISTRY_LIMIT = 16 * 1024 * 1024
 _LONGEST = 4096
 """Maximum length of a path in characters; systems allow no more bytes than that."""
+_HASH = 64
+"""Length of a hash in hexadecimal digits."""
 _DEEPEST = 64
 """Maximum number of folders from the root to a project."""
 
@@ -30,17 +31,18 @@ class Projects:
         self._registry = registered(home / "projects.json") or {}
         self._markers = {key: _marker(home, key) for key in keys}
         self._by_slug = {slug: path for path, slug in self._registry.items()}
-        self._by_hash: dict[str, str] = {}
+        self._paths: dict[str, None] = {}
+        self._hashes: dict[str, str] = {}
         self.learn(self._registry)
         self.learn(root for root in self._markers.values() if root)
 
     def learn(self, paths: Iterable[str]) -> bool:
         """Add absolute paths as possible projects; return True if any of them is new."""
-        known = len(self._by_hash)
+        known = len(self._paths)
         for path in paths:
             if path.startswith("/") and len(path) <= _LONGEST:
-                self._by_hash.setdefault(path_hash(path), path)
-        return len(self._by_hash) > known
+                self._paths.setdefault(path)
+        return len(self._paths) > known
 
     def says_the_same(self, other: Projects) -> bool:
         """Return whether the registry and the markers are equal to those of `other`."""
@@ -56,9 +58,18 @@ class Projects:
         return (
             self._markers.get(key)
             or self._by_slug.get(key)
-            or self._by_hash.get(key)
-            or self._by_hash.get(project_hash or "")
+            or self._by_hash(key)
+            or self._by_hash(project_hash)
         )
+
+    def _by_hash(self, name: str | None) -> str | None:
+        """Return the known path with this hash; no path is hashed before the first call."""
+        if not name or len(name) != _HASH:
+            return None
+        if len(self._hashes) < len(self._paths):
+            for path in [*self._paths][len(self._hashes) :]:
+                self._hashes[path_hash(path)] = path
+        return self._hashes.get(name)
 
     def keys_in(self, folders: Container[str | None]) -> frozenset[str]:
         """Return the names of the folders under `tmp` whose project is one of these folders."""
@@ -82,12 +93,14 @@ def _marker(home: Path, key: str) -> str | None:
 
 def path_hash(path: str) -> str:
     """Return the name of a legacy project folder: hex SHA-256 of the absolute path."""
-    return hashlib.sha256(os.fsencode(path)).hexdigest()
+    from hashlib import sha256
+
+    return sha256(os.fsencode(path)).hexdigest()
 
 
 def is_hash(key: str) -> bool:
     """Return whether a folder is named by a hash, as the CLI did up to version 0.28."""
-    return len(key) == 64 and set(key) <= set("0123456789abcdef")
+    return len(key) == _HASH and set(key) <= set("0123456789abcdef")
 
 
 def folder_names(folder: Path) -> frozenset[str]:

@@ -98,6 +98,8 @@ _NAMES = {
     SessionKind.SUBAGENT: _SUBAGENT,
     SessionKind.CHECKPOINT: _CHECKPOINT,
 }
+_new = tuple.__new__
+"""Makes a ChatFile in a third of the time of its constructor."""
 
 
 _FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
@@ -162,10 +164,8 @@ class Store:
         self._real.add(real)
         path = Path(folder.path)
         found = len(self._files)
-        inside = list(self._entries(path))
-        for entry in inside:
-            self._add(entry, folder.name, SessionKind.CHECKPOINT)
-        if any(entry.name == "chats" for entry in inside):
+        others = self._add(self._entries(path), folder.name, SessionKind.CHECKPOINT)
+        if any(entry.name == "chats" for entry in others):
             self._chats(path / "chats", folder.name)
         elif found == len(self._files):
             return
@@ -185,29 +185,39 @@ class Store:
         if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
             self._note(chats, "is not a folder")
             return
-        for entry in self._entries(chats):
-            if not self._add(entry, key, SessionKind.MAIN) and self._is_real_folder(entry):
-                for inner in self._entries(chats / entry.name):
-                    self._add(inner, key, SessionKind.SUBAGENT, entry.name)
+        for entry in self._add(self._entries(chats), key, SessionKind.MAIN):
+            if self._is_real_folder(entry):
+                inside = self._entries(chats / entry.name)
+                self._add(inside, key, SessionKind.SUBAGENT, entry.name)
 
     def _add(
-        self, entry: os.DirEntry[str], key: str, kind: SessionKind, parent: str | None = None
-    ) -> bool:
-        match = _NAMES[kind].fullmatch(entry.name)
-        if match is None:
-            return False
-        try:
-            info = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            self._note(Path(entry.path), f"can't be read: {error.strerror}")
-            return False
-        if not stat.S_ISREG(info.st_mode):
-            self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
-            return False
-        self._files.append(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
-        return True
+        self,
+        entries: Iterable[os.DirEntry[str]],
+        key: str,
+        kind: SessionKind,
+        parent: str | None = None,
+    ) -> list[os.DirEntry[str]]:
+        """Add the files that may be sessions; return all other entries."""
+        match_name, add = _NAMES[kind].fullmatch, self._files.append
+        others: list[os.DirEntry[str]] = []
+        for entry in entries:
+            match = match_name(entry.name)
+            if match is None:
+                others.append(entry)
+                continue
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._note(Path(entry.path), f"can't be read: {error.strerror}")
+                continue
+            if stat.S_ISREG(info.st_mode):
+                add(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
+            else:
+                self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
+                others.append(entry)
+        return others
 
     def _is_real_folder(self, entry: os.DirEntry[str]) -> bool:
         try:
@@ -280,8 +290,8 @@ def file_anywhere(path: Path) -> ChatFile | None:
 def _chat_file(
     name: str, key: str, kind: SessionKind, name_id: str, parent: str | None, info: os.stat_result
 ) -> ChatFile:
-    stamp = info.st_size, info.st_mtime_ns, info.st_ino
-    return ChatFile._make((name, key, kind, name_id, *stamp, parent, info.st_mode, False))
+    size, time, inode, mode = info.st_size, info.st_mtime_ns, info.st_ino, info.st_mode
+    return _new(ChatFile, (name, key, kind, name_id, size, time, inode, parent, mode, False))
 
 
 def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:

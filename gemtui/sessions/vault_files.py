@@ -26,13 +26,14 @@ TEMPORARY = (".new-", ".hook-", ".put-")
 def store_with_kept(home: Path) -> Store:
     """Return the CLI's store together with the vault's files."""
     store = Store(home)
-    store.add(tuple(_not_in_store(store)))
+    if found := trees():
+        store.add(tuple(_not_in_store(store, found)))
     return store
 
 
-def _not_in_store(store: Store) -> Iterator[ChatFile]:
+def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
     there = {place.name: place for place in store.files()}
-    for tree in trees():
+    for tree in trees:
         for name, inode in files_below(f"{tree}{store.tmp}"):
             known = there.get(name.removeprefix(str(tree)))
             if known is not None and known.inode == inode:

@@ -69,7 +69,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
 WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
     file="writes.sqlite3",
-    version=1,
+    version=2,
     application=0x67656F00,
     decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
 )

@@ -186,10 +186,9 @@ def another_version(file: Path) -> None:
 def nonsense_rows(file: Path) -> None:
     with closing(sqlite3.connect(file)) as database:
         for number, data in enumerate((b"\xff", b"[]", b"{}", b"null", b"[1, 2]", b'"text"')):
-            path, home, stamp, head = b"/no/such/%d" % number, b"/no/such", b"1 2 3", b"\x90"
-            row = (path, home, stamp, head, data)
-            sums = (zlib.crc32(b"\0".join(each)) for each in ((path, stamp, head), row))
-            database.execute("insert into summary values (?,?,?,?,?,?,?)", (*row, *sums))
+            row = (b"/no/such/%d" % number, b"/no/such", b"1 2 3", data)
+            checksum = zlib.crc32(b"\0".join(row))
+            database.execute("insert into summary values (?,?,?,?,?)", (*row, checksum))
         database.execute("update summary set data = cast('\xff' as text)")
         database.commit()
 

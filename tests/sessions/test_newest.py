@@ -8,6 +8,7 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
+import orjson
 import pytest
 
 from gemtui.sessions.cache import FILE
@@ -61,26 +62,38 @@ def test_the_newest_are_those_of_a_whole_look(
             assert newest.unreadable == len(whole.unreadable)
         stores.session(store, stores.uuid(change), stores.talk("new", seconds=90), key="bob")
         (store / f"tmp/ada/chats/session-2026-11-20T23-04-{change}.jsonl").write_text("none")
+        gone, grown, *_ = sorted((store / "tmp/ada/chats").glob("*[0-9a-f].jsonl"))
+        gone.unlink()
+        with grown.open("ab") as file:
+            file.write(orjson.dumps(logs.user("late", "more", seconds=70 + change)) + b"\n")
 
 
 def test_few_files_are_read_for_the_newest(store: Path, tmp_path: Path) -> None:
     with closing(Index(store, cache=tmp_path / "cache")) as index:
-        stores.load(index)
+        NewestSessions(index)
     with closing(Index(store, cache=tmp_path / "cache")) as index:
         newest = NewestSessions(index)
         assert len(list(islice(newest.listed(project=None, hidden=False), 5))) == 5
         assert len(index.known()) < MANY
+    next(store.glob("tmp/bob/chats/*.jsonl")).unlink()
+    stores.session(store, stores.uuid(MANY), stores.talk("new"), key="bob")
+    with closing(Index(store, cache=tmp_path / "cache")) as index:
+        assert len(index.heads()) > MANY
+        assert len(index.known()) == 1
 
 
 def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
     store: Path, tmp_path: Path
 ) -> None:
     expected = list(listed(stores.read(store), project=None, hidden=False))
-    for harm in ("head = x'95'", "head_checksum = 1", "stamp = 'text'", "head = null"):
+    for harm in (
+        "heads set heads = x'95'", "heads set checksum = 1", "heads set files = 'text'",
+        "heads set heads = null", "summary set stamp = 'text'",
+    ):  # fmt: skip
         with closing(Index(store, cache=tmp_path / "cache")) as index:
-            stores.load(index)
+            NewestSessions(index)
         with closing(sqlite3.connect(tmp_path / "cache" / FILE)) as database, database:
-            database.execute(f"update summary set {harm}")
+            database.execute(f"update {harm}")
         with closing(Index(store, cache=tmp_path / "cache")) as index:
             newest = NewestSessions(index)
             assert list(newest.listed(project=None, hidden=False)) == expected
