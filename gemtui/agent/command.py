@@ -24,6 +24,7 @@ from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import is_there
 from gemtui.policy.file.levels import policy_text, rules
+from gemtui.policy.file.searches import DENY_OPTION
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
 
@@ -268,9 +269,14 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 
 
 def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
-    """Return the policy files, restrictions first, because ties go to the first rule."""
+    """Return the policy files, restrictions first, because ties go to the first rule.
+
+    Where commands are denied, so are searches that would run one.
+    """
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
+    if any(not {"run_shell_command", "*"}.isdisjoint(rule.tools) for rule in others):
+        others.append(DENY_OPTION)
     pairs = ((DENIES, others), (ALLOWS, allows))
     return {name: policy_text(part) for name, part in pairs if part}
 

@@ -28,8 +28,9 @@ from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.searches import DENY_OPTION, OPTION, is_option
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
-from gemtui.policy.model.tool_catalog import ALIASES, TOOLS
+from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.words import rule_place
 from gemtui.runs.gate_calls import AGENT
 from gemtui.runs.run_policy import for_everybody, policy_of_run
@@ -39,6 +40,7 @@ from gemtui.transcript.seal import pattern_of
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
 """The tools whose calls need the seal, each with one of its arguments."""
+_OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
 """Tools that accept no additional argument, so that only the hook can stop their calls."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
@@ -59,13 +61,6 @@ ENTERS_PLAN = (
 )
 _PLANNING = {"exit_plan_mode": LEAVES_PLAN, "enter_plan_mode": ENTERS_PLAN}
 _KNOWN = frozenset(tool.name for tool in TOOLS)
-_SEARCH = "grep_search"
-_SEARCHES = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
-OPTION = (
-    "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
-    "program. Write its first character as `[-]`."
-)
-"""Why a search is denied, for the model (assets/gemini-cli.md#searches)."""
 
 
 class Way(IntEnum):
@@ -158,7 +153,7 @@ class GatePolicy:
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
             return _denied(_PLANNING[call.tool])
-        if call.tool in _SEARCHES and self.mode is not ApprovalMode.YOLO and _is_option(call):
+        if self.mode is not ApprovalMode.YOLO and is_option(call):
             return _denied(OPTION)
         outcome = self._asked.outcome(call)
         if not outcome.found:
@@ -280,21 +275,6 @@ class GatePolicy:
 def _is_own(rule: Rule | None) -> bool:
     """Return whether a rule allows calls and is the user's or administrator's."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
-
-
-def _is_option(call: Call) -> bool:
-    return str(call.args.get("pattern", "")).startswith("-")
-
-
-_OPTION_DENY = Rule(
-    tools=(_SEARCH,),
-    decision=Decision.DENY,
-    priority=999,
-    args_pattern='"pattern":"-',
-    modes=("default", "autoEdit", "plan"),
-    deny_message=OPTION,
-)
-"""Denies a search whose pattern is an option, even if no hook can start."""
 
 
 def _sentence(clause: str) -> str:

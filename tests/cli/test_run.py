@@ -396,6 +396,7 @@ def test_the_options_reach_the_cli(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: 
         "*",
         "google_web_search",
         "web_fetch",
+        "grep_search",
     ]
     request = run.folder.request()
     assert request is not None

@@ -14,6 +14,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.effect import CallContext, effect
 from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.levels import PermissionPolicy
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
@@ -44,6 +45,18 @@ def test_it_is_the_run_as_it_is_with_one_file_more(tmp_path: Path) -> None:
     assert [word for word in asks.argv if not word.endswith(GATE)] == list(plain.argv)
     assert asks.environ == plain.environ
     assert policies(command(tmp_path, ask=True).argv) == [GATE, "mine.toml"]
+
+
+@pytest.mark.parametrize("level", ["deny", "ask", "allow"])
+def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, level: str) -> None:
+    made = command(
+        tmp_path, approval_mode="yolo", permissions=PermissionPolicy(shell_execute=level)
+    )
+    policy = Policy.parse(made.files.get("policy-first.toml", ""))
+    engine = Engine(policy, mode=ApprovalMode.YOLO)
+    for pattern, denied in (("-Osh x", level != "allow"), ("[-]Osh x", False)):
+        call = Call("grep_search", {"pattern": pattern, "include_pattern": "x"})
+        assert (engine.outcome(call).decision is Decision.DENY) is denied
 
 
 def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None:

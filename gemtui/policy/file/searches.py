@@ -1,0 +1,31 @@
+"""Searches whose pattern would be an option of git grep, and so could run any program.
+
+Gemini CLI asks about searches in no mode (assets/gemini-cli.md#searches).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.policy.model.tool_catalog import ALIASES
+
+_SEARCH: Final = "grep_search"
+_NAMES: Final = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
+OPTION: Final = (
+    "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
+    "program. Write its first character as `[-]`."
+)
+"""Why such a search is denied, for the model."""
+DENY_OPTION: Final = Rule(
+    tools=(_SEARCH,),
+    decision=Decision.DENY,
+    priority=999,
+    args_pattern='"pattern":"-',
+    deny_message=OPTION,
+)
+
+
+def is_option(call: Call) -> bool:
+    """Return whether a call is a search whose pattern is an option."""
+    return call.tool in _NAMES and str(call.args.get("pattern", "")).startswith("-")
