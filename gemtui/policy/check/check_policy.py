@@ -18,6 +18,7 @@ from typing import Any
 from gemtui.files import read_small
 from gemtui.policy.check.check_rule import rule_drafts, schema_draft
 from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
+from gemtui.policy.check.missed_forms import missed_forms
 from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, pitfalls
 from gemtui.policy.check.shadows import kept_visible, related
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
@@ -96,7 +97,7 @@ def check_tables(
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
     """Yield the findings of all files, including conflicts between their rules."""
     rules = [rule for each in files if not each.dropped for rule in each.rules]
-    loaded, seen = related(rules), kept_visible(rules)
+    loaded, seen, missed = related(rules), kept_visible(rules), missed_forms(rules)
     place = 0
     for each in files:
         between = related(each.rules) if each.dropped else loaded
@@ -110,6 +111,8 @@ def _all(files: Sequence[_Read]) -> Iterator[Finding]:
         ]
         for where, rule in enumerate(each.rules, at):
             found += [(rule.index, one) for one in between.get(where, ())]
+            if not each.dropped:
+                found += [(rule.index, one) for one in missed.get(where, ())]
         place += 0 if each.dropped else len(each.rules)
         for number, one in sorted(found, key=lambda pair: pair[0]):
             yield from findings([one], each.file, number)

@@ -8,6 +8,7 @@ import pytest
 
 from gemtui.policy.check.check_policy import check_files, check_text
 from gemtui.policy.edit.document import Document
+from gemtui.policy.match.command_patterns import allowed
 from gemtui.policy.model.rules import Finding, Severity
 
 DATA = Path(__file__).parents[2] / "data/policy/cases.jsonl"
@@ -33,6 +34,21 @@ def says(finding: Finding, field: str, message: str, way_out: str = "") -> None:
     assert finding.field == field
     assert message in finding.message
     assert way_out in finding.way_out
+
+
+def test_a_prefix_for_tests_names_the_forms_that_it_misses() -> None:
+    prefix = rule(SHELL, 'commandPrefix = ["ruff check", "npm test"]\n', ALLOW)
+    found = only(prefix, Severity.WARNING)
+    says(found, "commandPrefix", '"npm test" misses forms', "policy words 'allow npm test'")
+    assert found.message.endswith("`2>&1`, `| tail`, `cd FOLDER &&`, `CI=1` before it")
+    some = rule(SHELL, 'commandPrefix = ["tail", "cd"]\nallowRedirection = true\n', ALLOW)
+    redirected = prefix.replace(ALLOW, f"allowRedirection = true\n{ALLOW}")
+    found = only(redirected + some, Severity.WARNING)
+    assert found.message.endswith("it: `CI=1` before it")
+    regex = allowed(("npm", "test"))
+    all_forms = rule(SHELL, f"commandRegex = '{regex}'\nallowRedirection = true\n", ALLOW)
+    all_forms = all_forms.replace("priority = 100", "priority = 996")
+    assert check_text(prefix + all_forms, "work.toml") == ()
 
 
 def test_a_plain_policy_has_no_findings() -> None:
