@@ -188,6 +188,7 @@ def command_of(
     ]
     _check_words(argv, known)
     environ = _environ(options, machine, folder)
+    at_home = broken_at_home([path for path in machine.user_policies if is_there(path)])
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
         raise OptionError(f"the prompt is over {ARGUMENT_LIMIT:,} bytes: hand it over by stdin")
@@ -198,7 +199,7 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
-        notes=(*_notes(options, machine, ruled), *warnings, *_at_home(machine)),
+        notes=(*_notes(options, machine, ruled), *warnings, *at_home),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
         ask=options.asks,
     )
@@ -347,10 +348,6 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
         yield "plan mode: no allow is written, since it would open writes and shell commands there"
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
-
-
-def _at_home(machine: Machine) -> Iterable[str]:
-    return broken_at_home([path for path in machine.user_policies if is_there(path)])
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:

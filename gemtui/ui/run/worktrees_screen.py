@@ -224,7 +224,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
     async def _leave(
         self, then: Then, row: WorktreeRow, models: tuple[str, ...] = (), prompt: str = ""
     ) -> None:
-        runs = await asyncio.to_thread(_runs, row.worktree)
+        runs = await asyncio.to_thread(lambda: runs_of(row.worktree, list_runs(runs_dir())))
         self.dismiss(WorktreeWanted(then, row.worktree, runs, models, prompt))
 
     @work(exclusive=True, group=DIALOG)
@@ -374,10 +374,6 @@ def _rows() -> list[WorktreeRow]:
         except (GemtuiError, OSError) as error:
             rows.append(WorktreeRow(worktree=each, run=newest, changes=None, why=str(error)))
     return rows
-
-
-def _runs(worktree: Worktree) -> tuple[Run, ...]:
-    return runs_of(worktree, list_runs(runs_dir()))
 
 
 def _names(text: str) -> tuple[str, ...]:
