@@ -14,7 +14,7 @@ def make_own_folder(folder: Path) -> None:
     Access by others is removed from existing folders of gemtui as well (0700). For a folder
     elsewhere, which the user chose, only missing parts are created. Raises OSError.
     """
-    tops = _tops()
+    tops = config_file({}).parent, cache_dir(), data_dir(), state_dir()
     for place in (*reversed(folder.parents), folder):
         if any(map(place.is_relative_to, tops)):
             close_folder(place)
@@ -28,7 +28,3 @@ def make_own_file(path: Path) -> None:
     """
     make_own_folder(path.parent)
     make_private(path)
-
-
-def _tops() -> tuple[Path, ...]:
-    return config_file({}).parent, cache_dir(), data_dir(), state_dir()

@@ -189,6 +189,7 @@ def command_of(
     ]
     _check_words(argv, known)
     environ = _environ(options, machine, folder)
+    at_home = broken_at_home([path for path in machine.user_policies if is_there(path)])
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
         raise OptionError(f"the prompt is longer than {ARGUMENT_LIMIT:,} bytes: pass it on stdin")
@@ -199,7 +200,7 @@ def command_of(
         secrets=(SETTINGS,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
-        notes=(*_notes(options, machine, ruled), *warnings, *_at_home(machine)),
+        notes=(*_notes(options, machine, ruled), *warnings, *at_home),
         turn_limit=options.max_turns if options.max_turns == 0 or not settings else None,
         ask=options.asks,
     )
@@ -361,10 +362,6 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
         )
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
-
-
-def _at_home(machine: Machine) -> Iterable[str]:
-    return broken_at_home([path for path in machine.user_policies if is_there(path)])
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:

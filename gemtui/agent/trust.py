@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any
 
 import msgspec
 import orjson
@@ -105,15 +104,11 @@ def trusted_folders() -> tuple[TrustedFolder, ...]:
         value = orjson.loads(read_small(_file()))
     except (OSError, orjson.JSONDecodeError):
         return ()
-    found = (_folder(each) for each in (value if isinstance(value, list) else ()))
-    return tuple(each for each in found if each is not None)
-
-
-def _folder(value: Any) -> TrustedFolder | None:
-    """Parse an entry of the file; None if it is not one."""
-    with suppress(msgspec.ValidationError):
-        return msgspec.convert(value, TrustedFolder)
-    return None
+    found = []
+    for each in value if isinstance(value, list) else ():
+        with suppress(msgspec.ValidationError):
+            found.append(msgspec.convert(each, TrustedFolder))
+    return tuple(found)
 
 
 def remember(folder: Path) -> None:

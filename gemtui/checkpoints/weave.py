@@ -95,7 +95,8 @@ class Weave(Generic[Owner]):
 
     def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
         """Return the newest text without these pieces; without all, the first text."""
-        chosen, all_of = Counter(piece.group for piece in pieces), self._sizes()
+        chosen = Counter(piece.group for piece in pieces)
+        all_of = Counter(piece.group for piece in self.pieces())
         whole = {group for group, size in chosen.items() if all_of[group] == size}
         owners = {(piece.group, piece.owner) for piece in pieces}
         gone = {at for piece in pieces for at in piece.added}
@@ -129,9 +130,6 @@ class Weave(Generic[Owner]):
             now += 1 + sum(self._lines[each].died is None for each in group)
             group = []
         return [*found, *self._pieces(group, number, before, now)]
-
-    def _sizes(self) -> Counter[int]:
-        return Counter(piece.group for piece in self.pieces())
 
     def _pieces(
         self, group: Sequence[int], number: int, before: int, now: int

@@ -116,7 +116,7 @@ def _explanation(
     call = answer.call
     if args_hold_controls(call.args):
         yield Clean(f"{HOLDS_CONTROLS}:")
-    told = _one_line(call.args)
+    told = encode(call.args).decode()[: _CUT // 2]
     yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
     unseen = "no: the tool is hidden from the model, and a call of it fails as not found"
     facts = [
@@ -157,10 +157,6 @@ def _explanation(
 def _as_refusal(answer: Explanation, situation: Situation) -> str:
     refused = answer.decision is Decision.ASK_USER and not situation.interactive
     return ": denied, because headless runs can't ask" if refused else ""
-
-
-def _one_line(args: Mapping[str, Any]) -> str:
-    return encode(args).decode()[: _CUT // 2]
 
 
 # --- the calls -----------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ def flags(name: str, **words: Any) -> int:
 
     The options are those of gemtui run. The command reads its prompt from prompt.txt.
     """
-    from gemtui.commands import policy_flags as command
+    from gemtui.commands import run_dry as command
 
     return command.flags(name, RunArguments.of(words))
 

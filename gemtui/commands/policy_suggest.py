@@ -47,7 +47,7 @@ def suggest(
         evidence.feed(calls)
     found = evidence.suggest()
     if output is not None and found.suggestions:
-        data = _file(found).encode("utf-8", "replace")
+        data = "\n".join(map(_with_evidence, found.suggestions)).encode("utf-8", "replace")
         to_file(output, [data], keep=[gemini_home()], force=force)
     if as_json:
         json_to_stdout(_report(found, situation))
@@ -121,11 +121,6 @@ def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
 
 
 # --- a policy file -------------------------------------------------------------------------------
-
-
-def _file(found: Suggestions) -> str:
-    """Return the rules in the format of a policy file, each after its evidence."""
-    return "\n".join(_with_evidence(each) for each in found.suggestions)
 
 
 def _with_evidence(each: Suggestion) -> str:

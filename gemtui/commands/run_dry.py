@@ -1,14 +1,17 @@
-"""`gemtui run --dry-run`: print the exact command of a run, and its files."""
+"""`gemtui run --dry-run`, `gemtui policy flags`: print a run's exact command and files."""
 
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
-from gemtui.agent.command import Command
-from gemtui.agent.gemini import UnguardedAdapter
+from gemtui.agent.command import Command, command_of
+from gemtui.agent.gemini import UnguardedAdapter, planned_machine
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.output import json_to_stdout, lines_to_stdout
+from gemtui.commands.run_cli import RunArguments
+from gemtui.commands.run_options import options_of
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import told_before
 from gemtui.text import clean_line
@@ -47,3 +50,24 @@ def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dic
         "session": command.session_id,
         "notes": command.notes,
     }
+
+
+def flags(name: str, words: RunArguments) -> int:
+    """Print the files and the command that `gemtui run --policy NAME` would use.
+
+    If no CLI is installed, the newest known version is assumed. Raises click.UsageError,
+    OptionError.
+    """
+    policies = (name, *words.options.get("policies", ()))
+    options = options_of({**words.options, "policies": policies})
+    adapter = UnguardedAdapter()
+    machine, missing = planned_machine(adapter, options.cwd)
+    folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()
+    command = command_of("", options, machine, folder=folder, session_id=None)
+    command = replace(command, notes=(*([missing] if missing else []), *command.notes))
+    if words.as_json:
+        found = {**report(command, None, folder, cwd), "policy": str(options.policies[0])}
+        json_to_stdout(found)
+    else:
+        lines_to_stdout(command.script(None, folder, cwd))
+    return 0

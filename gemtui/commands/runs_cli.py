@@ -42,22 +42,19 @@ _id = click.argument("id", shell_complete=_run_ids)
 
 @click.group(invoke_without_command=True)
 @json_option
-@click.option("--clear", "clear_all", is_flag=True, help="The same as `gemtui runs clear`.")
 @click.pass_context
-def runs(ctx: click.Context, as_json: bool, clear_all: bool) -> None:
+def runs(ctx: click.Context, as_json: bool) -> None:
     """List, show, answer, and stop runs, and restore sessions from their backups.
 
     Without a command, list the runs. ID is the id of a run or of its session, a unique prefix of
     either, or `latest`.
     """
     if ctx.invoked_subcommand is not None:
-        if clear_all:
-            raise click.UsageError("--clear can't be combined with a command")
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
         return
     from gemtui.commands import runs as command
 
-    (command.clear if clear_all else command.list_all)(as_json=as_json)
+    command.list_all(as_json=as_json)
 
 
 @runs.command("list")

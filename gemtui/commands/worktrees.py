@@ -162,7 +162,8 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
     changes = worktree_changes(worktree)
     if as_json:
         files = [each.to_dict() | {"patch": _patch(each)} for each in changes]
-        json_to_stdout({**_named(worktree), "files": files})
+        of = {"version": 1, "worktree": worktree.name, "branch": worktree.branch}
+        json_to_stdout({**of, "files": files})
     else:
         for each in changes:
             _print_patch(each)
@@ -186,10 +187,6 @@ def _compare_two(name: str, other: str, *, as_json: bool) -> int:
     for each in differ:
         _print_patch(each)
     return 0 if differ else 1
-
-
-def _named(worktree: Worktree) -> dict[str, Any]:
-    return {"version": 1, "worktree": worktree.name, "branch": worktree.branch}
 
 
 def _compared(file: ComparedFile) -> dict[str, Any]:

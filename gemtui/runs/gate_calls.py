@@ -60,7 +60,7 @@ class CallWatch:
         """Match a call that a hook reported to the stream; return its id there, or None."""
         self.look()
         for id, call in self._announced.items():
-            if not call.passed and call.name == name and _same(call.arguments, arguments):
+            if not call.passed and call.name == name and unsealed(call.arguments) == arguments:
                 call.passed = True
                 return id
         if not self.agents:
@@ -113,7 +113,3 @@ class CallWatch:
             self._others[call.name] -= 1
         else:
             self.ungated = True
-
-
-def _same(announced: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    return unsealed(announced) == asked

@@ -71,7 +71,7 @@ def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
     texts = tuple(prefixes)
     rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
     opens = "; ".join(dict.fromkeys(prefixes.values()))
-    return LikeThis(words=f"commands that start with {_or(texts)}, {opens}", rule=rule)
+    return LikeThis(words=f"commands that start with {' or '.join(texts)}, {opens}", rule=rule)
 
 
 def _opens(text: str, prefix: Prefix) -> str:
@@ -87,10 +87,6 @@ def _opens(text: str, prefix: Prefix) -> str:
             "with any arguments except those that write elsewhere or run programs, such as --output"
         )
     return prefix.opens
-
-
-def _or(texts: tuple[str, ...]) -> str:
-    return " or ".join(texts)
 
 
 def _file(path: str, cwd: Path) -> LikeThis:

@@ -13,7 +13,7 @@ from shutil import which
 
 import pytest
 
-from gemtui.transcript.export_replay import to_replay
+from gemtui.transcript.export_replay import SCRIPT, to_replay
 from gemtui.transcript.model import (
     Author,
     Message,
@@ -23,7 +23,6 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-from gemtui.transcript.replay_page import SCRIPT
 from tests.transcript.test_export import HOSTILE_ABOUT, About, Page, hostile_transcript, message
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

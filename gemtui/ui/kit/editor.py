@@ -1,4 +1,4 @@
-"""Running the user's editor in the terminal, to open a file or to edit text."""
+"""Running the user's own programs in the terminal: the editor and the git tool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.app import SuspendNotSupported
 
 from gemtui.editor import NoEditor, edited_text, editor_command, editor_program, written_file
 from gemtui.errors import GemtuiError
-from gemtui.processes import at_terminal
+from gemtui.processes import at_terminal, find_program
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -26,24 +26,18 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
     else:
-        run_at_terminal(app, words, program, what="an editor")
+        _run(app, words, program)
 
 
-def run_at_terminal(
-    app: AppBase, words: Sequence[str], program: str, *, what: str, folder: Path | None = None
-) -> None:
-    """Run a program in the terminal while the app is suspended, and report failures.
-
-    `words`: the command line; `program`: the path of its program. `what`: the program's kind, for
-    terminals in which the app can't be suspended.
-    """
+def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None = None) -> None:
+    """Run a program in the terminal, suspending the app; say if it failed."""
     try:
         with app.suspend():
             code = at_terminal(words, program=program, folder=folder)
-    except (GemtuiError, OSError) as error:
+    except OSError as error:
         app.say(str(error), problem=True)
     except SuspendNotSupported:
-        app.say(f"This terminal can't run {what}.", problem=True)
+        app.say("This terminal can't run another program.", problem=True)
     else:
         if code:
             app.say(f"{words[0]} ended with {code}", problem=True)
@@ -60,3 +54,14 @@ def edit_text(app: AppBase, text: str, name: str) -> str | None:
         return edited_text(text, name, setting=app.config.editor, suspended=app.suspend)
     except (NoEditor, SuspendNotSupported):
         return None
+
+
+def open_git_tool(app: AppBase, folder: Path) -> None:
+    """Run the program from the setting `git_tool` in a folder, suspending the app."""
+    words = app.config.git_tool
+    program = find_program(words[0]) if words else None
+    if program is None:
+        name = words[0] if words else "git_tool"
+        app.say(f"{name} was not found on PATH: set git_tool in gemtui's config file", problem=True)
+    else:
+        _run(app, words, program, folder)

@@ -1,4 +1,4 @@
-"""The simple view of a policy as rows: levels, mode and lists."""
+"""The simple view of a policy as rows: levels, mode and lists, with a dialog for a list."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
 from gemtui.policy.edit.document import Document
 from gemtui.policy.file.levels import Level
+from gemtui.policy.model import tool_catalog
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
+from gemtui.ui.kit.field_screen import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.policy.edits import EditedDocument, Make, set_levels
 from gemtui.ui.policy.levels import SimplePolicy, read
-from gemtui.ui.policy.tool_list_dialog import ToolListScreen
 from gemtui.ui.rules.draft import Draft
+from gemtui.ui.rules.form import NameSuggester, tool_hint
+from gemtui.ui.rules.form_fields import names
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -189,3 +195,35 @@ def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -
     simple: SimplePolicy = with_list(read(document), field.id, chosen)
     named = ", ".join(chosen) or "no such list"
     return set_levels(document, simple, f"{field.label.lower()}: {named}")
+
+
+class ToolListScreen(FieldScreen[tuple[str, ...]]):
+    """A dialog that returns the names (() for no list), or None for no change."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, title: Clean, meaning: Clean, chosen: tuple[str, ...]) -> None:
+        super().__init__(subject=title)
+        self._heading, self._meaning, self._chosen = title, meaning, chosen
+
+    def compose(self) -> ComposeResult:
+        """Build the meaning of the list, the field for the names, and a note on them."""
+        known_names = [tool.name for tool in tool_catalog.TOOLS]
+        with Dialog(self._heading, own("enter takes it   esc closes")):
+            yield Static(self._meaning)
+            yield Input(
+                visible_line(", ".join(self._chosen)),
+                placeholder=own("names separated by commas; empty for no list"),
+                suggester=NameSuggester(known_names),
+                id="names",
+            )
+            yield Static(id="tools-hint", classes="hint")
+            yield Static(own("  ".join(known_names)), id="known")
+
+    @on(Input.Changed)
+    def _look(self, event: Input.Changed) -> None:
+        self.query_one("#tools-hint", Static).update(tool_hint(event.value))
+
+    def action_take(self) -> None:
+        """Close with the names."""
+        self.dismiss(names(self.query_one("#names", Input).value))

@@ -23,12 +23,11 @@ from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.policy import edits, level_rows
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.editor import PolicyEditor
-from gemtui.ui.policy.file_keys import FileKeys
 from gemtui.ui.policy.labels import folder_words, state
 from gemtui.ui.policy.level_rows import LevelRows
 from gemtui.ui.policy.main_pane import PolicyMain
 from gemtui.ui.policy.pane_base import PolicyPane
-from gemtui.ui.policy.rule_keys import RuleKeys
+from gemtui.ui.policy.rule_keys import FileKeys, RuleKeys
 from gemtui.ui.policy.rule_table import RuleTable
 from gemtui.ui.policy.side_pane import PolicySide, worst, worst_of
 from gemtui.ui.policy.tool_table import PolicyTools

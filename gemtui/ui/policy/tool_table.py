@@ -42,7 +42,7 @@ class PolicyTools(Vertical):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.rows = RowList[ToolRow](tool_row, key=_key, empty=Clean("deciding"))
+        self.rows = RowList[ToolRow](tool_row, key=lambda row: row.tool, empty=Clean("deciding"))
 
     def compose(self) -> ComposeResult:
         """Build the column headings and the rows."""
@@ -117,7 +117,3 @@ def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
         and (not rule.tools or tool in rule.tools or "*" in rule.tools)
         for rule in policy.rules
     )
-
-
-def _key(row: ToolRow) -> str:
-    return row.tool

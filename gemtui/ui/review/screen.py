@@ -39,10 +39,10 @@ from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.review.git_tool import open_git_tool
 from gemtui.ui.review.rows import DiffRow, ReviewRow, diff_rows, draw_diff_row, draw_row, list_rows
 
 WAIT = 1.0

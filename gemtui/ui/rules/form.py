@@ -160,7 +160,9 @@ class RuleForm(FormScreen[Rule]):
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
                 for name, label in LABELS.items():
-                    yield _row(label, self._field(name, values[name]))
+                    yield Horizontal(
+                        Label(own(label)), self._field(name, values[name]), classes="row"
+                    )
                     if name == "tools":
                         yield Static(id="tools-hint", classes="hint")
             yield Static(id="rule-findings")
@@ -326,10 +328,6 @@ def tool_hint(text: str) -> Content:
     if not names(text):
         return Content.styled("any tool", "dim")
     return Content("")
-
-
-def _row(label: str, field: Select | Input | Horizontal) -> Horizontal:
-    return Horizontal(Label(own(label)), field, classes="row")
 
 
 def _select(id: str, choices: dict[str, str], value: str) -> Select:

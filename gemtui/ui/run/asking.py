@@ -122,7 +122,7 @@ class Asking(RunPart):
     @dialog
     async def action_differing(self) -> None:
         """Show the files that differ from what the user approved."""
-        from gemtui.ui.run.differing import show_differing
+        from gemtui.ui.run.difference_screen import show_differing
 
         if self.screen.run_shown is not None:
             await show_differing(self.screen.gemtui, self.screen.run_shown)

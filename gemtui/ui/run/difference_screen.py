@@ -1,14 +1,21 @@
-"""A run's changes to one file, on a screen of their own."""
+"""One changed file on a separate screen; the files that differ from what was approved."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.content import Content
 
+from gemtui.agent import approval
+from gemtui.errors import GemtuiError
+from gemtui.runs.approved_writes import put_back
 from gemtui.runs.file_tracker import FileStates
-from gemtui.text import clean_line
+from gemtui.text import Clean, clean_line, visible_line
+from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import Line
@@ -16,8 +23,13 @@ from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.line_view import DetailView
 from gemtui.ui.transcript.card_body import draw_diff
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
 
 
 class DifferenceScreen(AnsweringScreen[None]):
@@ -49,3 +61,45 @@ class DifferenceScreen(AnsweringScreen[None]):
             return draw_diff(self._found.diff, look, folded=False).lines
         language = language_of(clean_line(self._file))
         return text_rows(self._found.text, look, folded=False, language=language).lines
+
+
+async def show_differing(app: AppBase, run: LiveRun) -> None:
+    """List the files that differ from what the user approved; view or restore one."""
+    while True:
+        found = {str(each.number): each for each in run.differing}
+        rows = []
+        for number, each in found.items():
+            path = visible_line(each.path[-60:])
+            rows.append(Choice(f"view {number}", Clean("View"), path))
+            rows.append(Choice(f"back {number}", Clean("Restore the former text"), path))
+        about = (Clean("After an approved call these files differ from what you approved."),)
+        title = Clean("Files that differ from what you approved")
+        chosen = await app.push_screen_wait(ChooseScreen(title, about, rows))
+        if chosen is None:
+            return
+        action, _, number = chosen.partition(" ")
+        if action == "view":
+            await _view(app, found[number])
+        else:
+            await _put_back(app, run, found[number])
+
+
+async def _view(app: AppBase, differs: approval.Difference) -> None:
+    path, approved, now = differs.path, differs.approved or "", differs.found or ""
+    diff = await asyncio.to_thread(content_diff, path, approved, now)
+    why = "what you approved (−) and what was found (+)"
+    if differs.found is None:
+        why = "what you approved (−); no text was found"
+    row = Content.styled(visible_line(path), "bold")
+    shown = FileStates(why=why, diff=diff)
+    name = clean_line(Path(path).name)
+    await app.push_screen_wait(DifferenceScreen(row, name, shown, app.config.ascii))
+
+
+async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) -> None:
+    try:
+        path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
+    except (GemtuiError, OSError) as error:
+        app.say(f"Not restored: {error}", problem=True)
+    else:
+        app.say(f"Restored to before the call: {path}")

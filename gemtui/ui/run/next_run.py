@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.worker import WorkerCancelled
 
@@ -21,7 +22,32 @@ from gemtui.ui.run.labels import kept_words
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.prompt_modes import mode_named, next_mode, to_carry_out
-from gemtui.ui.run.worktree_switch import switched
+from gemtui.worktree_records import worktree_of
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
+
+def begins_worktree(options: AgentOptions) -> bool:
+    """Return whether a run with these options starts in a worktree created for it."""
+    return options.worktree and worktree_of(options.cwd or current_folder()) is None
+
+
+def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
+    """Return the options with the worktree switched on or off, and report the change.
+
+    In a worktree, the options stay as they are, because runs there always use that worktree.
+    """
+    here = worktree_of(options.cwd or current_folder())
+    if here is not None:
+        app.say(f"Runs here work in worktree {here.name}; ctrl+n leaves it.")
+        return options
+    if options.worktree:
+        app.say("The next run works in the folder itself.")
+    else:
+        app.say("The next run works in a new git worktree; F7 lists them.")
+    return replace(options, worktree=not options.worktree)
+
 
 _KEPT = "kept"
 """The group of the worker that loads remembered options."""

@@ -18,13 +18,12 @@ from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.run import actions
 from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_words
 from gemtui.ui.run.live_run import LiveRun
-from gemtui.ui.run.next_run import NextRun
+from gemtui.ui.run.next_run import NextRun, begins_worktree
 from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.prompt_modes import CARRY_OUT
 from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.slash_commands import OwnCommand, own_command
-from gemtui.ui.run.worktree_switch import begins_worktree
 
 
 class Sending(RunPart):

@@ -213,7 +213,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
     async def _leave(
         self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = ""
     ) -> None:
-        runs = await asyncio.to_thread(_runs, row.worktree)
+        runs = await asyncio.to_thread(lambda: runs_of(row.worktree, list_runs(runs_dir())))
         self.dismiss(WorktreeWanted(then, row.worktree, runs, variants, prompt))
 
     @work(exclusive=True, group=DIALOG)
@@ -381,10 +381,6 @@ def _rows() -> list[WorktreeRow]:
         except (GemtuiError, OSError) as error:
             rows.append(WorktreeRow(worktree=each, run=newest, changes=None, why=str(error)))
     return rows
-
-
-def _runs(worktree: Worktree) -> tuple[Run, ...]:
-    return runs_of(worktree, list_runs(runs_dir()))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
 # --- single file ---------------------------------------------------------------------------------
 
 
-class Page(NamedTuple):
+class StateView(NamedTuple):
     """One of the views of a file: its title, and a function that draws its lines."""
 
     title: str
@@ -175,18 +175,18 @@ class Draw:
         return _change_lines(self._name, self._before, self._text, look)
 
 
-def pages_of(step: Step, texts: StepTexts) -> list[Page]:
+def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
     """Return the views of a file, the most informative first."""
     name = os.fsdecode(step.path)
     states = [
-        Page("before the prompt", Draw(name, texts.target)),
-        Page("as the session left it", Draw(name, texts.left)),
-        Page("now", Draw(name, texts.now)),
+        StateView("before the prompt", Draw(name, texts.target)),
+        StateView("as the session left it", Draw(name, texts.left)),
+        StateView("now", Draw(name, texts.now)),
     ]
     if step.action is Action.KEEP:
-        mine = Page("changed since the session", Draw(name, texts.now, texts.left))
-        return [*states, mine, Page("not taken back", Draw(name, texts.target, texts.left))]
-    return [Page("the change", Draw(name, texts.result, texts.now)), *states]
+        mine = StateView("changed since the session", Draw(name, texts.now, texts.left))
+        return [*states, mine, StateView("not taken back", Draw(name, texts.target, texts.left))]
+    return [StateView("the change", Draw(name, texts.result, texts.now)), *states]
 
 
 def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -32,24 +33,30 @@ from gemtui.text import Clean, clean_line
 from gemtui.ui.draw.gutter_rows import remark
 from gemtui.ui.draw.lines import Line, own
 from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.beside import RowsBesideLines
-from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import ChatRequested
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.undo.drawing import (
+    StateView,
     UndoRow,
     draw_undo_row,
     heading_of,
+    pages_of,
     rows_of,
     said_lines,
     side_lines,
     title_of,
     totals,
 )
-from gemtui.ui.undo.file_screen import UndoFileScreen
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
 
 _SECOND = 1.0
 
@@ -358,3 +365,39 @@ def _done(request: UndoRequest, plan: _Plan, scope: UndoScope) -> Undone:
 def _sentence(error: Exception) -> str:
     words = str(error)
     return words[:1].upper() + words[1:]
+
+
+class UndoFileScreen(AnsweringScreen[None]):
+    """Shows the views of one file in turn."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO_FILE)
+    AUTO_FOCUS = "LineView"
+
+    def __init__(self, step: Step, texts: StepTexts) -> None:
+        super().__init__(id="undo-file")
+        self._path = clean_line(os.fsdecode(step.path))
+        self._pages: Sequence[StateView] = pages_of(step, texts)
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        """Build the header, the lines and the footer."""
+        app = cast("AppBase", self.app)
+        yield BarLine(id="header", mark=app.glyphs.ellipsis)
+        yield LineView(what="the text")
+        yield FooterLine(ascii=app.config.ascii)
+
+    def on_mount(self) -> None:
+        """Show the first view."""
+        self._show()
+
+    def _show(self) -> None:
+        page = self._pages[self._at]
+        place = f"{self._at + 1} of {len(self._pages)}"
+        left = [Content.styled(self._path, "bold"), Content(page.title)]
+        self.query_one("#header", BarLine).say(left, [Content.styled(place, "dim")])
+        self.query_one(LineView).show(page.draw)
+
+    def action_turn(self, step: int) -> None:
+        """Show the next view (`step` 1) or the previous one (-1)."""
+        self._at = (self._at + step) % len(self._pages)
+        self._show()

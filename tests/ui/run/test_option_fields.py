@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.agent.options import AgentOptions, seconds, seconds_text
 from gemtui.errors import OptionError
-from gemtui.ui.run.option_fields import options_of, texts_of
+from gemtui.ui.run.options_dialog import options_of, texts_of
 
 
 def test_fields_that_nobody_touched_change_nothing(tmp_path: Path) -> None:
