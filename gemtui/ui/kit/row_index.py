@@ -13,13 +13,6 @@ _FAR = 1_000
 """Most rows that are searched for one that can have the cursor."""
 
 
-class ScrollAnchor(NamedTuple):
-    """A row to keep in place: the row with this key is on this line of the screen."""
-
-    key: object
-    line: int
-
-
 class RowKind(NamedTuple, Generic[Item]):
     """What a list knows of its rows without drawing them.
 
@@ -68,8 +61,13 @@ class RowIndex(Generic[Item]):
         last = len(self.rows) - 1
         return {self._kind.key(row): last - at for at, row in enumerate(reversed(self.rows))}
 
-    def find(self, key: object) -> int | None:
-        """Return the index of the first row with this key; None if there is no such row."""
+    def find(self, key: object, near: int = -1) -> int | None:
+        """Return the index of a row with this key; None if there is no such row.
+
+        `near`: the index at which it probably is. Elsewhere, all keys are hashed once.
+        """
+        if 0 <= near < len(self.rows) and self.key(near) == key:
+            return near
         return None if key is None else self._by_key.get(key)
 
     def nearest(self, place: int) -> int:

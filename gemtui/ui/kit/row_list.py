@@ -16,7 +16,7 @@ from gemtui.text import Clean
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.row_index import RowIndex, RowKind, ScrollAnchor
+from gemtui.ui.kit.row_index import RowIndex, RowKind
 
 Item = TypeVar("Item")
 GUTTER = 1
@@ -117,10 +117,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         """
         before = self.chosen_key
         keys, otherwise = ((wanted,), 0) if fresh else ((wanted, before), self._cursor)
-        self.put(items, keys, otherwise, shows=fresh or wanted is not None)
         if fresh:
             self.scroll_to(y=0, animate=False)
-            self._show_cursor()
+        self.put(items, keys, otherwise, shows=fresh or wanted is not None)
         if fresh or self.chosen is None or self.chosen_key != before:
             self.report_cursor()
 
@@ -134,8 +133,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         """
         with self._kept_in_place(shows=shows):
             self._places = RowIndex(self._kind, items, self._width)
-            found = (at for key in keys if (at := self._places.find(key)) is not None)
-            self._cursor = self._places.stop(next(found, otherwise))
+            found = (self._places.find(key, self._cursor) for key in keys)
+            place = next((at for at in found if at is not None), otherwise)
+            self._cursor = self._places.stop(place)
 
     def go(self, place: int, step: int = 1) -> None:
         """Move the cursor to this row, or the next selectable one in the direction of `step`."""
@@ -166,18 +166,20 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         Afterwards, the cursor is visible if it was before, or if `shows`. A cursor that the mouse
         wheel has left behind stays there.
         """
-        places, top = self._places, self.scroll_offset.y
-        held, seen = None, shows or not self._height or self.in_sight(self._cursor)
+        places, top, laid_out = self._places, self.scroll_offset.y, self._height > 0
+        seen, held = self.in_sight(self._cursor), None
         if top and places:
-            place = self._cursor if self.in_sight(self._cursor) else places.at(top)
-            held = ScrollAnchor(places.key(place), places.top(place) - top)
+            place = self._cursor if seen else places.at(top)
+            held = place, places.key(place), places.top(place) - top
         yield
         self._height = self.size.height
         self.virtual_size = Size(self._width, self._places.height)
         self.refresh()
-        if held is not None and (at := self._places.find(held.key)) is not None:
-            self.scroll_to_line(self._places.top(at) - held.line)
-        if seen:
+        if held is not None:
+            place, key, line = held
+            if (now := self._places.find(key, place)) is not None:
+                self.scroll_to_line(self._places.top(now) - line)
+        if shows or seen or not laid_out:
             self._show_cursor()
 
     def scroll_to_line(self, y: int) -> None:
