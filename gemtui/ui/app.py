@@ -16,6 +16,7 @@ from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.worker import WorkerFailed
 
 from gemtui.config import Config, keep_setting
 from gemtui.errors import ConfigError
@@ -146,7 +147,8 @@ class GemtuiApp(AppBase):
 
     def _handle_exception(self, error: Exception) -> None:
         """Ignore errors about missing widgets while the app is removing all of them."""
-        if not (self._ending and isinstance(error, NoMatches)):
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not (self._ending and isinstance(cause, NoMatches)):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:

@@ -291,3 +291,19 @@ def test_the_garbage_collector_looks_seldom_and_not_at_what_is_there_from_the_st
         terminal.press("q")
         assert terminal.wait() == 0
         assert b"frozen True 50000" in terminal.raw
+
+
+async def test_a_worker_that_misses_a_removed_widget_while_the_app_ends_is_no_error(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with person(store) as me:
+        cancel_all = me.app.workers.cancel_all
+
+        async def look() -> None:
+            me.app.query_one("#removed")
+
+        def start_one_late() -> None:
+            cancel_all()
+            me.app.run_worker(look())
+
+        monkeypatch.setattr(me.app.workers, "cancel_all", start_one_late)

@@ -1,4 +1,4 @@
-"""Fixes for bugs in Textual that affect its own widgets too."""
+"""Fixes for bugs and slow places in Textual that affect its own widgets too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from textual import events
 from textual._xterm_parser import XTermParser
+from textual.css.model import RuleSet
 from textual.geometry import Size
 from textual.widgets import OptionList  # noqa: TID251 (its own class is what is mended)
 
@@ -66,3 +67,5 @@ def mend() -> None:
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
     OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]
     OptionList.get_content_height = _get_height_of_a_cell_or_more  # type: ignore[method-assign]
+    # Each widget's styling hashes every rule there is. This hash is as good, and not a Python call.
+    RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
