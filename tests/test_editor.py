@@ -55,7 +55,7 @@ def test_what_is_no_file_is_said(tmp_path: Path, name: str, words: str) -> None:
 
 
 def test_a_relative_path_without_a_project_is_said() -> None:
-    with pytest.raises(GemtuiError, match="folder of this session is not known"):
+    with pytest.raises(GemtuiError, match="folder of this session is unknown"):
         written_file("a.py", None)
 
 

@@ -182,7 +182,7 @@ def _call(use: ToolUse) -> str:
 
 
 def _failure(result: ToolResult) -> str:
-    word = "refused" if result.status is ResultStatus.DENIED else "failed"
+    word = "denied" if result.status is ResultStatus.DENIED else "failed"
     output = result.output if isinstance(result.output, str) else ""
     why = next((line for line in output.splitlines() if line.strip()), "")
     return f"{word}: {result.tool_name}" + (f": {why}" if why else "")

@@ -109,7 +109,7 @@ class Run:
 
     @property
     def word(self) -> str:
-        """The run's state or ending in a few words, such as `done, 2 refused`."""
+        """The run's state or ending in a few words, such as `done, 2 denied`."""
         if self.state is RunState.ORPHANED:
             return self.state.value
         refused, failed = (self.outcome.refused, self.outcome.failed) if self.outcome else (0, 0)

@@ -69,11 +69,11 @@ def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui
         "  read_file a.py",
         "  write_file b.txt",
         "  write_file c.txt",
-        "  refused: write_file",
+        "  denied: write_file",
     ]
-    assert "attempt 1 failed (503), trying again" in lines
+    assert "attempt 1 failed (503), retrying" in lines
     assert "noise" not in answer.err
-    assert lines[-2].startswith("gemtui: done, but 1 tool call was refused (write_file: not perm")
+    assert lines[-2].startswith("gemtui: done, but 1 tool call was denied (write_file: not perm")
     assert re.fullmatch(r"(\d+ ms|\d+\.\d s); 3 tool calls; wrote b\.txt; session s1", lines[-1])
 
 
@@ -588,7 +588,7 @@ def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: 
     assert gemtui("run", "Write").code == 0
     answer = gemtui("run", "Write", "--fail-on-denied", "--json")
     assert answer.code == 1
-    assert "gemtui: done, but 1 tool call was refused (write_file" in answer.err
+    assert "gemtui: done, but 1 tool call was denied (write_file" in answer.err
     done = json.loads(answer.out.splitlines()[-1])
     (denied,) = done["metadata"]["deniedCalls"]
     assert (denied["toolUseId"], denied["toolName"]) == ("t1", "write_file")

@@ -112,7 +112,7 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(
     told = [(each["outcome"], each["refused"], each["failed"]) for each in (refused, plain)]
     assert told == [("refused", 1, 0), ("ok", 0, 0)], "an exit code is no refusal"
     _, first, second = gemtui("runs").out.splitlines()
-    assert "done, 1 refused" in first
+    assert "done, 1 denied" in first
     assert "done" in second
 
 
@@ -181,7 +181,7 @@ def test_a_named_policy_decides_as_it_is_explained(on_loopback: GeminiCli, gemtu
         code, out, err = finish(begin(on_loopback, model, *words))
         offered = set(model.asked[0].tools)
     assert code == 0
-    assert "1 tool call was refused (write_file: denied by" in err
+    assert "1 tool call was denied (write_file: denied by" in err
     events = [json.loads(line) for line in out.splitlines()]
     results = {
         event["payload"]["toolName"]: event["payload"]

@@ -76,7 +76,7 @@ async def test_a_run_of_the_real_cli_is_stopped_before_its_next_call(gemini: Gem
     results = [each.status for each in said if isinstance(each, ToolResult)]
     assert results == [ResultStatus.SUCCESS]
     errors = [each.message for each in said if isinstance(each, ErrorSaid)]
-    assert errors == ["This run cost $2.50 of $0.50"]
+    assert errors == ["This run has cost $2.50 of $0.50"]
     assert isinstance(said[-1], Done)
     assert said[-1].result == errors[-1]
 
@@ -89,7 +89,10 @@ def test_a_run_is_stopped_before_the_call_that_its_budget_does_not_cover(
     events = [json.loads(line) for line in found.out.splitlines()]
     (error,) = (event["payload"] for event in events if event["type"] == "error")
     assert (found.code, ended()) == (79, "budget")
-    assert (error["code"], error["message"]) == ("GEMINI_BUDGET", "This run cost $0.60 of $0.50")
+    assert (error["code"], error["message"]) == (
+        "GEMINI_BUDGET",
+        "This run has cost $0.60 of $0.50",
+    )
     assert [event["type"] for event in events].count("tool_result") == 1
     assert "budget used up" in gemtui("runs").out
 
@@ -135,7 +138,7 @@ def test_no_prompt_is_sent_that_the_budget_does_not_cover(home: Path, tmp_path: 
     Path(path).write_text(f"{lines}\n")
     while budget.may_prompt():
         pass
-    assert budget.exceeded() == "This run cost $0.60 of $0.50"
+    assert budget.exceeded() == "This run has cost $0.60 of $0.50"
     budget.close()
 
 
@@ -155,8 +158,8 @@ def test_what_a_resumed_session_cost_before_does_not_count(
     ("words", "why"),
     [
         (("--budget", "0"), "budget must be more than 0 dollars"),
-        (("--budget", "much"), "'much' is no amount"),
-        (("--budget", "1", "-m", "gemini-new"), "gemini-new has no price"),
+        (("--budget", "much"), "'much' is not an amount"),
+        (("--budget", "1", "-m", "gemini-new"), "no price for gemini-new"),
     ],
 )
 def test_a_budget_that_can_not_be_kept_starts_nothing(
@@ -180,7 +183,7 @@ def test_the_day_s_budget_counts_all_sessions_of_the_day(
     fake_cli(init, stored(home, answered(0.6), id=other), *TURN, "wait", help=OLD)
     second = gemtui("run", "Go")
     assert second.code == 79
-    assert "Today's sessions cost $1.20 of $1.00" in second.err
+    assert "Today's sessions have cost $1.20 of $1.00" in second.err
     third = gemtui("run", "Go")
     assert third.code == 2
-    assert "budget: today's sessions cost $1.20; day_budget is $1.00" in third.err
+    assert "budget: today's sessions cost $1.20, and the setting day_budget is $1.00" in third.err

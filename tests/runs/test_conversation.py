@@ -93,7 +93,7 @@ def test_a_call_that_does_something_else_by_now_is_not_still_true(
 def test_what_would_fail_can_t_be_allowed(gate: GateFolder, tmp_path: Path) -> None:
     given = {"file_path": "a.txt", "old_string": "1", "new_string": "2"}
     talking, asked = talk(gate, tmp_path, tool_name="replace", arguments=given)
-    with pytest.raises(ValueError, match="no such file"):
+    with pytest.raises(ValueError, match="does not exist"):
         talking.allow(asked)
     assert not gate.is_answered(1)
 

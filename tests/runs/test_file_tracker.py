@@ -408,7 +408,7 @@ def test_where_what_was_is_not_known_the_text_is_shown_and_why(project: Project)
     (project.path / "a.txt").write_text("one\n")
     found = project.tracker.difference(project.path / "a.txt", ())
     assert (found.diff, found.text) == (None, "one\n")
-    assert "is not known" in found.why
+    assert "unknown" in found.why
     gone = project.tracker.difference(project.path / "gone.txt", ())
     assert gone.why == "It no longer exists, and its contents before the run are unknown."
     (project.path / "a.bin").write_bytes(b"\0")

@@ -70,8 +70,8 @@ def test_settings_that_keep_hooks_away(store: Path, tmp_path: Path, value: Any, 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"extensions": ["other"]}, "name gemtui"),
-        ({"extensions": ["none"]}, "name gemtui"),
+        ({"extensions": ["other"]}, "add gemtui"),
+        ({"extensions": ["none"]}, "add gemtui"),
         ({"sandbox": True}, "sandbox"),
         ({"environment": {"GEMINI_SANDBOX": "podman"}}, "GEMINI_SANDBOX"),
     ],

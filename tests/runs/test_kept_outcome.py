@@ -30,7 +30,7 @@ def read(place: Path) -> Run:
 @pytest.mark.parametrize(
     ("output", "status", "refused", "failed", "word"),
     [
-        (REFUSED, Status.REFUSED, 2, 0, "done, 2 refused"),
+        (REFUSED, Status.REFUSED, 2, 0, "done, 2 denied"),
         (FAILED, Status.WARNING, 0, 2, "done, 2 failed"),
         ((STREAMS / "loop_text.jsonl").read_text(), Status.WARNING, 0, 0, "done, a warning"),
         ((STREAMS / "sigterm-mid-text.jsonl").read_text(), Status.INCOMPLETE, 0, 0, "incomplete"),
@@ -62,7 +62,7 @@ def test_what_is_kept_spares_reading_and_what_grew_is_read_again(tmp_path: Path)
     folder = add_run(tmp_path, "one", REFUSED)
     read(tmp_path)
     folder.stdout.write_text(" " * len(REFUSED.encode()))
-    assert listed(tmp_path).word == "done, 2 refused"
+    assert listed(tmp_path).word == "done, 2 denied"
     folder.stdout.write_text(FAILED)
     assert listed(tmp_path).outcome is None
     assert read(tmp_path).word == "done, 2 failed"
@@ -75,14 +75,14 @@ def test_a_record_that_is_broken_is_made_anew(tmp_path: Path, text: str) -> None
     folder = add_run(tmp_path, "one", REFUSED)
     folder.write("outcome.json", text)
     assert listed(tmp_path).outcome is None
-    assert read(tmp_path).word == "done, 2 refused"
-    assert listed(tmp_path).word == "done, 2 refused"
+    assert read(tmp_path).word == "done, 2 denied"
+    assert listed(tmp_path).word == "done, 2 denied"
 
 
 def test_a_folder_that_takes_no_file_is_told_of_all_the_same(tmp_path: Path) -> None:
     folder = add_run(tmp_path, "one", REFUSED)
     (folder.path / "outcome.json").mkdir()
-    assert read(tmp_path).word == "done, 2 refused"
+    assert read(tmp_path).word == "done, 2 denied"
 
 
 def test_of_a_run_that_has_not_ended_nothing_is_kept(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_a_command_stands_for_its_prefix(
     project: Path, command: str, words: str, also: str, never: str
 ) -> None:
     like = asked(SHELL, {"command": command}, project)
-    assert f"begin with {words}" in like.words
+    assert f"start with {words}" in like.words
     granted = Granted(project)
     granted.add(like.toml)
     assert granted.allows(shell(command))
@@ -102,7 +102,7 @@ def test_making_a_folder_is_not_said_to_run_code(project: Path) -> None:
         ("git push", "discard, publish"),
         ("echo x > a.txt", "writes a file"),
         ("echo $(cat a)", "arguments of another"),
-        ("cat << END\nx\nEND", "as a file"),
+        ("cat << END\nx\nEND", "as if it were a file"),
         ("X=1 make", "a variable is set before it"),
         ("bash -c 'ls'", "runs any code"),
         ("if (", "be parsed"),
@@ -164,12 +164,12 @@ def test_a_file_that_became_a_link_is_another_one(project: Path, tmp_path: Path)
     [
         ("../x", "contains `..`"),
         ("/etc/hosts", "outside"),
-        (".git/hooks/x", "decides"),
+        (".git/hooks/x", "affect"),
         ('a"b', "quotes"),
         ("", "no file"),
         ("out/x", "leads out"),
-        ("a%2etxt", "another file"),
-        ("@a.txt", "another file"),
+        ("a%2etxt", "a different file"),
+        ("@a.txt", "a different file"),
     ],
 )
 def test_a_file_for_which_there_is_no_rule(project: Path, path: str, why: str) -> None:
@@ -181,7 +181,7 @@ def test_a_file_for_which_there_is_no_rule(project: Path, path: str, why: str) -
 
 def test_other_tools_are_allowed_whole(project: Path) -> None:
     like = asked("mcp_docs_search", {"q": "x"}, project)
-    assert like.words == "every call of mcp_docs_search: with any arguments"
+    assert like.words == "all calls of mcp_docs_search: with any arguments"
     granted = Granted(project)
     granted.add(like.toml)
     assert granted.allows(Call("mcp_docs_search", {"q": "y"}))

@@ -38,21 +38,21 @@ NOTHING = "Done, but there is no answer"
 MISSED = "Done, but 1 tool call failed: replace"
 UNKNOWN_TOOL = "Done, but the model called a tool that does not exist: frobnicate"
 DENIED = "Gemini denies access (403)"
-REFUSED_2 = "Done, but 2 tool calls were refused"
+REFUSED_2 = "Done, but 2 tool calls were denied"
 TURNS = "The run reached its turn limit"
 STOPPED = "The run was stopped"
 NO_RESULT = "The run ended without a result: the answer may be incomplete"
 
 ENDINGS: dict[str, tuple[Status, str]] = {
     "ask_user": (Status.REFUSED, REFUSED_2),
-    "auto_edit": (Status.REFUSED, "Done, but 1 tool call was refused"),
+    "auto_edit": (Status.REFUSED, "Done, but 1 tool call was denied"),
     "bad_args": (Status.WARNING, "Done, but 2 tool calls failed: read_file, write_file"),
     "badflag": (Status.FAILED, NO_OPTION),
     "badmode": (Status.FAILED, NO_OPTION),
     "badsettings": (Status.FAILED, NO_LOGIN),
     "badsettings2": (
         Status.WARNING,
-        "Done, but settings are wrong: /home/dev/sc/badsettings2/.gemini/settings.json",
+        "Done, but these settings are not valid: /home/dev/sc/badsettings2/.gemini/settings.json",
     ),
     "bigout": (Status.INCOMPLETE, NO_RESULT),
     "blocked_prompt": (Status.FAILED, BROKE_OFF),
@@ -302,7 +302,9 @@ def test_the_policy_of_a_run_says_why_a_call_was_refused(
     assert ways in " ".join(found.ways_out)
     assert ("yolo" in " ".join(found.ways_out)) is (ways == "yolo")
     if status is Status.WARNING:
-        assert found.headline.startswith(f"Done, but there is no tool {tool}:")
+        assert found.headline.startswith(
+            f"Done, but the model called a tool that does not exist: {tool}"
+        )
     policy.write_text(RULES.replace("deny", "allow"))
     assert not RunPolicy.of(request).is_older_than(datetime.fromtimestamp(0, UTC))
 
@@ -385,7 +387,7 @@ def test_time_limits_say_which() -> None:
     assert "10s" in found.detail
     idle = said(INIT, code=0, limit=Limit.IDLE, limit_seconds=10)
     assert idle.headline == "There was no output for too long"
-    assert idle.ways_out == ("raise the idle time-out", "or continue the session")
+    assert idle.ways_out == ("increase the idle timeout", "or continue the session")
 
 
 def test_a_time_limit_behind_retries_names_their_status() -> None:
@@ -412,7 +414,7 @@ def test_only_a_session_that_there_is_can_be_continued() -> None:
     assert said(INIT, empty).ways_out == ("run it again",)
     assert said(code=-9).ways_out == ("run it again",)
     late = said(code=0, limit=Limit.IDLE, limit_seconds=10)
-    assert late.ways_out == ("raise the idle time-out", "or run it again")
+    assert late.ways_out == ("increase the idle timeout", "or run it again")
 
 
 def test_a_limit_that_we_counted_is_a_turn_limit() -> None:
@@ -438,8 +440,8 @@ def test_what_was_stopped_in_the_middle_is_counted() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("err500once", "attempt 1 failed (500), trying again"),
-        ("err429retry", "attempt 2 failed (Resource exhausted, retry), trying again in 10 s"),
+        ("err500once", "attempt 1 failed (500), retrying"),
+        ("err429retry", "attempt 2 failed (Resource exhausted, retry), retrying in 10 s"),
         ("plain", None),
     ],
 )

@@ -37,7 +37,7 @@ def test_an_edit_is_told_against_the_file_as_it_is_now(tmp_path: Path) -> None:
 
 def test_an_edit_that_would_fail_says_why(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\none\n")
-    for old, why in (("gone", "is not in"), ("one", "there 2 times"), ("", "already there")):
+    for old, why in (("gone", "is not in"), ("one", "occurs 2 times"), ("", "already exists")):
         args = {"file_path": "a.txt", "old_string": old, "new_string": "x"}
         found = proposed("replace", args, tmp_path)
         assert why in found.remarks[-1]
@@ -89,7 +89,7 @@ def test_what_the_path_hides_is_said(tmp_path: Path) -> None:
         found = proposed("write_file", {"file_path": path, "content": "y"}, project)
         assert found.remarks == (f"outside of the run's folder: {tmp_path / 'bashrc'}",)
     inside = proposed("write_file", {"file_path": "in.txt", "content": "y"}, project)
-    assert f"a link to {project / 'real.txt'}" in inside.remarks
+    assert f"a symbolic link to {project / 'real.txt'}" in inside.remarks
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", ".", "a\0b"])
@@ -102,7 +102,7 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, path: str) -> None:
 def test_a_binary_file_is_shown_as_gemini_cli_reads_it(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\0")
     found = proposed("write_file", {"file_path": "binary", "content": "y"}, tmp_path)
-    assert "not UTF-8" in found.remarks[0]
+    assert "not valid UTF-8" in found.remarks[0]
 
 
 def test_a_command_is_text_with_its_dangers(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_while_gemini_cli_itself_works_in_the_folder_nothing_is_undone(project: 
         for event, works in (("BeforeTool", True), ("Notification", True), ("AfterAgent", False)):
             write_live(live_dir(), cli.pid, hook_input(event, cwd=str(project)))
             if works:
-                with pytest.raises(UndoError, match=f"(process {cli.pid}: wait until"):
+                with pytest.raises(UndoError, match=rf"\(process {cli.pid}\): wait until"):
                     undo(2)
                 assert undo(2, dry_run=True).paths(Action.REMOVE) == ["new.txt"]
         assert undo(2).paths(Action.REMOVE) == ["new.txt"]
@@ -157,7 +157,7 @@ def test_an_undo_that_takes_long_says_so_on_a_terminal(project: Path) -> None:
         with Terminal(words, environ=os.environ, folder=project, columns=80, rows=24) as terminal:
             terminal.shows("comparing files")
             held.close()
-            terminal.shows("Undo files to before prompt 2?")
+            terminal.shows("Undo files back to before prompt 2?")
 
 
 def test_where_checkpoints_are_off_none_is_taken(project: Path, fake_cli: FakeCli) -> None:

@@ -65,7 +65,7 @@ def test_a_worktree_has_the_commit_on_its_own_branch(top: Path) -> None:
     assert worktree.tree.is_relative_to(worktrees_dir())
     assert (worktree.tree / "ten").read_text() == TEN
     assert not (worktree.tree / "new").exists()
-    assert notes == (f"2 uncommitted files of {top} are not in it",)
+    assert notes == (f"2 uncommitted files of {top} are not in the worktree",)
     assert tree_of(top) == before
     assert told(worktree.tree, "status", "--short", "-b") == f"## {worktree.branch}\n"
     assert (
@@ -94,7 +94,7 @@ def test_no_program_of_the_repository_runs(top: Path, tmp_path: Path) -> None:
     worktree, notes = make_worktree(top, "Hostile")
     assert (worktree.tree / "a.bin").read_text() == "as git stores it\n"
     assert (worktree.tree / "other").read_bytes() == b"other\r\n"
-    assert any("1 file with a filter (evil)" in each for each in notes)
+    assert any("git filters (evil) were not run" in each for each in notes)
     put(worktree.tree, b"a.bin", b"by the run\n")
     assert [each.name for each in worktree_changes(worktree)] == ["a.bin"]
     assert losses_of(worktree).files == ("a.bin",)
@@ -160,7 +160,7 @@ def test_edits_of_the_person_survive_what_is_applied(top: Path) -> None:
     assert found["removed"] == ["gone"]
     assert found["written"] == ["link", "new/file", "other", "script"]
     assert {each["path"]: each["why"] for each in found["kept"]} == {
-        "tracked": "edited in the repository, in the same lines",
+        "tracked": "edited in the repository in the same lines",
         "d/tracked": "edited in the repository",
     }
     assert (top / "ten").read_text() == TEN.replace("0", "mine").replace("9", "nine")
@@ -180,7 +180,7 @@ def test_only_named_files_are_applied(top: Path) -> None:
     assert (top / "ten").read_text() == "theirs\n"
     assert (top / "other").read_text() == "other\n"
     assert losses_of(find_worktree("latest")).files == ("other",)
-    with pytest.raises(WorktreeError, match="gone did not change"):
+    with pytest.raises(WorktreeError, match="gone has no changes"):
         apply_worktree(worktree, ["gone"])
 
 

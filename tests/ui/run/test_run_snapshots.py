@@ -104,7 +104,7 @@ async def ended(me: Person, cli: FakeCli) -> None:
     cli(*STEPS, *END)
     await ask(me)
     await settled(me)
-    await me.sees("refused")
+    await me.sees("denied")
 
 
 async def files(me: Person, cli: FakeCli) -> None:

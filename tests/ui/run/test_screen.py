@@ -500,15 +500,15 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, size) as me:
         await me.press("ctrl+l")
-        await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 refused")
-        await me.press("slash", *"refused")
+        await me.sees("✓ Do it.", "done", "⊘ Do it.", "done, 2 denied")
+        await me.press("slash", *"denied")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("escape")
         await me.sees("✓ Do it.", "⊘ Do it.")
         await me.press("slash", *"zz")
         await me.sees("no matches")
         await me.press("escape", "slash", *"do 2", "enter")
-        await me.sees("tool calls were refused")
+        await me.sees("tool calls were denied")
         assert me.pane.run_shown is not None
         assert me.pane.run_shown.id == "two"
 
@@ -517,12 +517,12 @@ async def test_what_is_done_in_the_list_of_runs_keeps_its_search(home: Path, pro
     add_run(runs_dir(), "one")
     add_run(runs_dir(), "two", (STREAMS / "policy-deny.jsonl").read_text(), age=1)
     async with runner(home, project, NARROW) as me:
-        await me.press("ctrl+l", "slash", *"refused", "down", "x")
+        await me.press("ctrl+l", "slash", *"denied", "down", "x")
         await me.until(lambda: any("This run has no running" in said for said in me.said))
-        await me.sees("/ refused", "⊘ Do it.")
+        await me.sees("/ denied", "⊘ Do it.")
         await me.until(lambda: "✓ Do it." not in me.text)
         await me.press("x", "enter")
-        await me.sees("tool calls were refused")
+        await me.sees("tool calls were denied")
 
 
 async def test_a_run_with_refusals_is_known_in_the_list_when_it_has_ended(
@@ -533,7 +533,7 @@ async def test_a_run_with_refusals_is_known_in_the_list_when_it_has_ended(
         await me.ask("push it")
         await me.ended()
         (run,) = list_runs(runs_dir())
-        assert run.word == "done, 2 refused"
+        assert run.word == "done, 2 denied"
 
 
 async def test_an_unknown_folder_is_trusted_only_when_the_person_says_so(

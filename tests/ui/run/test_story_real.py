@@ -97,7 +97,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
                 morning.press("y")
             asked(morning, "$ touch 4")
             morning.press("y")
-            morning.shows("All done.", "1 tool call was refused")
+            morning.shows("All done.", "1 tool call was denied")
     assert (project / "a.txt").read_text() == "a\nmine\n"
     assert sorted(each.name for each in project.glob("[0-9]")) == ["1", "2", "3", "4"]
     (run,) = list_runs(runs_dir())
