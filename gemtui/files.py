@@ -8,7 +8,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -98,8 +100,6 @@ def write_whole(
     Raises OSError, which names the folder if the folder is not writable, and any exception that
     `pieces` raises. In both cases the old contents are kept.
     """
-    from tempfile import TemporaryFile, mkstemp
-
     target = resolved(path)
     before = _facts(target)
     if before is not None and not stat.S_ISREG(before.st_mode):
@@ -108,12 +108,12 @@ def write_whole(
     if before is not None and not over:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
-        handle, name = mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
     except OSError as error:
         if before is None or not os.access(target, os.W_OK):
             error.filename = str(target.parent)
             raise
-        with TemporaryFile() as spool:
+        with tempfile.TemporaryFile() as spool:
             spool.writelines(pieces)
             _write_over(target, spool, durable=durable)
         return
@@ -229,11 +229,9 @@ def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
 
 
 def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
-    from shutil import copyfileobj
-
     spool.seek(0)
     with target.open("wb") as stream:
-        copyfileobj(spool, stream)
+        shutil.copyfileobj(spool, stream)
         if durable:
             sync(stream)
 
@@ -243,13 +241,11 @@ def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
 
     Raises OSError.
     """
-    from shutil import copyfileobj
-
     target.flush()
     with suppress(AttributeError, OSError):  # macOS, or file systems without it: copied below
         while os.copy_file_range(source.fileno(), target.fileno(), _RANGE):
             pass
-    copyfileobj(source, target)
+    shutil.copyfileobj(source, target)
 
 
 def move_new(source: Path, target: Path) -> None:

@@ -153,13 +153,16 @@ class FileList:
 
     def rows(self) -> dict[str, IndexedFile]:
         """Return all files in the index, by path. Raises Damaged or sqlite3.Error."""
-        found: dict[str, IndexedFile] = {}
+        paths: list[bytes] = []
+        files: list[IndexedFile] = []
         decode = msgspec.msgpack.Decoder(IndexedFile).decode
         for path, data, kept in self._database.execute("select path, data, checksum from file"):
             if kept != crc32(data, crc32(path)):
                 raise Damaged("a record has changed since it was saved")
-            found[os.fsdecode(path)] = decode(data)
-        return found
+            paths.append(path)
+            files.append(decode(data))
+        names = os.fsdecode(b"\0".join(paths)).split("\0") if paths else ()
+        return dict(zip(names, files, strict=True))
 
     def replaced(self) -> list[int]:
         """Return the numbers of replaced documents that have not been deleted yet."""

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec.msgpack
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr
 
 from gemtui.own_folders import make_own_file
 from gemtui.sessions.store import ChatFile, Problem
@@ -41,6 +41,7 @@ _TABLES = (
     """create table summary (
         path blob primary key, home blob, stamp blob, data blob, checksum integer
     ) without rowid""",
+    "create index homes on summary (home)",  # which also has the paths, without the data
     "create table heads (home blob primary key, files blob, heads blob, checksum integer)",
 )
 
@@ -335,17 +336,17 @@ def _packed(known: object) -> bytes | None:
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
     """Return the row with equal values shared, because a store may have 10,000 rows."""
-    if isinstance(known, Unread):
-        return known
-    return replace(
-        known,
-        names=(place.name,),
-        project_key=place.project_key,
-        project_hash=shared.setdefault(known.project_hash, known.project_hash),
-        models=shared.setdefault(known.models, known.models),
-        tools=shared.setdefault(known.tools, known.tools),
-        files_written=tuple([shared.setdefault(path, path) for path in known.files_written]),
-    )
+    if isinstance(known, Summary):  # just decoded, and nobody else has it yet
+        one = shared.setdefault
+        force_setattr(known, "names", (place.name,))
+        force_setattr(known, "project_key", place.project_key)
+        force_setattr(known, "project_hash", one(known.project_hash, known.project_hash))
+        force_setattr(known, "models", one(known.models, known.models))
+        force_setattr(known, "tools", one(known.tools, known.tools))
+        if known.files_written:
+            written = tuple([one(path, path) for path in known.files_written])
+            force_setattr(known, "files_written", written)
+    return known
 
 
 def head_of(known: Known) -> Head:

@@ -454,14 +454,15 @@ class Index:
         """
         with self._lock:
             self._too_large.pop(place.name, None)
+            if isinstance(known, Summary):
+                self._unread.pop(place.name, None)
+                self._catalog.put(place.stamp, known)
+                return
             if isinstance(known, Unread) and known.too_large:
                 self._too_large[place.name] = place.inode, place.size
-            if not isinstance(known, Summary) and self._is_head(place.name):
+            if self._is_head(place.name):
                 self._catalog.drop(place.name)
             match known:
-                case Summary():
-                    self._unread.pop(place.name, None)
-                    self._catalog.put(place.stamp, known)
                 case None:
                     self._forget(place.name)
                 case Problem():

@@ -165,7 +165,7 @@ def iso(when: datetime | None) -> str | None:
     if when is None:
         return None
     utc = when if when.tzinfo is UTC else when.astimezone(UTC)
-    return utc.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return utc.isoformat("T", "milliseconds")[: -len("+00:00")] + "Z"
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
