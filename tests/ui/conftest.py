@@ -13,6 +13,7 @@ from textual.widgets import Input, TextArea
 
 from gemtui.ui.kit import bars
 from tests.patience import PATIENCE
+from tests.ui.quick_pilot import quick_pilots
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,6 +37,13 @@ def patient_pilot() -> Iterator[None]:
     """A pilot waits as long as all tests do until what was pressed has acted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Pilot._wait_for_screen, "__defaults__", (PATIENCE,))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_pilot() -> Iterator[None]:
+    """A pilot waits for the app instead of the clock."""
+    with quick_pilots():
         yield
 
 

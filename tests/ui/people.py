@@ -27,10 +27,13 @@ from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.screen import SessionsScreen
 from gemtui.ui.transcript.view import TranscriptView
 from tests.patience import PATIENCE
+from tests.ui.quick_pilot import draw, frames, settle
 
 STORE = Path(__file__).parents[1] / "data" / "sessions" / "main"
 NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 WIDE, NARROW = (120, 36), (80, 24)
+_MOST_PAUSES = 50
+"""After so many looks, the next ones are no rarer: what is waited for needs the processor too."""
 
 
 def copy_store(folder: Path) -> Path:
@@ -88,19 +91,28 @@ class Person:
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until something holds; the screen is in the error if it never does."""
+        pauses = 0
         try:
             async with asyncio.timeout(PATIENCE):
                 while not holds():
-                    await self.pilot.pause()
+                    pauses += 1
+                    await asyncio.sleep(min(pauses, _MOST_PAUSES) / 1000)
+                    await settle(self.pilot)
         except TimeoutError:
             raise AssertionError(f"never came, instead:\n{self.text}") from None
+        draw(self.app)
 
     async def sees(self, *texts: str) -> None:
         """Wait for texts, wherever their lines break: a long path may wrap anywhere."""
         wanted = [_unbroken(text) for text in texts]
+        looked_at: object = None
 
         def seen() -> bool:
-            shown = _unbroken(self.text)
+            nonlocal looked_at
+            frame = frames(self.app)
+            if frame == looked_at:
+                return False
+            looked_at, shown = frame, _unbroken(self.text)
             return all(text in shown for text in wanted)
 
         await self.until(seen)

@@ -1,0 +1,114 @@
+"""A pilot that waits for the app, where Textual's waits for the clock.
+
+Textual's pilot sleeps 60 ms or more for each key. An app without a terminal also draws each frame
+and throws it away. Here the pilot waits until the app has nothing to do, and draws what a person
+would then see: once for each key, not once for each step on the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic, process_time
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pytest
+import textual.app
+from textual._compositor import Compositor
+from textual.app import App
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+_GRAIN, _REST = 0.004, 0.0006
+"""Seconds of one look at the process, and of computing in them that count as none."""
+_LONGEST = 1.0
+"""Seconds after which a pause ends though the process still computes, as Textual's does."""
+
+_render_update = Compositor.render_update
+_frames = WeakKeyDictionary[Compositor, int]()
+
+
+def frames(app: App[Any]) -> tuple[Screen[Any], int]:
+    """Return the top screen and the number of its frames; the same pair looks the same."""
+    return app.screen, _frames.get(app.screen._compositor, 0)
+
+
+def _keep_for_pause(
+    self: Compositor,
+    full: bool = False,
+    screen_stack: list[Screen[Any]] | None = None,
+    simplify: bool = False,
+) -> Any:
+    """Draw pictures at once; leave the parts of a frame for the next pause."""
+    if full or simplify:
+        return _render_update(self, full, screen_stack, simplify)
+    _frames[self] = _frames.get(self, 0) + 1
+    return None
+
+
+def _has_to_update(screen: Screen[Any]) -> bool:
+    return bool(
+        screen._layout_required
+        or screen._scroll_required
+        or screen._repaint_required
+        or screen._dirty_widgets
+        or screen._callbacks
+    )
+
+
+async def _rest() -> None:
+    """Wait until the process, with its threads, has computed nothing for a moment."""
+    began = monotonic()
+    while monotonic() - began < _LONGEST:
+        before = process_time()
+        await asyncio.sleep(_GRAIN)
+        if process_time() - before < _REST:
+            return
+
+
+async def settle(pilot: Pilot[Any]) -> None:
+    """Wait until all messages are handled and all widgets have their places."""
+    await pilot._wait_for_screen()
+    await _rest()
+    if _has_to_update(pilot.app.screen):
+        pilot.app.screen._on_timer_update()
+        await _rest()
+        pilot.app.screen._on_timer_update()
+
+
+def draw(app: App[Any]) -> None:
+    """Draw what has changed, as a terminal would be sent it."""
+    screen = app.screen
+    if screen._compositor._dirty_regions:
+        _render_update(screen._compositor, screen_stack=app._background_screens)
+
+
+async def _pause(self: Pilot[Any], delay: float | None = None) -> None:
+    if delay is not None:
+        await asyncio.sleep(delay)
+    await settle(self)
+    draw(self.app)
+
+
+async def _press(self: Pilot[Any], *keys: str) -> None:
+    for key in keys:
+        await self.app._press_keys((key,))
+        await _pause(self)
+
+
+async def _no_wait(min_sleep: float = 0, max_sleep: float = 0) -> None:
+    """Return at once: `_press` waits after each key."""
+    await asyncio.sleep(0)
+
+
+@contextmanager
+def quick_pilots() -> Iterator[None]:
+    """Let every pilot be quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compositor, "render_update", _keep_for_pause)
+        patch.setattr(Pilot, "pause", _pause)
+        patch.setattr(Pilot, "press", _press)
+        patch.setattr(textual.app, "wait_for_idle", _no_wait)
+        yield
