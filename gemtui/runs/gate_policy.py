@@ -21,6 +21,7 @@ from gemtui.calls.agents import agents_that_start
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
+from gemtui.calls.shell.git_repository import why_not_searched
 from gemtui.calls.started_files import starts_it
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
@@ -28,7 +29,7 @@ from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
-from gemtui.policy.file.searches import DENY_OPTION, OPTION, is_option
+from gemtui.policy.file.searches import DENY_OPTION, OPTION, is_option, is_search
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.words import rule_place
@@ -153,8 +154,12 @@ class GatePolicy:
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
             return _denied(_PLANNING[call.tool])
-        if self.mode is not ApprovalMode.YOLO and is_option(call):
-            return _denied(OPTION)
+        if self.mode is not ApprovalMode.YOLO and is_search(call):
+            folder = resolved(self._workspace / str(call.args.get("dir_path") or "."))
+            if is_option(call):
+                return _denied(OPTION)
+            if (why := why_not_searched(folder)) is not None:
+                return _denied(_sentence(why))
         outcome = self._asked.outcome(call)
         if not outcome.found:
             return self._unknown(call, outcome.rule)
