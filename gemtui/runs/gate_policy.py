@@ -154,12 +154,8 @@ class GatePolicy:
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
             return _denied(_PLANNING[call.tool])
-        if self.mode is not ApprovalMode.YOLO and is_search(call):
-            folder = resolved(self._workspace / str(call.args.get("dir_path") or "."))
-            if is_option(call):
-                return _denied(OPTION)
-            if (why := why_not_searched(folder)) is not None:
-                return _denied(_sentence(why))
+        if (refused := self._why_not_searched(call)) is not None:
+            return _denied(refused)
         outcome = self._asked.outcome(call)
         if not outcome.found:
             return self._unknown(call, outcome.rule)
@@ -181,6 +177,18 @@ class GatePolicy:
                 "An administrator policy requires a confirmation, which headless runs can't get."
             )
         return Judgement(way=Way.ASK, why=reason.because if why is None else why)
+
+    def _why_not_searched(self, call: Call) -> str | None:
+        """Return why a search may do more than read the project, as a sentence, or None."""
+        if self.mode is ApprovalMode.YOLO or not is_search(call):
+            return None
+        if is_option(call):
+            return OPTION
+        named = str(call.args.get("dir_path") or "").replace("\0", "")
+        place = paths.real_path(paths.resolved(str(self._workspace), named))
+        folders = (Path(place),) if named else self._folders
+        why = next(filter(None, map(why_not_searched, folders)), None)
+        return None if why is None else _sentence(why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
         """Return how to handle a call that needs no question."""

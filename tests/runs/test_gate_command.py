@@ -150,6 +150,7 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
     for name in ("objects", "refs", "HEAD"):
         (tmp_path / "bare" / name).mkdir(parents=True)
     assert way("bare") is Way.REFUSE
+    assert way("b%61re") is Way.REFUSE
     sub = tmp_path / "sub"
     sub.mkdir()
     (sub / ".git").write_text("gitdir: ../.git/modules/sub\n")
@@ -159,7 +160,11 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
     assert way("sub") is Way.PASS
     (module / "config").write_text("[grep]\n\tfullName\n")
     assert way("sub") is Way.REFUSE
-    for text in ("[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n", "[include]\n\tpath = x\n"):
+    for text in (
+        "#" * 5_000_000,
+        "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n",
+        "[include]\n\tpath = x\n",
+    ):
         config.write_text(text)
         assert way() is Way.REFUSE
 

@@ -110,9 +110,13 @@ def why_not_searched(folder: Path) -> str | None:
     if found.name != ".git":
         return "its folder looks like a bare git repository, which has a configuration of its own"
     for config in _configs(found):
-        with suppress(OSError):
+        try:
             if _SHOWS_ELSEWHERE.search(read_small(config)):
                 return "the git repository's configuration changes the paths that searches show"
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            return f"the git repository's configuration can't be read: {error.strerror}"
     return None
 
 
