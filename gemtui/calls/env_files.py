@@ -56,8 +56,8 @@ _WRITTEN = re.compile(
     "|GIT_TRACE.*"
 )
 """Variables that name a file or folder that the CLI itself, or its git, writes to."""
-_IN_SEARCHES = "RIPGREP_CONFIG_PATH"
-"""The variable that adds options, such as `--pre`, to the CLI's searches with ripgrep."""
+_IN_SEARCHES = re.compile("RIPGREP_CONFIG_PATH|GIT_(DIR|WORK_TREE|COMMON_DIR|EXEC_PATH)")
+"""Variables that add options to the CLI's searches, such as ripgrep's `--pre`, or move them."""
 _RISKY = re.compile(
     # shells and the program loader
     r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
@@ -161,8 +161,8 @@ def written_by(variables: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables by which a search, which is never asked about, can run a program."""
-    return tuple(name for name in variables if name == _IN_SEARCHES)
+    """Return the variables by which a search, which is never asked about, can do something else."""
+    return tuple(name for name in variables if _IN_SEARCHES.fullmatch(name))
 
 
 def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:

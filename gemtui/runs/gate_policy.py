@@ -21,6 +21,7 @@ from gemtui.calls.agents import agents_that_start
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
+from gemtui.calls.shell.git_repository import why_not_searched
 from gemtui.calls.started_files import starts_it
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
@@ -28,7 +29,7 @@ from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
-from gemtui.policy.file.searches import DENY_OPTION, OPTION, is_option
+from gemtui.policy.file.searches import DENY_OPTION, OPTION, is_option, is_search
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.words import rule_place
@@ -153,8 +154,8 @@ class GatePolicy:
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
         if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
             return _denied(_PLANNING[call.tool])
-        if self.mode is not ApprovalMode.YOLO and is_option(call):
-            return _denied(OPTION)
+        if (refused := self._why_not_searched(call)) is not None:
+            return _denied(refused)
         outcome = self._asked.outcome(call)
         if not outcome.found:
             return self._unknown(call, outcome.rule)
@@ -176,6 +177,18 @@ class GatePolicy:
                 "An administrator policy requires a confirmation, which headless runs can't get."
             )
         return Judgement(way=Way.ASK, why=reason.because if why is None else why)
+
+    def _why_not_searched(self, call: Call) -> str | None:
+        """Return why a search may do more than read the project, as a sentence, or None."""
+        if self.mode is ApprovalMode.YOLO or not is_search(call):
+            return None
+        if is_option(call):
+            return OPTION
+        named = str(call.args.get("dir_path") or "").replace("\0", "")
+        place = paths.real_path(paths.resolved(str(self._workspace), named))
+        folders = (Path(place),) if named else self._folders
+        why = next(filter(None, map(why_not_searched, folders)), None)
+        return None if why is None else _sentence(why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
         """Return how to handle a call that needs no question."""

@@ -126,7 +126,7 @@ def test_a_cli_that_may_know_no_such_hooks(store: Path, version: str | None) -> 
     "name",
     [
         *("BASH_ENV", "LD_PRELOAD", "GEMTUI_GATE", "GEMINI_SANDBOX", "GEMINI_WRITE_SYSTEM_MD"),
-        *("GIT_TRACE2_EVENT", "NODE_COMPILE_CACHE", "RIPGREP_CONFIG_PATH"),
+        *("GIT_TRACE2_EVENT", "NODE_COMPILE_CACHE", "RIPGREP_CONFIG_PATH", "GIT_DIR"),
     ],
 )
 def test_a_variable_of_an_env_file_that_reaches_into_hooks(

@@ -136,6 +136,39 @@ def test_a_search_whose_pattern_is_an_option_is_denied_by_hook_and_policy(tool: 
             assert engine.outcome(Call(tool, args)).decision is Decision.ALLOW
 
 
+def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
+    policy = GatePolicy(Policy(), Setup(workspace=tmp_path), ApprovalMode.DEFAULT)
+
+    def way(folder: str = "") -> Way:
+        return policy.judge(Call("grep_search", {"pattern": "x", "dir_path": folder})).way
+
+    assert way() is Way.PASS
+    config = tmp_path / ".git" / "config"
+    config.parent.mkdir()
+    config.write_text("[core]\n\tbare = false\n")
+    assert way() is Way.PASS
+    for name in ("objects", "refs", "HEAD"):
+        (tmp_path / "bare" / name).mkdir(parents=True)
+    assert way("bare") is Way.REFUSE
+    assert way("b%61re") is Way.REFUSE
+    sub = tmp_path / "sub"
+    sub.mkdir()
+    (sub / ".git").write_text("gitdir: ../.git/modules/sub\n")
+    module = tmp_path / ".git" / "modules" / "sub"
+    module.mkdir(parents=True)
+    (module / "config").write_text("[core]\n\tworktree = ../../../sub\n")
+    assert way("sub") is Way.PASS
+    (module / "config").write_text("[grep]\n\tfullName\n")
+    assert way("sub") is Way.REFUSE
+    for text in (
+        "#" * 5_000_000,
+        "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n",
+        "[include]\n\tpath = x\n",
+    ):
+        config.write_text(text)
+        assert way() is Way.REFUSE
+
+
 def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> None:
     text = RULE.format("write_file", "allow", 999) + RULE.format("run_shell_command", "allow", 5)
     for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT):

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from gemtui.files import read_small
+from gemtui.files import read_small, resolved
 from gemtui.text import visible_line
 
 _HEAD: Final = re.compile(rb"ref:[ \t]*refs/|[0-9a-f]{40,64}\s*\Z")
@@ -70,6 +72,7 @@ _HARMLESS: Final = (
     )
 )
 _BARE: Final = "core.bare"
+_SHOWS_ELSEWHERE: Final = re.compile(rb"fullname|\[\s*include", re.IGNORECASE)
 _STARTS: Final = re.compile(
     r"(?:alias|pager|browser|difftool|mergetool|man)\..*|.*(?:command|cmd|textconv|clean|smudge"
     r"|process|external|program|fsmonitor|pager|editor|hookspath|proxy|driver|helper|difffilter"
@@ -93,6 +96,40 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
         return _why_odd(own) or _why_config(own) or (_why_files(own) if looks_at_files else None)
     except OSError as error:
         return f"the git repository can't be read: {error.strerror}"
+
+
+def why_not_searched(folder: Path) -> str | None:
+    """Return why a search by git in a folder may show files of elsewhere, as a clause, or None.
+
+    The CLI leaves out what git names by a path that leads up, but with `grep.fullName` no path does
+    (assets/gemini-cli.md#searches).
+    """
+    found = _repository(folder)
+    if found is None:
+        return None
+    if found.name != ".git":
+        return "its folder looks like a bare git repository, which has a configuration of its own"
+    for config in _configs(found):
+        try:
+            if _SHOWS_ELSEWHERE.search(read_small(config)):
+                return "the git repository's configuration changes the paths that searches show"
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            return f"the git repository's configuration can't be read: {error.strerror}"
+    return None
+
+
+def _configs(git: Path) -> Iterator[Path]:
+    """Yield the configuration files of a repository, which a `.git` file may point to."""
+    with suppress(OSError):
+        if git.is_file():
+            text = read_small(git).decode(errors="replace")
+            git = resolved(git.parent / text.removeprefix("gitdir:").strip())
+    common = git
+    with suppress(OSError):
+        common = resolved(git / read_small(git / "commondir").decode(errors="replace").strip())
+    yield from (git / "config", git / "config.worktree", common / "config")
 
 
 def same_repository(project: Path, folder: Path) -> bool:

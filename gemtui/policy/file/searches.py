@@ -28,4 +28,9 @@ DENY_OPTION: Final = Rule(
 
 def is_option(call: Call) -> bool:
     """Return whether a call is a search whose pattern is an option."""
-    return call.tool in _NAMES and str(call.args.get("pattern", "")).startswith("-")
+    return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
+
+
+def is_search(call: Call) -> bool:
+    """Return whether a call searches in files."""
+    return call.tool in _NAMES
