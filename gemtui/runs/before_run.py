@@ -37,6 +37,9 @@ _MOST_NAMES = 12
 _GONE = " (gone)"
 
 
+_MODE = "general.defaultApprovalMode"
+
+
 @dataclass(frozen=True, slots=True)
 class RunNotice:
     """One item of the report before a run; everything except `digest` is untrusted text.
@@ -84,6 +87,14 @@ class Report:
         """
         return any(
             not each.own and (not self.seen or each.key in self.changed) for each in self.notices
+        )
+
+    @property
+    def taken_away(self) -> int:
+        """The number of the project's settings that take questions away, except for the mode."""
+        return sum(
+            each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
+            for each in self.notices
         )
 
     def summary(self) -> str:
@@ -168,7 +179,7 @@ def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> b
 
     Settings that suppress questions are always reported, others only if they are the project's.
     """
-    if effect.setting == "general.defaultApprovalMode" and options.approval_mode is not None:
+    if effect.setting == _MODE and options.approval_mode is not None:
         return False
     if effect.kind is SettingKind.UNASKED:
         return True

@@ -311,10 +311,12 @@ def option_parts(
     options: AgentOptions,
     usual: ApprovalMode = ApprovalMode.DEFAULT,
     spent: Iterable[str] = (),
+    taken_away: int = 0,
 ) -> list[Content]:
     """Return the options of the next run, the more important first; dangerous ones stand out.
 
     `usual`: the mode of a run without a mode option. `spent`: the result of `spent_words`.
+    `taken_away`: the number of the project's settings that take questions away.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
@@ -323,6 +325,9 @@ def option_parts(
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
     words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
+    if taken_away:
+        take = f"{counted(taken_away, 'setting')} here take{'s' * (taken_away == 1)}"
+        words.append(Content.styled(f"{take} questions away", _LOUD))
     words += [Content(each) for each in spent]
     said = unusual(options, but="ask" if word == ASK else "")
     words += [Content(clean_line(each)) for each in said]

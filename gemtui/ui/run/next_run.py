@@ -16,6 +16,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.before_run import told_before
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.run import actions
 from gemtui.ui.run.labels import kept_words
@@ -58,7 +59,8 @@ _USUAL = "usual"
 class NextRun(RunPart):
     """The options of the next run, and of the shown run's queue.
 
-    `usual`: the mode of a run without a mode option. `queueing`: a lock that is held while a queue
+    `usual`: the mode of a run without a mode option. `taken_away`: the number of the project's
+    settings that take questions away. `queueing`: a lock that is held while a queue
     is being written.
     """
 
@@ -66,6 +68,7 @@ class NextRun(RunPart):
         super().__init__(screen)
         self.options = AgentOptions(cwd=folder or current_folder())
         self.usual = ApprovalMode.DEFAULT
+        self.taken_away = 0
         self.queueing = asyncio.Lock()
         self._kept = False
         """Whether the current options are those remembered for the folder."""
@@ -114,6 +117,9 @@ class NextRun(RunPart):
         """Determine the default mode, and make the next run ask if runs can ask here."""
         settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
         extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
+        with suppress(OSError):
+            report = await asyncio.to_thread(told_before, AgentOptions(cwd=self.folder))
+            self.taken_away = report.taken_away
         self.usual, self._can_ask = settings.usual_mode, extension.state is HookState.READY
         if self._can_ask and not (self._kept or self._chosen):
             self.options = replace(self.options, ask=True)

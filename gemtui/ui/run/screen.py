@@ -373,7 +373,8 @@ class RunScreen(RunPane):
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.hears
         words = prompt_words(run, self.options.resume)
-        beside = option_parts(self.options, self.next_run.usual, self._spending.words())
+        next_run, spent = self.next_run, self._spending.words()
+        beside = option_parts(self.options, next_run.usual, spent, next_run.taken_away)
         self.query_one(PromptBox).say(words, beside, self.next_run.folder)
 
     @on(TranscriptMoved)

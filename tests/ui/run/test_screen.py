@@ -609,6 +609,8 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         await me.press("enter")
         assert len(list_runs(runs_dir())) == 2
         assert me.pane.prompt.text == "once more"
+    async with runner(home, project, NARROW) as me:
+        await me.sees("mode default  1 setting here takes questions away")
 
 
 async def test_the_options_say_what_nobody_is_asked_about(
