@@ -107,5 +107,5 @@ def test_agents_that_start_programs_are_named_and_asked_about(home: Path, tmp_pa
     assert "starts a browser" in why
     remote.write_text("---\nname: far\nagent_card_url: http://x\nauth: {key: '!make key'}\n---\n")
     (told,), why = told_and_asked({})
-    assert told == f"agent in {remote}: This agent may start programs, such as MCP servers."
+    assert told == f"agent in {remote}: This subagent may start programs, such as MCP servers."
     assert why == f"{remote} may start programs."
