@@ -38,7 +38,7 @@ class Ring(StrEnum):
 
 
 class Checkpoints(StrEnum):
-    """When to take checkpoints of a project's files."""
+    """The choices for when to take checkpoints of a project's files."""
 
     RUNS = "runs"
     ALWAYS = "always"

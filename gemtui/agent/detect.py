@@ -46,7 +46,7 @@ _IDLE = 0.03
 
 
 class FoundBy(StrEnum):
-    """How the CLI was found."""
+    """The ways in which gemtui finds the CLI."""
 
     CALLER = "caller"
     """The caller passed the path."""

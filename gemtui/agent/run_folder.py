@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class Abort(StrEnum):
-    """How quickly a run is to be ended."""
+    """The ways to end a run: gently at first, or immediately."""
 
     TERM = "term"
     """SIGTERM to the whole tree, and SIGKILL after the grace period."""

@@ -26,7 +26,7 @@ class OptionKind(Enum):
     """An amount of more than 0 US dollars; people may write `$2` or `0.50`."""
     SWITCH = auto()
     CHOICE = auto()
-    """One of `RunOption.values`."""
+    """The option accepts one of `RunOption.values`."""
     PATH = auto()
     NAMES = auto()
     """Names of tools."""
@@ -36,7 +36,7 @@ class OptionKind(Enum):
 
 
 class Kept(Enum):
-    """Where a value is saved for later runs."""
+    """The places where the value of an option is saved for later runs."""
 
     NOWHERE = auto()
     """The value is not saved, because it belongs to one folder, session or process."""

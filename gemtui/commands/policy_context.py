@@ -100,9 +100,9 @@ def _named(word: str) -> Iterator[Path]:
 def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
     """Report files or rules that the CLI ignores, and unreadable settings.
 
-    Return 1 if there are any, or if there are other errors: things that Gemini CLI silently skips
-    or misinterprets, such as `[[rules]]`. `named`: the files in which such errors would keep gemtui
-    from starting a run.
+    Return 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI
+    silently skips or misinterprets. `named`: the files in which such errors would keep gemtui from
+    starting a run.
     """
     for problem in stands.problems:
         note(problem)

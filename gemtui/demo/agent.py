@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(wanted: argparse.Namespace) -> None:
     home, root = Path(os.environ["GEMINI_CLI_HOME"]).resolve(), Path.cwd()
     if not root.is_relative_to(home):
-        raise Refused(FAILED, f"The demo's stand-in for Gemini CLI works only in: {home}")
+        raise Refused(FAILED, f"The demo's Gemini CLI works only in the demo's projects: {home}")
     typed = "" if sys.stdin.isatty() else sys.stdin.read()
     prompt = "\n\n".join(filter(str.strip, (typed, wanted.prompt)))
     if not prompt:

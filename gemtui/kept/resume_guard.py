@@ -100,7 +100,7 @@ class SessionKeeper:
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
-        """Handle what the run has left behind; record and return the findings.
+        """Restore or clean up what the run has left behind; record and return the findings.
 
         Raises OSError if these can't be recorded, but only after everything else has been done.
         """

@@ -74,7 +74,7 @@ class Aftermath(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
-        """Return what the user should know, one sentence each; empty if all is well."""
+        """Return sentences for the user about what happened to files; empty if all is well."""
         return (
             *(f"{path} was missing and has been restored" for path in self.restored),
             *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),

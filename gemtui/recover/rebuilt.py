@@ -137,7 +137,7 @@ class Rebuilt:
 
     @property
     def listed(self) -> tuple[RebuiltLine, ...]:
-        """The lines as a person would count them, without an empty last one."""
+        """The lines of the file, without the empty line after a final newline."""
         last = self.lines[-1] if self.lines else GAP
         return self.lines[:-1] if last.text == "" else self.lines
 

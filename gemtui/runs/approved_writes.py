@@ -72,11 +72,11 @@ class ApprovedWrites:
         return True
 
     def made(self, key: CallKey, response: object, *, alone: bool) -> bool:
-        """Compare the file on disk after a call; return False if it differs unexpectedly.
+        """Compare a written file with its preview; return False if it differs unexpectedly.
 
-        `response`: the tool's response, as the hook reports it. `alone`: no command is running.
-        Otherwise a command may have changed the file after the tool wrote the approved text. In
-        that case the difference is recorded, but True is returned.
+        `response`: the tool's response, as the hook reports it. `alone`: no command is running. If
+        a command is running, it may have changed the file after the tool wrote the approved text.
+        In that case, the difference is recorded, but True is returned.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:

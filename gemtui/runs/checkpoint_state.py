@@ -54,7 +54,7 @@ class CheckpointState:
         return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
 
     def notes(self) -> list[str]:
-        """Return what the user should know about the checkpoints."""
+        """Return sentences for the user about problems with the checkpoints."""
         notes = [*self.settled]
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")

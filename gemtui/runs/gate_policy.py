@@ -77,7 +77,7 @@ class Way(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """How to handle a call, and why.
+    """A decision about a call, and the reason for it.
 
     `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
     rule that allows the call without a question; "" if the user has no such rule.

@@ -16,7 +16,7 @@ from gemtui.sessions.query import Field, Narrowed, Query, Term, is_of_sessions
 
 
 class Likeness(IntEnum):
-    """How to search for a term that occurs nowhere."""
+    """The ways to search for a term that occurs nowhere."""
 
     SAME = 0
     SIMILAR = 1

@@ -38,7 +38,7 @@ class Flag(StrEnum):
 
 
 class TitleSource(StrEnum):
-    """Where a title comes from."""
+    """The sources of a session's title."""
 
     NAME = "name"
     SUMMARY = "summary"

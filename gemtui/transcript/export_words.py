@@ -44,7 +44,7 @@ class ExportHeading(Protocol):
 
     @property
     def parent(self) -> str | None:
-        """For a subagent, the id of the session that called it."""
+        """The id of the session that called this subagent; None for other sessions."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ class ExportHeading(Protocol):
 
     @property
     def started(self) -> datetime | None:
-        """When the session began; None if unknown."""
+        """The time when the session started; None if unknown."""
 
     @property
     def updated(self) -> datetime | None:
-        """When the session was last updated; None if unknown."""
+        """The time when the session was last updated; None if unknown."""
 
     @property
     def prompts(self) -> int:
@@ -80,7 +80,7 @@ class ExportHeading(Protocol):
 
 
 def facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
-    """Yield what is known about a session, except its title, as (label, text).
+    """Yield the known facts about a session, except its title, as (label, text).
 
     Unknown values are given as `unknown`.
     """

@@ -140,6 +140,6 @@ def test_a_link_to_a_folder_is_that_folder_whatever_its_name(tmp_path: Path) -> 
 
 def test_a_path_that_would_come_back_as_another_one_is_refused(project: Path) -> None:
     lost = Path(os.fsdecode(b"/\xff"))
-    with pytest.raises(OSError, match="not UTF-8"):
+    with pytest.raises(OSError, match="not valid UTF-8"):
         remember(AgentOptions(cwd=project, include_directories=[lost]))
     assert remembered(project) is None

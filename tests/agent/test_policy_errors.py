@@ -45,7 +45,7 @@ def test_a_broken_file_keeps_the_run_from_starting(tmp_path: Path, text: str, wo
 
 
 def test_a_missing_file_keeps_the_run_from_starting(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"gone\.toml: it is missing: .*: check the path"):
+    with pytest.raises(OptionError, match=r"gone\.toml: it does not exist: .*: check the path"):
         notes(tmp_path / "gone.toml")
 
 

@@ -123,9 +123,9 @@ def test_block_is_in_the_text_once(before: str, after: str) -> None:
     ("old", "new", "why"),
     [
         ("absent and not alike", "x", "not in the file"),
-        ("one", "x", "there 2 times"),
-        ("two", "two", "changes nothing"),
-        ("", "x", "already there"),
+        ("one", "x", "occurs 2 times"),
+        ("two", "two", "nothing would change"),
+        ("", "x", "already exists"),
     ],
 )
 def test_edit_that_the_tool_refuses_says_why(tmp_path: Path, old: str, new: str, why: str) -> None:

@@ -78,7 +78,7 @@ def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
     state = checkpoint_state(folder)
     assert state is not None
     assert state.phase is CheckpointPhase.READY
-    assert state.notes() == ["An interrupted undo of this folder was finished first."]
+    assert state.notes() == ["First, an interrupted undo in this folder was completed."]
     with open_store(place) as store:
         noted = [each.reason for each in store.checkpoints() if each.notes == state.settled]
     assert noted == [Reason.UNDO]

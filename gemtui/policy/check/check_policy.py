@@ -296,7 +296,7 @@ def _read_folder(folder: Path) -> Iterator[_Read]:
             yield _only(
                 path,
                 FindingDraft(
-                    "", text, "replace it by a copy of the file, or list its path separately"
+                    "", text, "replace it with a copy of the file, or list its path separately"
                 ),
             )
         elif not path.name.endswith(".toml"):

@@ -20,7 +20,7 @@ from gemtui.policy.model.tool_catalog import nearest, problem_with
 
 
 class Level(StrEnum):
-    """How freely a capability may be used."""
+    """The permission levels of a capability, such as running commands."""
 
     ALLOW = "allow"
     ASK = "ask"

@@ -216,11 +216,11 @@ def test_each_program_of_the_list_is_documented_with_what_it_could_do(name: str)
         ('[submodule "x"]\nurl = y', "submodule.x.url"),
         ("[log]\nshowSignature = true", "log.showsignature"),
         ('[x "\u202e"]\ny = z', "⟨U+202E⟩"),
-        ("[core] fsmonitor = x", "for certain"),
-        ("[user]\nname = x\\\n[core]\nfsmonitor = x", "for certain"),
-        ("[user]\nname = x\r[core]", "for certain"),
-        ("name = x", "for certain"),
-        ("[core", "for certain"),
+        ("[core] fsmonitor = x", "reliably"),
+        ("[user]\nname = x\\\n[core]\nfsmonitor = x", "reliably"),
+        ("[user]\nname = x\r[core]", "reliably"),
+        ("name = x", "reliably"),
+        ("[core", "reliably"),
     ],
 )
 def test_git_is_asked_about_where_its_configuration_may_act(

@@ -212,7 +212,7 @@ async def worktrees(me: Person, cli: FakeCli) -> None:
     await me.sees("Models, separated by commas")
     await me.type("gemini-3-pro-preview")
     await me.press("enter")
-    await me.sees("3-pro-preview", "refused")
+    await me.sees("3-pro-preview", "denied")
     await settled(me)
     tree = list_worktrees()[0].tree
     put(tree, b"reader.py", b"lines, last\n")
