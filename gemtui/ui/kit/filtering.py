@@ -264,7 +264,7 @@ class FiltersRows:
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:
-        """Return what the footer calls a key that does something else now."""
+        """Return the footer label of a key that currently has a different effect."""
         return "clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:

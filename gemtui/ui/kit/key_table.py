@@ -75,7 +75,7 @@ _QUESTION_MOVES: tuple[Row, ...] = (
     ("previous", "left,h,left_square_bracket", MOVE, "Previous", "Previous question"),
 )
 UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
-"""One key as terminals send it: the first from old ones, for the second one, too."""
+"""Ctrl+/ and ctrl+_, under all names that terminals give them; old ones can't tell them apart."""
 
 TABLE: dict[Where, tuple[Row, ...]] = {
     Where.APP: (

@@ -27,7 +27,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """What to do with a policy file."""
+    """An action on a policy file."""
 
     OPEN = "open"
     NEW = "new"

@@ -1,4 +1,4 @@
-"""What the worktrees screen requests from the run pane: a run, or a new prompt."""
+"""Requests of the worktrees screen to the run pane: to show or start runs."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self.action, self.shown = action, shown
 
     class Moved(Message):
-        """Which lines of the call are visible may have changed."""
+        """The visible part of the call may have changed."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ChosenPrompt(NamedTuple):
-    """What to do with a prompt: "edit", "drop", "up", "down" or "send".
+    """A prompt and the action to take: "edit", "drop", "up", "down" or "send".
 
     "look" only updates the dialog. `at`: the prompt's index in the queue.
     """
@@ -39,7 +39,7 @@ class ChosenPrompt(NamedTuple):
 
 
 class QueueScreen(DialogScreen[ChosenPrompt]):
-    """Returns a `ChosenPrompt`, or None, which it also does once the queue is empty.
+    """A dialog that returns a `ChosenPrompt`, or None if closed or once the queue is empty.
 
     It shows the queue of the run, even after another run has continued with that queue, and the
     options with which the queue will be sent. The cursor starts at index `at`.

@@ -62,7 +62,7 @@ class WorktreeRow:
 
     @property
     def variant(self) -> str:
-        """What distinguishes the newest run from others of its prompt: model and policies."""
+        """The model and policies of the newest run, which distinguish runs of one prompt."""
         names = () if self.run is None else (path.stem for path in self.run.policies)
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 

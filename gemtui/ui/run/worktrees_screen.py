@@ -59,7 +59,7 @@ Variant = Mapping[str, Any]
 
 
 class Then(StrEnum):
-    """What the run pane does after the worktrees screen has closed."""
+    """The action of the run pane after the worktrees screen has closed."""
 
     SHOW = "show"
     """Show the worktree's newest run, or prepare a new run in the worktree."""
@@ -68,7 +68,7 @@ class Then(StrEnum):
 
 
 class WorktreeWanted(NamedTuple):
-    """What the run pane should do with a worktree.
+    """A request to the run pane about a worktree.
 
     `variants`: for `Then.EACH`, the options in which each run differs. `prompt`: text to put into
     the prompt.

@@ -1,4 +1,4 @@
-"""Which sessions have checkpoints, for the list and the facts about a session."""
+"""Marks for sessions with checkpoints, in the list and in the facts about a session."""
 
 from __future__ import annotations
 

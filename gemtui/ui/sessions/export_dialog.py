@@ -33,7 +33,7 @@ class Export(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What redaction would replace in a session.
+    """The text that redaction would replace in a session.
 
     `stem`: the file name without its suffix, with secrets replaced.
     """

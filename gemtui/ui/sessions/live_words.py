@@ -54,7 +54,7 @@ def project_name(live: LiveSession) -> Clean:
 
 
 def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the parts of the line above the list; none if no session waits or works."""
+    """Yield the parts of the line above the list; none if no session is waiting or working."""
     link = Style.from_meta({"key": _JUMP})
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:

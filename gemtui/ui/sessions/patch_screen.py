@@ -39,7 +39,7 @@ _NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """What a patch contains: the files under `root` that these sessions wrote.
+    """The scope of a patch: the files under `root` that these sessions wrote.
 
     `since`: leave out earlier writes. `only`: leave out all other files.
     """

@@ -69,7 +69,7 @@ class ReadPane(Vertical):
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """How often the store is polled and why; None if the system reports changes."""
+        """A text on how and why the store is polled; None if the system reports changes."""
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS

@@ -62,13 +62,13 @@ def find_stored(app: AppBase, session: str) -> Summary:
 async def show_undo(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Show the effects of returning to before a prompt; do so if confirmed."""
+    """Preview an undo to just before a prompt, and carry it out if confirmed."""
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
 
 
 async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
-    """Show the effects of reverting the newest undo in a folder; do so if confirmed."""
+    """Preview reversing the newest undo in a folder, and carry it out if confirmed."""
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 
