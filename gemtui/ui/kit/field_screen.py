@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, FieldValues
     from gemtui.ui.kit.clean_text_area import TextArea
 
-KEPT = "What you typed is kept: open this again to continue."
-BACK = "What you typed before is back; esc discards it."
-DISCARDED = "What you typed is discarded."
+KEPT = "What you typed is kept. Open this again to continue."
+BACK = "What you typed before has been restored. Press esc to discard it."
+DISCARDED = "What you typed has been discarded."
 
 
 class FieldScreen(DialogScreen[ScreenResultType]):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gemtui.ui.kit.app_base import AppBase
 
-NO_SHELL = "No shell to return to: gemtui was not started from one."
+NO_SHELL = "There is no shell to return to, because gemtui was not started from one."
 
 
 class JobControl:

@@ -121,14 +121,14 @@ async def show_queue(
         try:
             at, done = await _done(app, run, wanted)
         except OSError as error:
-            app.say(f"Not changed: {error}", problem=True)
+            app.say(f"The queue was not changed: {error}", problem=True)
             return None
         if wanted.what == "change":
             await edited(run)
             run = run.latest
         await run.look_at_steering()
         if not done:
-            app.say("It was just sent.")
+            app.say("Too late: this prompt has already been sent.")
     if not run.steered.prompts:
         app.say("The queue is empty.")
     return None
@@ -152,10 +152,12 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
         return at, await asyncio.to_thread(run.run.steering.drop, prompt.id)
     if what == "change":
         screen = ChangeScreen(
-            own("The next prompt"),
+            own("Edit the queued prompt"),
             prompt.text,
             problem=lambda text: (
-                "" if text.strip() else "An empty prompt can't be queued; d removes it."
+                ""
+                if text.strip()
+                else "An empty prompt can't be queued. To remove it, close this and press d."
             ),
             enter_takes=False,
             subject=prompt.id,

@@ -445,5 +445,5 @@ def _muted(text: str) -> Content:
 
 
 def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
-    key, does = BY_ID["transcript.dropped"].footer(), "hides" if shown else "shows"
-    return f"{dropped_words(lost)}: {key} {does} {'it' if sum(lost.values()) == 1 else 'them'}"
+    key, what = BY_ID["transcript.dropped"].footer(), "hide" if shown else "show"
+    return f"{dropped_words(lost)} (press {key} to {what})"
