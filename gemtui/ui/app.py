@@ -129,7 +129,7 @@ class GemtuiApp(AppBase):
             self._job = JobControl(self, lambda: signals.leaving)
         if self.config.theme not in self.available_themes:
             self.say(
-                f'There is no theme "{self.config.theme}": F2 shows those there are', problem=True
+                f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True
             )
         self._find_runs()
         if not self.is_headless:
@@ -251,7 +251,7 @@ class GemtuiApp(AppBase):
 
     def action_help_quit(self) -> None:
         """Explain how to quit, because ctrl+c copies a selection and nothing is selected."""
-        self.say(f"{BY_ID['app.quit'].footer()} quits gemtui; nothing is selected to copy")
+        self.say(f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui.")
 
     def action_suspend_process(self) -> None:
         """Return to the shell until `fg`."""

@@ -130,7 +130,7 @@ def test_a_theme_that_is_not_there_stops_nothing(store: Path, tmp_path: Path) ->
     settings.parent.mkdir(parents=True)
     settings.write_text('theme = "nope"')
     with terminal(folder=tmp_path) as screen:
-        screen.shows('There is no theme "nope": F2 shows', "Change the greeting")
+        screen.shows('There is no theme "nope". Press F2', "Change the greeting")
 
 
 def test_a_current_folder_that_is_gone(store: Path, tmp_path: Path) -> None:

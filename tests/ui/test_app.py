@@ -37,10 +37,10 @@ def store(tmp_path: Path) -> Path:
 async def test_help_lists_the_keys_of_where_one_is(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("question_mark")
-        await me.sees("Keys", "Read this session", "More")
+        await me.sees("Keys", "Open this session", "More")
         await me.press("escape", "enter", "question_mark")
-        await me.sees("Fold or unfold the block")
-        assert "Read this session" not in me.text
+        await me.sees("Fold or unfold this block")
+        assert "Open this session" not in me.text
 
 
 async def test_help_shows_fifteen_keys_that_fit_then_all(store: Path) -> None:

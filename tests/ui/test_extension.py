@@ -53,14 +53,14 @@ async def test_it_is_installed_and_taken_out(
         await me.press("down", "down")
         await me.sees("Google does not vet")
         await me.press("y")
-        await me.until(lambda: any("Installed: " in said for said in me.said))
+        await me.until(lambda: any("Installed. " in said for said in me.said))
         assert extension_state().state is HookState.READY
         await me.press("f8")
-        await me.sees("its hooks run in every Gemini session")
+        await me.sees("Its hooks run in every Gemini CLI session")
         await me.press("down", "enter")
         await me.sees("Remove it?", "gemini extensions uninstall")
         await me.press("y")
-        await me.until(lambda: any("Removed: " in said for said in me.said))
+        await me.until(lambda: any("Removed. " in said for said in me.said))
     assert extension_state().state is HookState.MISSING
     assert not extension_dir().exists()
 
@@ -78,7 +78,7 @@ async def test_asked_for_again_meanwhile_it_is_installed_once(
         await me.until(lambda: any("is working" in said for said in me.said))
         await me.press("f8")
         (tmp_path / "go").write_text("on\n")
-        await me.until(lambda: any("Installed: " in said for said in me.said))
+        await me.until(lambda: any("Installed. " in said for said in me.said))
         assert "Install it" not in me.text
         assert (tmp_path / "gone").read_text() == "on\n"
 
@@ -104,7 +104,7 @@ async def test_what_is_broken_is_mended(
         await me.press("f8")
         await me.sees("Install it?")
         await me.press("y")
-        await me.until(lambda: any("Installed: " in said for said in me.said))
+        await me.until(lambda: any("Installed. " in said for said in me.said))
         (extension_dir() / "hook.sh").write_text("")
         await me.press("f8")
         await me.sees("gemtui extension install", "Reinstall")

@@ -49,7 +49,7 @@ async def test_a_lost_session_is_put_back(
         await me.until(lambda: any("Restored: " in said for said in me.said))
         await me.sees(TITLE)
         await me.press("f4")
-        await me.until(lambda: any("No lost sessions" in said for said in me.said))
+        await me.until(lambda: any("No sessions are lost" in said for said in me.said))
 
 
 async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> None:
@@ -64,7 +64,7 @@ async def test_the_list_of_lost_sessions_has_those_of_the_vault(store: Path) -> 
         await me.until(path.exists)
         await me.until(lambda: any("Restored: " in said for said in me.said))
         await me.press("f4")
-        await me.until(lambda: any("No lost sessions" in said for said in me.said))
+        await me.until(lambda: any("No sessions are lost" in said for said in me.said))
 
 
 async def test_a_lost_session_is_put_back_in_the_list_of_runs(
@@ -72,10 +72,10 @@ async def test_a_lost_session_is_put_back_in_the_list_of_runs(
 ) -> None:
     async with person(store, NARROW) as me:
         await me.press("2", "ctrl+l")
-        await me.sees("has the only copy", "b restore")
+        await me.sees("only copy of its session", "b restore")
         await me.press("b")
         await me.until(lambda: lost[0].exists())
-        await me.until(lambda: "has the only copy" not in me.text)
+        await me.until(lambda: "only copy of its session" not in me.text)
 
 
 async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path, ...]) -> None:
@@ -86,7 +86,7 @@ async def test_a_place_that_takes_nothing_is_said(store: Path, lost: tuple[Path,
         await me.press("f4")
         await me.sees("Restore a session?")
         await me.press("enter")
-        await me.until(lambda: any("Not restored" in said for said in me.said))
+        await me.until(lambda: any("was not restored" in said for said in me.said))
 
 
 async def test_what_a_person_deletes_is_not_lost(

@@ -160,7 +160,7 @@ def test_the_screen_is_back_where_nothing_was_stopped_or_started(tmp_path: Path)
     with Terminal(words, environ=environ, folder=tmp_path) as terminal:
         terminal.shows("? keys", "Add the moon phase")
         terminal.press(CTRL_Z)
-        terminal.shows("No shell to return to")
+        terminal.shows("There is no shell to return to")
         terminal.press("\r")
         terminal.shows("esc back")
         terminal.press("]]o")

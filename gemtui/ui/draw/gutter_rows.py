@@ -172,12 +172,12 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
 
 def left_out(number: int, look: Look) -> Line:
     """Return a note on the number of lines left out here."""
-    return remark(f"{counted(number, 'line')} left out", look)
+    return remark(f"{counted(number, 'line')} not shown", look)
 
 
 def cut_lines(look: Look) -> Line:
     """Return a note that very long lines are truncated."""
-    return remark("the ends of very long lines are left out", look)
+    return remark("very long lines are cut off", look)
 
 
 def remark(words: str, look: Look) -> Line:

@@ -28,7 +28,10 @@ def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
         yield from draw(clean(text[:cut]), look)
     if rest := text[cut:]:
         if cut:
-            yield from (BLANK, remark("too long for Markdown: the rest as it was written", look))
+            yield from (
+                BLANK,
+                remark("too long for Markdown; the rest is shown as plain text", look),
+            )
         yield from text_rows(rest, look, folded=False, prose=True).lines
 
 

@@ -46,11 +46,14 @@ if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
 
 FieldValues = tuple[str | bool, ...]
-"""What all fields of a dialog hold, in their order."""
+"""The values of a dialog's fields, in order."""
 
 _NO_CONTROLS = NoControls()
 _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
-"""Seconds for which a key waits at most; while a dialog is prepared, which may read files."""
+"""Longest time in seconds that a key is held, normally and while a dialog is being prepared.
+
+Preparing a dialog may require reading files.
+"""
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
@@ -103,7 +106,7 @@ class AppBase(App[None]):
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
         self.drafts: dict[Hashable, FieldValues] = {}
-        """What was typed into dialogs that were left without an answer."""
+        """The values typed into dialogs that were closed without an answer."""
         self.handed_over = False
         """Whether another program has the terminal."""
         self.at_extension = False
@@ -218,7 +221,7 @@ class AppBase(App[None]):
         return ready and not busy and not self._opens_dialog()
 
     def _opens_dialog(self) -> bool:
-        """Whether the screen on top has begun to ask, but its dialog is not there yet."""
+        """Return whether the top screen is preparing a dialog that is not shown yet."""
         screen = self.screen
         return isinstance(screen, AnsweringScreen) and screen.asking_since > self._popped
 
@@ -232,7 +235,7 @@ class AppBase(App[None]):
         asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
 
     async def _hand_out(self) -> None:
-        """Let the first held key act, and the printable keys after it in a text field.
+        """Process the first held key, and printable keys after it if a text field has focus.
 
         A key is held for at most `_HELD` seconds, even if the app isn't at rest by then.
         """
@@ -257,13 +260,13 @@ class AppBase(App[None]):
             await super().on_event(event)
 
     def on_mount(self) -> None:
-        """Leave the title to who has the terminal meanwhile."""
+        """Restore the terminal's title while another program uses the terminal."""
         self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
         self.app_resume_signal.subscribe(self, lambda _: self._take_title_again(), immediate=True)
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Hand the terminal over; it is taken back also where an error ends the block."""
+        """Hand over the terminal for a `with` block, and take it back even after an error."""
         failed: Exception | None = None
         with super().suspend():
             self.handed_over = True

@@ -143,18 +143,18 @@ def _calm(part: Content) -> Content:
 
 @runtime_checkable
 class SaysWhy(Protocol):
-    """A place in which a key without something to act on says so."""
+    """Has keys that stay active and explain why they currently have no effect."""
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether the key of an action only says why it does nothing now."""
+        """Return whether the action's key currently only explains why it has no effect."""
 
 
 @runtime_checkable
 class LabelsKeys(Protocol):
-    """A place in which a key may do something else for a while."""
+    """Has keys whose effect, and so whose label, changes temporarily."""
 
     def key_label(self, action: str) -> str | None:
-        """Return what the footer calls the key of an action now; None = as always."""
+        """Return the current footer label of an action's key; None for the usual label."""
 
 
 class FooterLine(BarLine):

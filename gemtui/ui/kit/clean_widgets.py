@@ -114,7 +114,7 @@ class Input(widgets.Input):
 
 def say_cut(field: Widget, longest: int) -> None:
     """Notify the user that the field has cut off typed or pasted text."""
-    words = Clean(f"{longest:,} characters fit here; the rest was cut off")
+    words = Clean(f"Only {longest:,} characters fit here, so the rest was cut off.")
     field.app.notify(words, severity="error", markup=False)
 
 

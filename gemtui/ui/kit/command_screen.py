@@ -130,7 +130,7 @@ def _draw(row: CommandRow, look: Look) -> Pieces:
     if isinstance(row, More):
         return (
             Piece(own(f"  {'More':<{_LABEL}}"), look[Role.TEXT] + BOLD),
-            Piece(own(f"All {row.keys} keys that work here"), look[Role.MUTED]),
+            Piece(own(f"Show all {row.keys} keys that work here"), look[Role.MUTED]),
         )
     keys = (Piece(own(f"  {row.shown(ascii=look.glyphs.name == 'ascii')} "), look[Role.ACCENT]),)
     words = (

@@ -28,7 +28,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
     @property
     def asking_since(self) -> float:
-        """When a dialog over it was begun, on the clock of events; 0 = none is."""
+        """Time at which this screen began to open a dialog, on the events' clock, or 0."""
         return 0.0
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

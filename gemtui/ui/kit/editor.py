@@ -40,7 +40,7 @@ def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None =
         app.say("This terminal can't run another program.", problem=True)
     else:
         if code:
-            app.say(f"{words[0]} ended with {code}", problem=True)
+            app.say(f"{words[0]} exited with code {code}", problem=True)
 
 
 def edit_text(app: AppBase, text: str, name: str) -> str | None:
@@ -62,6 +62,8 @@ def open_git_tool(app: AppBase, folder: Path) -> None:
     program = find_program(words[0]) if words else None
     if program is None:
         name = words[0] if words else "git_tool"
-        app.say(f"{name} was not found on PATH: set git_tool in gemtui's config file", problem=True)
+        app.say(
+            f"{name} was not found on PATH. Set git_tool in gemtui's config file.", problem=True
+        )
     else:
         _run(app, words, program, folder)

@@ -18,8 +18,8 @@ from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_TITLE = Clean("Extension of Gemini CLI")
-_RUNS = Clean("Installed: its hooks run in every Gemini session.")
+_TITLE = Clean("Gemini CLI extension")
+_RUNS = Clean("Installed. Its hooks run in every Gemini CLI session.")
 
 
 @contextmanager
@@ -63,20 +63,22 @@ async def _show(app: AppBase) -> None:
         app.say(str(found.problem), problem=True)
         return
     about = _RUNS if found.problem is None else clean_line(found.problem)
-    choices = [Choice("install", Clean("Reinstall"), Clean("writes its files again"))]
+    choices = [Choice("install", Clean("Reinstall"), Clean("rewrite its files"))]
     choices += [Choice("remove", Clean("Remove it"), Clean("asks first"))]
     chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
     if chosen == "install":
-        await _do(app, install, "Installed: its hooks run in every session started from now on")
+        await _do(app, install, "Installed. Its hooks run in every session started from now on.")
     elif chosen == "remove" and await _agreed(
-        app, Clean("Remove it?"), before_removal(), yes="Remove it", no="Keep it"
+        app, Clean("Remove the extension?"), before_removal(), yes="Remove it", no="Keep it"
     ):
-        await _do(app, remove, "Removed: sessions started from now on run without it")
+        await _do(app, remove, "Removed. Sessions started from now on run without it.")
 
 
 async def _install(app: AppBase) -> bool:
-    yes = await _agreed(app, Clean("Install it?"), before_install(), yes="Install it", no="Cancel")
-    said = "Installed: its hooks run in every session started from now on"
+    yes = await _agreed(
+        app, Clean("Install the extension?"), before_install(), yes="Install it", no="Cancel"
+    )
+    said = "Installed. Its hooks run in every session started from now on."
     return yes and await _do(app, install, said)
 
 

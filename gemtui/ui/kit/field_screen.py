@@ -1,4 +1,4 @@
-"""Dialogs with fields: esc keeps what was typed, and enter takes all of it from every field."""
+"""Dialogs with fields: esc closes one but keeps the typed text, and enter submits all fields."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase, FieldValues
     from gemtui.ui.kit.clean_text_area import TextArea
 
-KEPT = "What you typed is kept: open this again to continue."
-BACK = "What you typed before is back; esc discards it."
-DISCARDED = "What you typed is discarded."
+KEPT = "What you typed is kept. Open this again to continue."
+BACK = "What you typed before has been restored. Press esc to discard it."
+DISCARDED = "What you typed has been discarded."
 
 
 class FieldScreen(DialogScreen[ScreenResultType]):
-    """A dialog with fields; `subject` tells apart dialogs that begin with the same values."""
+    """A dialog with fields.
+
+    `subject`: distinguishes dialogs that have the same initial values.
+    """
 
     def __init__(self, *, subject: str = "") -> None:
         super().__init__()
@@ -32,7 +35,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self._restored: FieldValues | None = None
 
     def action_take(self) -> object:
-        """Close with what the fields hold, unless something is wrong with it."""
+        """Close with the values of the fields if they are valid."""
         raise NotImplementedError
 
     @on(Input.Submitted)
@@ -47,7 +50,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self.app.call_later(self._restore)  # before it takes keys
 
     def _restore(self) -> None:
-        """Fill the fields with what was typed here before."""
+        """Restore the values that were typed into this dialog earlier."""
         if self._shown or not self.is_attached:
             return
         self._shown, self._began = True, self._field_values()
@@ -59,17 +62,18 @@ class FieldScreen(DialogScreen[ScreenResultType]):
 
     @on(Input.Changed)
     def _note_typing(self, event: Input.Changed) -> None:
-        """Tell what a person types from what the dialog itself writes into a field."""
+        """Note that the user has typed something; the dialog's own changes don't count."""
         self._typed = self._typed or event.input.has_focus
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Do the same; most dialogs, and so this module, do without the class."""
+        """Note typing in a text area; not `@on`, because that would import the class."""
         self._typed = self._typed or event.text_area.has_focus
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with `result`, unless there is an answer already; without one keep what is typed.
+        """Close with `result`, unless the dialog already has an answer.
 
-        What was kept before and is left as it was is discarded.
+        If `result` is None, keep the typed values for the next time. Values restored from an
+        earlier time are discarded if they have not been edited since.
         """
         if self._answer is None and self._shown and result is None:
             values = self._field_values()

@@ -221,7 +221,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self._put(await matching(self._all, self._text, self.query_text))
 
     def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        self.rows.empty = Clean("no matches") if self.query_text else self.empty
+        self.rows.empty = Clean("No matches.") if self.query_text else self.empty
         self.rows.show(items, fresh=fresh)
         self.post_message(self.Searched())
 
@@ -264,7 +264,7 @@ class FiltersRows:
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:
-        """Return what the footer calls a key that does something else now."""
+        """Return the footer label of a key that currently has a different effect."""
         return "clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:

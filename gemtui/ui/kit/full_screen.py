@@ -61,7 +61,7 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
 
     VERTICAL_BREAKPOINTS = LOW
     RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
-    """Names of workers that mostly ask nothing: what is typed meanwhile does not wait for them."""
+    """Names of workers that rarely open a dialog, so that keys typed meanwhile are not held."""
     _began_to_ask = 0.0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -77,14 +77,17 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
         *args: Any,
         **options: Any,
     ) -> Worker[ResultType]:
-        """Run work in the background, and remember when a dialog was begun."""
+        """Run work in the background; if it opens a dialog, remember the time."""
         if group == DIALOG and name not in self.RARELY_ASKS:
             self._began_to_ask = Message().time
         return super().run_worker(work, name, group, *args, **options)
 
     @property
     def asking_since(self) -> float:
-        """When the dialog that opens, or whose answer is taken, was begun; 0 = there is none."""
+        """Time at which the current dialog began to open, or 0 if there is no dialog.
+
+        A dialog is current until its answer has been handled.
+        """
         return self._began_to_ask if self.asking else 0.0
 
     @property

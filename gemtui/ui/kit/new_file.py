@@ -31,13 +31,13 @@ def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
     """
     path = place_of(name)
     if not name.strip():
-        return f"Name a {'folder' if folder else 'file'}."
+        return f"Enter a {'folder' if folder else 'file'} name."
     if is_folder(path) and not folder:
-        return "That is a folder; name a file in it."
+        return "That is a folder. Enter a file in it."
     if is_there(path) and not is_folder(path):
-        return "That file exists; choose another name."
+        return "That file already exists. Choose another name."
     if not is_folder(path.parent):
         return "That folder does not exist."
     if resolved(path).is_relative_to(forbidden):
-        return "That folder belongs to Gemini CLI; choose another one."
+        return "That folder belongs to Gemini CLI. Choose another one."
     return ""

@@ -84,7 +84,7 @@ class EmptyStore(NoticePane):
 
 
 _START = (
-    "Start gemini in a project and ask it something; the session will appear here.",
+    "Start gemini in a project and ask it something. The session will appear here.",
     "To try gemtui without sessions, run  gemtui --demo",
 )
 
@@ -94,23 +94,27 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
     match snapshot.state:
         case StoreState.MISSING:
             heading = "No Gemini sessions here yet."
-            lines = [f"Gemini CLI keeps them below  {place}/tmp", "That folder does not exist.", ""]
+            lines = [
+                f"Gemini CLI stores sessions in  {place}/tmp",
+                "That folder does not exist.",
+                "",
+            ]
             lines += _START
         case StoreState.NO_FOLDER:
-            heading = "No Gemini session can be stored here."
+            heading = "Gemini CLI can't store sessions here."
             why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable[:1]]
-            lines = [f"Gemini CLI keeps them below  {place}/tmp", *why, ""]
-            lines += ["Move it away, then try again."]
+            lines = [f"Gemini CLI stores sessions in  {place}/tmp", *why, ""]
+            lines += ["Move it out of the way, then try again."]
         case StoreState.UNREADABLE:
             heading = "The sessions can't be read."
             why = [f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable]
-            lines = ["gemtui may not read:", *why, ""]
-            lines += ["Give yourself permission to read that folder, then try again."]
+            lines = ["gemtui can't read:", *why, ""]
+            lines += ["Give yourself permission to read it, then try again."]
         case _:
             heading = "No sessions yet."
             lines = [
-                f"Gemini CLI keeps them below  {place}/tmp/<project>/chats",
-                f"No session files in {_folders(snapshot)}.",
+                f"Gemini CLI stores sessions in  {place}/tmp/<project>/chats",
+                f"There are no session files in {_folders(snapshot)}.",
                 *(f"  {problem.path}  {problem.what}" for problem in snapshot.unreadable),
                 "",
                 *_START,

@@ -18,7 +18,7 @@ class KeyPart:
         return True
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether the key of one of its actions has nothing to act on now, but says so."""
+        """Return whether the action's key currently only explains why it has no effect."""
         del action
         return False
 
@@ -42,6 +42,9 @@ class HasParts:
         return part is None or part.can(action)
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether a key has nothing to act on now, but says so; no footer offers it."""
+        """Return whether a key currently only explains why it has no effect.
+
+        The footer does not show such a key.
+        """
         part = self._part_of.get(action)
         return part is not None and part.only_says_why(action)

@@ -39,16 +39,14 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     rows = {copy.folder.id: (copy.session_id, title, copy.size) for copy, title in of_runs}
     rows |= {each.name: (each.id, each.title, each.size) for each in kept[:_MOST]}
     if not rows:
-        app.say("No lost sessions: neither the vault nor a run has one that Gemini CLI lacks.")
+        app.say(
+            "No sessions are lost. Gemini CLI still has every session that gemtui has a copy of."
+        )
         return
     chosen = await app.push_screen_wait(
         ChooseScreen(
             Clean("Restore a session?"),
-            (
-                Clean(
-                    "Gemini CLI no longer has them. gemtui has copies, in its vault or with a run."
-                ),
-            ),
+            (Clean("Gemini CLI no longer has these sessions, but gemtui has copies of them."),),
             [Choice(key, *_row(app, *row)) for key, row in rows.items()],
         )
     )
@@ -70,9 +68,7 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
     """Ask, then restore a session from the vault; return its new summary, or None."""
     lines = [
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
-        clean_line(
-            "If it is so old that Gemini CLI would delete it again, its date is set to today."
-        ),
+        clean_line("If Gemini CLI would soon delete it again, its date is set to today."),
     ]
     asked = ConfirmScreen(
         clean_line(question), clean_line(session.title), lines, yes="Restore", no="No"
@@ -97,7 +93,7 @@ async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | N
     try:
         done = await asyncio.to_thread(restoring)
     except (GemtuiError, OSError) as error:
-        app.say(f"Not restored: {error}", problem=True)
+        app.say(f"The session was not restored: {error}", problem=True)
         return None
     app.say("; ".join(_words(done)))
     return done
@@ -107,13 +103,14 @@ def _words(done: Restored) -> Iterator[str]:
     if done.paths:
         yield f"Restored: {counted(len(done.paths), 'file')}"
     elif not done.in_the_way:
-        yield "This run has no copy of a missing file."
+        yield "This run has no copies of missing files."
     if done.renewed:
-        yield "dated today"
+        yield "its date was set to today"
     if done.removed:
-        yield f"{counted(len(done.removed), 'file')} that would take it along went to the vault"
+        files = counted(len(done.removed), "file")
+        yield f"{files} moved to the vault, so that Gemini CLI does not delete the session again"
     for path, copy in done.in_the_way.items():
-        yield f"{path} holds less than {copy}: move it away, then try again"
+        yield f"{path} exists but has less in it than {copy}. Move it away, then try again"
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:

@@ -1,10 +1,11 @@
-"""Stopped by ctrl+z or `kill -TSTP`, continued by `fg`: the terminal is given back and taken again.
+"""Suspending gemtui with ctrl+z or `kill -TSTP`, and continuing it with `fg`.
 
-Textual does this inside of its signal handlers: one that comes while the event loop writes to the
-terminal waits for itself, `kill -CONT` starts a second thread that reads keys, and SIGSTOP for
-gemtui alone hangs the terminal where no shell, or another program of the job, waits. Here handlers
-only wake the event loop, and the whole job stops by SIGTSTP, which the system ignores where there
-is no shell.
+The terminal is restored before gemtui stops, and set up again afterwards. Textual does this inside
+its signal handlers, with three problems. A signal that arrives while the event loop writes to the
+terminal causes a deadlock. `kill -CONT` starts a second thread that reads keys. SIGSTOP for gemtui
+alone hangs the terminal if no shell is waiting, or another program of the job is. Here, handlers
+only wake the event loop, and the whole job is stopped with SIGTSTP, which the system ignores if
+there is no shell.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from gemtui.ui.kit.app_base import AppBase
 
-NO_SHELL = "No shell to return to: gemtui was not started from one."
+NO_SHELL = "There is no shell to return to, because gemtui was not started from one."
 
 
 class JobControl:
@@ -70,7 +71,7 @@ class JobControl:
             self._app.say(NO_SHELL)
 
     def _take_terminal_again(self) -> None:
-        """Set the terminal's modes again: SIGSTOP came unasked, and a shell has changed them."""
+        """Set the terminal's modes again, because a shell has changed them after a SIGSTOP."""
         driver = self._app._driver
         if driver is None or self._ends():
             return

@@ -24,7 +24,7 @@ class ThemeScreen(DialogScreen[str]):
     def compose(self) -> ComposeResult:
         """Build the list: gemtui's own themes first, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
-        with Dialog(own("Theme"), own("enter apply   esc keep the old one")):
+        with Dialog(own("Theme"), own("enter apply   esc keep the old theme")):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))
 
     def on_mount(self) -> None:

@@ -56,9 +56,9 @@ def command_preview(
         return CommandPreview(problem=str(error))
     notes = []
     if draft.changed:
-        notes.append("with the file as it is saved, without the changes here")
+        notes.append("uses the saved file, without your unsaved changes")
     if not given:
-        notes.append("Gemini CLI loads this file by itself: every session has it")
+        notes.append("Gemini CLI loads this file itself, in every session")
     shown = set(remarks(given, draft.mode))
     notes += [note for note in command.notes if note not in shown]
     return CommandPreview(

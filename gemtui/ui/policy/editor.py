@@ -111,7 +111,7 @@ class PolicyEditor:
                 draft.moved_on = True
             else:
                 draft.read(fresh)
-                self._app.say("Read again: something else has written the file.")
+                self._app.say("Reloaded, because another program changed the file.")
             self._changed()
 
     async def edit(self, make: Make) -> EditedDocument | None:
@@ -198,4 +198,4 @@ class PolicyEditor:
         await self.look_around()
 
     async def _let_go(self) -> bool:
-        return await files.let_go(self._app, self.draft, leaving="go on")
+        return await files.let_go(self._app, self.draft, leaving="continue")

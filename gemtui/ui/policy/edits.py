@@ -101,7 +101,7 @@ def chosen(seen: Document, make: Make) -> Make:
     return change
 
 
-_OTHERWISE = "That rule is no longer as it was: look, then do it again."
+_OTHERWISE = "That rule has changed in the meantime. Check it, then try again."
 
 
 def duplicate(document: Document, place: int) -> EditedDocument:
@@ -117,7 +117,7 @@ def remove(document: Document, place: int) -> EditedDocument:
 def switch(document: Document, place: int) -> EditedDocument:
     """Turn a rule off or on."""
     on = not document.rules[place].enabled
-    what = f"switch rule {place + 1} {'on' if on else 'off'}"
+    what = f"turn rule {place + 1} {'on' if on else 'off'}"
     return EditedDocument(document.enable(place, on), what, place)
 
 
@@ -128,8 +128,8 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
         return None
     said = ""
     if found.priority is not None:
-        side = "before" if above else "after"
-        said = f"It has priority {found.priority} now, as the rule that it stands {side}."
+        side = "below" if above else "above"
+        said = f"Priority changed to {found.priority}, to match the rule {side} it."
     lowered, passed = document.rules[place].rule, document.rules[other].rule
     if (
         not above
@@ -137,7 +137,9 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
         and passed
         and lowered.decision is Decision.DENY is not passed.decision
     ):
-        warning = f"Warning: the {decision_word(passed.decision)} rule above it now goes first."
+        warning = (
+            f"Warning: the {decision_word(passed.decision)} rule above it now takes precedence."
+        )
         said = f"{warning} {said}".rstrip()
     return EditedDocument(found.document, f"move rule {place + 1}", found.place, said)
 

@@ -111,8 +111,8 @@ async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
             (
                 clean_line(short_path(file.path)),
                 Clean(""),
-                Clean("Gemini CLI loads this file by itself: it counts in every session,"),
-                Clean("not only in runs from here. The old one stays beside it as .bak."),
+                Clean("Gemini CLI loads this file in every session, not only in runs"),
+                Clean("from here. The old version is kept next to it as .bak."),
             ),
             (
                 Choice("no", Clean("Don't save")),
@@ -131,7 +131,7 @@ async def _write(
     except PolicyChanged:
         return await _changed(app, draft, opened, document)
     except (PolicyError, OSError) as error:
-        app.say(f"Nothing was saved: {error}", problem=True)
+        app.say(f"The policy was not saved: {error}", problem=True)
         return False
     draft.wrote(saved)
     app.say(f"Saved: {short_path(saved.file.path)}")
@@ -142,15 +142,15 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
     """Ask which version to keep, because the file was changed or removed elsewhere."""
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if is_there(opened.file.path):
-        head, said = "The file has changed on the disk", "Something else has written it."
-        reload = Choice("reload", Clean("Read it again"), Clean("u restores your changes"))
+        head, said = "The file has changed on disk", "Another program changed it."
+        reload = Choice("reload", Clean("Reload it"), Clean("press u to get your changes back"))
         write = Choice("write", Clean("Overwrite it"), Clean("with the text shown here"))
         choices = [keep, reload, write]
     else:
         head, said = "The file was deleted", "Another program deleted it."
         choices = [
             keep,
-            Choice("write", Clean("Write it again"), Clean("with the text shown here")),
+            Choice("write", Clean("Save it again"), Clean("with the text shown here")),
         ]
     lines = (clean_line(short_path(opened.file.path)), Clean(said))
     answer = await app.push_screen_wait(ChooseScreen(Clean(head), lines, choices))
@@ -165,7 +165,7 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 
 def _name_problem(name: str) -> str:
     """Return the problem with a name; other problems are reported on creation."""
-    return "" if name.strip() else "Name the policy."
+    return "" if name.strip() else "Enter a name for the policy."
 
 
 async def make(app: AppBase, draft: Draft, text: str) -> bool:
@@ -173,7 +173,7 @@ async def make(app: AppBase, draft: Draft, text: str) -> bool:
     name = SUGGESTED
     while True:
         asked = await app.push_screen_wait(
-            AskScreen(Clean("Name of the policy"), value=name, problem=_name_problem)
+            AskScreen(Clean("Name for the policy"), value=name, problem=_name_problem)
         )
         if asked is None:
             return False
@@ -191,7 +191,7 @@ async def make(app: AppBase, draft: Draft, text: str) -> bool:
 async def rename(app: AppBase, file: PolicyFile) -> Path | None:
     """Rename one of gemtui's policies; return its new path, or None."""
     asked = await app.push_screen_wait(
-        AskScreen(clean_line(f"New name of {file.name}"), value=file.name, problem=_name_problem)
+        AskScreen(clean_line(f"New name for {file.name}"), value=file.name, problem=_name_problem)
     )
     if asked is None or asked.strip() == file.name:
         return None
@@ -205,7 +205,7 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
 async def delete(app: AppBase, file: PolicyFile) -> bool:
     """Delete one of gemtui's policies after a confirmation."""
     if file.origin is not Origin.OURS:
-        app.say("Only policies made with gemtui can be deleted here.", problem=True)
+        app.say("Only policies created with gemtui can be deleted here.", problem=True)
         return False
     lines = [clean_line(short_path(file.path)), Clean("This can't be undone.")]
     sure = await app.push_screen_wait(
@@ -265,7 +265,7 @@ async def save_to_run(app: AppBase) -> bool:
     """Ask whether to save a policy that has no file yet, so that a run can use it."""
     question = ConfirmScreen(
         Clean("Save the new policy?"),
-        Clean("A run needs it as a file."),
+        Clean("A run can only use a saved policy."),
         (),
         yes="Save and run",
         no="Go back",
@@ -276,7 +276,7 @@ async def save_to_run(app: AppBase) -> bool:
 def edit(app: AppBase, draft: Draft) -> None:
     """Open the saved file in the user's editor, unless there are unsaved changes."""
     if draft.opened is None or draft.changed:
-        app.say("Save first: the editor opens the saved file.")
+        app.say("Save the policy first, because the editor opens the saved file.")
     else:
         edit_file(app, str(draft.opened.file.path), None, None)
 

@@ -19,15 +19,15 @@ from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 
 _ORIGINS = {
-    Origin.OURS: "Yours in gemtui",
-    Origin.USER: "Gemini CLI's own folder: used in every session",
-    Origin.SETTINGS: "Named by Gemini CLI's settings",
-    Origin.ADMIN: "The administrator's",
+    Origin.OURS: "Your gemtui policies",
+    Origin.USER: "Gemini CLI's own folder (used in every session)",
+    Origin.SETTINGS: "Listed in Gemini CLI's settings",
+    Origin.ADMIN: "Set by the administrator",
 }
 
 
 class FileAction(StrEnum):
-    """What to do with a policy file."""
+    """An action on a policy file."""
 
     OPEN = "open"
     NEW = "new"
@@ -58,7 +58,7 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         """Build the list of files, grouped by origin."""
         with Dialog(own("Policies"), own("enter open  n new  r rename  d delete  esc close")):
             if not self._files:
-                yield Static(own("No policies yet; n creates one."))
+                yield Static(own("No policies yet. Press n to create one."))
             yield OptionList(*self._options())
 
     def _options(self) -> Iterator[Option]:

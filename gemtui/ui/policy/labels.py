@@ -19,8 +19,8 @@ PATH_ROOM = 30
 """Most cells of a folder's path."""
 _WHOSE = {
     Origin.USER: "Gemini CLI's own",
-    Origin.SETTINGS: "named by settings",
-    Origin.ADMIN: "the administrator's",
+    Origin.SETTINGS: "listed in settings",
+    Origin.ADMIN: "set by the administrator",
 }
 START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "policy.try_call")
 
@@ -37,8 +37,8 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
-        "A policy says which tools and commands are allowed, asked about or denied.",
-        "For each call the rule with the highest priority wins. Nothing here takes effect",
+        "A policy says which tools and commands are allowed, need approval, or are denied.",
+        "For each call, the rule with the highest priority wins. Nothing here takes effect",
         "until you save it and start a run with it.",
     )
     return Content("\n").join(
@@ -81,7 +81,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
         yield Content.styled(count, "dim")
     else:
         yield Content(count if shown == total else f"{shown:,} of {count}")
-        yield Content.styled("the highest priority wins", "dim")
+        yield Content.styled("highest priority wins", "dim")
 
 
 def whose(draft: Draft) -> Iterator[Content]:
@@ -89,7 +89,7 @@ def whose(draft: Draft) -> Iterator[Content]:
     if draft.read_only:
         yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
     if draft.moved_on:
-        yield Content.styled("changed on the disk", "$text-warning")
+        yield Content.styled("changed on disk", "$text-warning")
     if draft.opened is not None and (words := _WHOSE.get(draft.opened.file.origin)):
         yield Content.styled(words, "dim")
 
@@ -111,7 +111,7 @@ def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
     elif draft.opened is not None:
         yield Content("saved")
     if fixable:
-        yield Content("x fixes it")
+        yield Content("x to fix")
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
@@ -128,6 +128,6 @@ def simple_words(others: int, meaning: str) -> Sequence[Content]:
     """Return the lines below the simple view: the choice's meaning, hidden rules."""
     lines = [Content(meaning)]
     if others:
-        more = f"{counted(others, 'rule')} not shown in this view; l shows all rules."
+        more = f"{counted(others, 'rule')} not shown in this view. Press l to see all rules."
         lines.append(Content.styled(more, "dim"))
     return lines

@@ -39,17 +39,17 @@ _CAPABILITIES = {
     "shell_execute": "Run commands",
     "network_access": "Use the network",
 }
-LISTS = {"only": "Only these", "approved": "No question", "disallowed": "Never"}
+LISTS = {"only": "Only these", "approved": "Don't ask", "disallowed": "Never"}
 MEANINGS = {
-    "allow": "Allowed without a question. What other rules deny stays denied.",
-    "ask": "You are asked. Headless runs can't ask: they deny, except for safe commands.",
+    "allow": "Allowed without asking. Calls that other rules deny are still denied.",
+    "ask": "You are asked. Headless runs, which can't ask, deny all but safe commands.",
     "deny": "Denied in every mode. If no rule mentions it, the tool is hidden from the model.",
-    UNSET: "No rule: the approval mode and other files decide.",
-    "default": "Headless: reads only; writes and commands need a rule.",
-    "auto_edit": "Files may be written; commands need a rule.",
-    "plan": "Reads only, but an allow rule permits writes and commands even here.",
+    UNSET: "No rule is set, so the approval mode and other files decide.",
+    "default": "Headless runs may only read, unless a rule allows writes or commands.",
+    "auto_edit": "Files may be written, but commands need a rule that allows them.",
+    "plan": "Only reading is allowed, unless a rule allows writes or commands.",
     "yolo": "Everything is allowed unless a rule denies or asks.",
-    "only": "The only tools available; all others are denied.",
+    "only": "Only these tools are available. All others are denied.",
     "approved": "Tools that need no confirmation.",
     "disallowed": "Tools that are denied, even if a rule allows them.",
 }
@@ -70,7 +70,7 @@ def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
     yield LevelRow("Levels")
     for name, label in _CAPABILITIES.items():
         yield LevelRow(label, name, (*Level, UNSET), simple.levels.get(name, UNSET))
-    yield LevelRow("Approval mode (of the run, not saved in the file)")
+    yield LevelRow("Approval mode (for the run, not saved in the file)")
     yield LevelRow("Mode", "mode", tuple(ApprovalMode), mode)
     yield LevelRow("Tools by name")
     for name, label in LISTS.items():
@@ -81,7 +81,7 @@ def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
 def _listed(name: str, names: Sequence[str] | None) -> str:
     if names:
         return ", ".join(names)
-    return "no tool at all" if name == "only" and names is not None else "no such list"
+    return "no tools" if name == "only" and names is not None else "not set"
 
 
 def draw(field: LevelRow, look: Look) -> Pieces:
@@ -193,7 +193,7 @@ def _nothing(_document: Document) -> None:
 
 def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -> EditedDocument:
     simple: SimplePolicy = with_list(read(document), field.id, chosen)
-    named = ", ".join(chosen) or "no such list"
+    named = ", ".join(chosen) or "not set"
     return set_levels(document, simple, f"{field.label.lower()}: {named}")
 
 
@@ -209,7 +209,7 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
     def compose(self) -> ComposeResult:
         """Build the meaning of the list, the field for the names, and a note on them."""
         known_names = [tool.name for tool in tool_catalog.TOOLS]
-        with Dialog(self._heading, own("enter takes it   esc closes")):
+        with Dialog(self._heading, own("enter apply   esc close")):
             yield Static(self._meaning)
             yield Input(
                 visible_line(", ".join(self._chosen)),

@@ -60,7 +60,7 @@ class RuleKeys(PolicyPart):
         if rule is not None:
             await self._form(rule, place)
         elif place is not None:
-            words = "This rule can't be read; o opens the file in your editor."
+            words = "This rule can't be read. Press o to open the file in your editor."
             self.screen.gemtui.say(words)
 
     async def _form(self, rule: Rule, place: int | None = None) -> None:
@@ -183,7 +183,7 @@ class FileKeys(PolicyPart):
         """Copy the command."""
         app, preview = self.screen.gemtui, self.screen.preview
         if preview.script:
-            app.copy(preview.script, "the command (reads the prompt from prompt.txt)")
+            app.copy(preview.script, "the command, which reads the prompt from prompt.txt")
         else:
             app.say(preview.problem or "The command is not ready yet.")
 

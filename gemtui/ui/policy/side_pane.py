@@ -63,7 +63,7 @@ def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
         said = f"{glyphs.warning} {shown.problem}"
     else:
         said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([heading("Becomes"), Content(visible_line(said))])
+    return Content("\n").join([heading("Command"), Content(visible_line(said))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -75,7 +75,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
     said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
     yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
     if finding.way_out:
-        key = "x applies it: " if fixable else ""
+        key = "x to apply: " if fixable else ""
         yield Content.styled(f"  {key}{clean_line(finding.way_out[:LONGEST])}", "dim")
 
 
@@ -134,7 +134,7 @@ class PolicySide(Vertical):
     def become(self, shown: CommandPreview) -> None:
         """Show another command."""
         self.query_one("#command-heading", Static).update(
-            heading("Becomes", shown.recipient or OURS)
+            heading("Command", shown.recipient or OURS)
         )
         self.query_one("#command", Static).update(command_content(shown, self._glyphs))
 

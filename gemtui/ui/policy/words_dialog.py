@@ -74,7 +74,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     def compose(self) -> ComposeResult:
         """Build the input, the completions, the rules, and the decisions for each tool."""
         heading = own("Rules from sentences")
-        with Dialog(heading, own("right completes   enter adds   esc close"), id="words"):
+        with Dialog(heading, own("right complete   enter add   esc close"), id="words"):
             yield Input(
                 placeholder=own("allow edit src/**; allow npm test; deny everything else"),
                 suggester=self._suggester,
@@ -161,7 +161,9 @@ def _rule_line(rule: Rule, glyphs: Glyphs) -> Content:
 
 
 def _tool_lines(tools: Sequence[tuple[Decision, str]], draft: Draft) -> Iterator[Content]:
-    yield Content.styled(f"All other calls, mode {draft.mode.value}, headless (ask = deny)", "bold")
+    yield Content.styled(
+        f"All other calls in mode {draft.mode.value}, headless (ask means deny)", "bold"
+    )
     for decision in Decision:
         names = [name for each, name in tools if each is decision]
         if names:

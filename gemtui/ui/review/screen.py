@@ -217,7 +217,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             lost += [f"{counted(len(self._marked), 'hunk')} to revert"] if self._marked else []
             question = ConfirmScreen(
                 Clean("Leave the review?"),
-                own(f"Not done: {', '.join(lost)}"),
+                own(f"Unfinished work: {', '.join(lost)}"),
                 (),
                 yes="Leave",
                 no="Stay",
@@ -270,7 +270,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             Clean("Revert?"),
             own(counted(len(self._marked), "hunk")),
             self._marked_words(idle=idle),
-            yes="Revert" if idle else "Revert then",
+            yes="Revert" if idle else "Revert when done",
             no="Keep all",
         )
         if not await self.app.push_screen_wait(question):
@@ -283,7 +283,9 @@ class ReviewScreen(DialogGuardScreen[str]):
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
         """Return the marked hunks by file, and when they will be reverted."""
         words = (
-            [] if idle else [Clean("An agent works here: this waits until it is done."), Clean("")]
+            []
+            if idle
+            else [Clean("An agent is working here. Hunks are reverted once it is done."), Clean("")]
         )
         for file in () if self._review is None else self._review.files:
             for hunk in (each for each in file.hunks if each.id in self._marked):
@@ -324,7 +326,11 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     def _tell(self, done: Reverted) -> None:
         files = counted(len(done.paths), "file")
-        words = f"Reverted in {files}; gemtui redo undoes it" if done.paths else "Not reverted"
+        words = (
+            f"Reverted hunks in {files}. To undo this, run gemtui redo."
+            if done.paths
+            else "Nothing reverted."
+        )
         if not done.left:
             self.gemtui.say(words)
             return
@@ -335,7 +341,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         }
         left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.say(f"{words}. Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.say(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
 
     # --- comments ------------------------------------------------------------------------------
 
@@ -344,7 +350,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         """Comment on the line under the cursor; an empty text removes the comment."""
         row = self.diff.chosen
         if row is None or not row.line:
-            self.gemtui.say("Go to a line of the diff to comment on it.")
+            self.gemtui.say("Move to a line of the diff to comment on it.")
             return
         place = _place(row)
         known = self._comments.get(place)

@@ -185,7 +185,7 @@ class Draft:
 
     def read(self, opened: Opened) -> None:
         """Replace the document with the reloaded file, in one undoable step."""
-        self.change(opened.document, "read the file again")
+        self.change(opened.document, "reload the file")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
 

@@ -127,7 +127,7 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
         yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
     yield from _named("offered", _offered(found), look)
     if found.tool_refuses is not None:
-        words = own(f"rejects it: {found.tool_refuses}")
+        words = own(f"rejects the call: {found.tool_refuses}")
         yield from _named("the tool", words, look)
     if found.message is not None:
         yield from _named("message", flat(found.message[: LONG * 4]), look)
@@ -136,7 +136,7 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
 def _offered(found: Explanation) -> Clean:
     if found.offered:
         return own("yes, the model sees this tool")
-    return own("no, the tool is hidden from the model; calls of it fail as not found")
+    return own("no, the tool is hidden from the model, so calls fail as not found")
 
 
 def _named(name: str, value: Clean, look: Look) -> Iterator[Line]:

@@ -178,7 +178,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
         rows += [RowHeading(Clean("")), RowHeading(Clean("By rule"), Clean("most calls first"))]
         rows += found.by_rule
     if found.unknown:
-        more = Clean("not in this Gemini CLI; also counted above")
+        more = Clean("unknown to this Gemini CLI, but counted above")
         rows += [RowHeading(Clean("")), RowHeading(Clean("Tools of other versions"), more)]
         rows += [Missing(name, calls) for name, calls in sorted(found.unknown.items())]
     return rows
@@ -215,9 +215,9 @@ def _share(row: RuleCount, look: Look) -> Pieces:
     front = (Piece(own(f"{row.calls:>8,}  "), look[Role.TEXT]), *draw_decision(row.decision, look))
     rule = row.rule
     if row.decision is ReplayDecision.TOOL_REFUSES:
-        return (*front, _muted("by the tool itself, whatever the policy", look))
+        return (*front, _muted("by the tool itself, under any policy", look))
     if rule is None:
-        return (*front, _muted("no rule: the approval mode decides", look))
+        return (*front, _muted("no rule applies, so the approval mode decides", look))
     left = (
         *front,
         Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]),

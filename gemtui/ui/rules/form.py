@@ -29,7 +29,7 @@ from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
 
 _DECISIONS = {
-    Decision.ALLOW: "allow: runs",
+    Decision.ALLOW: "allow: runs without asking",
     Decision.ASK_USER: "ask_user: you decide; headless runs deny it",
     Decision.DENY: "deny: never runs",
 }
@@ -47,11 +47,11 @@ LABELS = {
     "decision": "Decision",
     "priority": "Priority",
     "tools": "Tools",
-    "command_prefixes": "Command begins",
-    "folder": "Files below",
+    "command_prefixes": "Command prefix",
+    "folder": "Files under",
     "args_pattern": "Arguments match",
     "modes": "Modes",
-    "interactive": "Applies in",
+    "interactive": "Applies to",
     "deny_message": "Message",
     "allow_redirection": "Redirection",
     "command_regex": "Command regex",
@@ -64,8 +64,8 @@ _HINTS = {
     "tools": "names separated by commas; empty for any",
     "command_prefixes": 'git status; several: "pytest", "ruff"',
     "folder": "src/, relative to the project",
-    "args_pattern": "a regular expression on the arguments",
-    "deny_message": "why, for the model",
+    "args_pattern": "a regular expression for the arguments",
+    "deny_message": "the reason given to the model",
     "command_regex": "anchored at the start of the command",
     "mcp_name": "a server's name; * = any",
     "subagent": ", ".join(tool_catalog.AGENTS),
@@ -321,10 +321,12 @@ def tool_hint(text: str) -> Content:
         return Content.styled(clean_line(f"arguments: {', '.join(found.arguments)}"), "dim")
     fitting = [tool.name for tool in tool_catalog.TOOLS if last and tool.name.startswith(last)]
     if fitting:
-        return Content.styled(clean_line(f"{'  '.join(fitting[:4])}   right completes"), "dim")
+        return Content.styled(clean_line(f"{'  '.join(fitting[:4])}   (right completes)"), "dim")
     meant = tool_catalog.nearest(last) if last else None
     if meant is not None:
-        return Content.styled(clean_line(f"no tool has this name: {meant}?"), "$text-warning")
+        return Content.styled(
+            clean_line(f"no tool has this name; did you mean {meant}?"), "$text-warning"
+        )
     if not names(text):
         return Content.styled("any tool", "dim")
     return Content("")

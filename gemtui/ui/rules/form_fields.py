@@ -54,9 +54,9 @@ def _name(folder: str, project: str) -> str:
         text = text.removeprefix(f"{project}/")
     name = text.removeprefix("./")
     if not name or name.startswith(("/", "~")) or {".", "..", ""} & {*name.split("/")}:
-        raise ValueError("a folder of the project, such as src/")
+        raise ValueError("enter a folder of the project, such as src/")
     if _NO_PART.search(name):
-        raise ValueError("one folder, without quotes, backslashes, * and ?")
+        raise ValueError("enter one folder, without quotes, backslashes, * or ?")
     return name
 
 
@@ -159,13 +159,13 @@ def _pattern(folder: str, pattern: str, base: Rule, project: str) -> dict[str, A
     if not folder.strip():
         return {"args_pattern": pattern or None}
     if pattern:
-        raise ValueError("use either this or an arguments pattern")
+        raise ValueError("use either this or an argument pattern")
     return {"args_pattern": pattern_of(folder, project, base.args_pattern or "")}
 
 
 def _priority(text: str) -> dict[str, Any]:
     if not re.fullmatch(r"\s*[0-9]{1,3}\s*", text):
-        raise ValueError("a whole number from 0 to 999")
+        raise ValueError("enter a whole number from 0 to 999")
     return {"priority": int(text)}
 
 
@@ -229,7 +229,7 @@ def _annotations(text: str) -> dict[str, Any]:
     try:
         table = tomlkit.parse(f"value = {{ {text} }}").unwrap()["value"]
     except TOMLKitError:
-        raise ValueError("such as readOnlyHint = true, destructiveHint = false") from None
+        raise ValueError("use the form readOnlyHint = true, destructiveHint = false") from None
     if not isinstance(table, dict):
-        raise ValueError("such as readOnlyHint = true")
+        raise ValueError("use the form readOnlyHint = true")
     return table

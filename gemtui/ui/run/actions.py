@@ -63,17 +63,20 @@ async def trusted(
     about = (
         clean_line(str(folder)),
         Clean(""),
-        Clean("Gemini CLI does not know this folder and will not work in it."),
-        Clean("Trusting it also switches on the settings, hooks and MCP servers"),
+        Clean("Gemini CLI does not trust this folder, so it won't work here."),
+        Clean("Trusting it also activates the settings, hooks and MCP servers"),
         Clean("that it contains."),
     )
-    yes = Choice("yes", Clean("Trust and run"), Clean("remembered by gemtui"))
+    yes = Choice("yes", Clean("Trust and run"), Clean("gemtui remembers this"))
     if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):
         return None
     try:
         await asyncio.to_thread(trust.remember, folder)
     except (GemtuiError, OSError) as error:
-        app.say(f"You will be asked again: {error}", problem=True)
+        app.say(
+            f"You will be asked again, because your answer could not be saved: {error}",
+            problem=True,
+        )
     return True
 
 
@@ -89,9 +92,9 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
         about = (
             clean_line(str(report.folder)),
             Clean(""),
-            Clean("Runs without asking:"),
+            Clean("Settings that act without asking:"),
         )
-        yes = Choice("yes", Clean("Run"), Clean("say it again only when it changes"))
+        yes = Choice("yes", Clean("Run"), Clean("ask again only if something changes"))
         return await _agreed(app, title, about, yes, report)
     if report.changed or (report.notices and not report.seen):
         app.say("; ".join(report.lines()))
@@ -110,14 +113,14 @@ async def _agreed(
     rest = len(lines) - MOST_TOLD
     choices = [Choice("no", Clean("Don't run"), Clean("the prompt is kept")), yes]
     if rest > 0:
-        choices.append(Choice("show", Clean("Show all of it"), Clean(f"{rest} more lines")))
+        choices.append(Choice("show", Clean("Show everything"), Clean(f"{rest} more lines")))
     while True:
         asked = ChooseScreen(title, (*about, *lines[:MOST_TOLD]), choices)
         answer = await app.push_screen_wait(asked)
         if answer != "show":
             break
         whole = visible("\n".join(report.lines()))
-        heading = Clean("What this folder changes without asking")
+        heading = Clean("What this folder's settings do without asking")
         await app.push_screen_wait(
             RawScreen(heading, whole, what="the list", ascii=app.config.ascii)
         )
@@ -130,7 +133,10 @@ async def _remember(app: AppBase, report: Report) -> None:
     try:
         await asyncio.to_thread(report.remember)
     except OSError as error:
-        app.say(f"This will be said again: {error}", problem=True)
+        app.say(
+            f"This will be shown again, because it could not be marked as seen: {error}",
+            problem=True,
+        )
 
 
 async def show_trusted(app: AppBase) -> None:
@@ -140,14 +146,16 @@ async def show_trusted(app: AppBase) -> None:
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
-        about = (Clean("gemtui's runs trust these folders."),)
+        about = (
+            Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),
+        )
         chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
         if chosen is None:
             return
         question = ConfirmScreen(
             Clean("Revoke trust?"),
             clean_line(chosen),
-            (Clean("The next run there asks again."),),
+            (Clean("gemtui will ask again before the next run there."),),
             yes="Revoke trust",
             no="Keep it",
         )
@@ -155,14 +163,14 @@ async def show_trusted(app: AppBase) -> None:
             try:
                 await asyncio.to_thread(trust.forget, Path(chosen))
             except OSError as error:
-                app.say(f"It is still trusted: {error}", problem=True)
+                app.say(f"Trust could not be revoked: {error}", problem=True)
     app.say("No trusted folders.")
 
 
 _PLACES = {
     trust.TrustState.SAME: Clean(""),
-    trust.TrustState.REPLACED: Clean("replaced by another folder, not trusted"),
-    trust.TrustState.GONE: Clean("not there"),
+    trust.TrustState.REPLACED: Clean("no longer trusted: replaced by another folder"),
+    trust.TrustState.GONE: Clean("folder not found"),
 }
 
 
@@ -185,16 +193,16 @@ async def show_command(
     except (GemtuiError, OSError) as error:
         app.say(str(error), problem=True)
         return
-    app.show_text("What enter will run", "\n".join(lines), what="the command")
+    app.show_text("The command that enter will run", "\n".join(lines), what="the command")
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
     """Yield comment lines for the script about limits that gemtui itself enforces."""
     if options.timeout is not None:
-        yield Clean(f"# gemtui ends it after {seconds_text(options.timeout)}")
+        yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
     if options.idle_timeout is not None:
         silence = seconds_text(options.idle_timeout)
-        yield Clean(f"# gemtui ends it once it has been silent for {silence}")
+        yield Clean(f"# gemtui stops the run after {silence} without output")
 
 
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
@@ -243,10 +251,10 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
         if chosen.remember:
             await asyncio.to_thread(folder_options.remember, chosen.options)
             but = ", ".join(folder_options.left_out(chosen.options))
-            app.say(f"Remembered for this folder{f', but not {but}' if but else ''}.")
+            app.say(f"Remembered for this folder{f', except {but}' if but else ''}.")
         elif kept and chosen.options.cwd == folder:
             await asyncio.to_thread(folder_options.forget, folder)
-            app.say("Cleared: no options are remembered for this folder.")
+            app.say("Options are no longer remembered for this folder.")
     except OSError as error:
         app.say(
             f"The options remembered for this folder could not be changed: {error}", problem=True
@@ -259,7 +267,7 @@ async def keep_mode(app: AppBase, options: AgentOptions) -> None:
     try:
         await asyncio.to_thread(folder_options.remember_mode, options)
     except OSError as error:
-        app.say(f"The mode is not remembered for this folder: {error}", problem=True)
+        app.say(f"The mode could not be remembered for this folder: {error}", problem=True)
 
 
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
@@ -271,7 +279,8 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
         return await asyncio.to_thread(_remembered, folder)
     except OSError as error:
         words = f"The options remembered for this folder can't be used: {error.strerror}"
-        app.say(f"{words} ({error.filename}); ctrl+o sets them again", problem=True)
+        words = f"{words} ({error.filename}). Press ctrl+o to set them again."
+        app.say(words, problem=True)
         return None
 
 
@@ -306,7 +315,7 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
             continue
         run = await registry.attach(wanted.run)
         if run is None:
-            app.say("The data of this run is damaged.", problem=True)
+            app.say("This run can't be shown, because its files are corrupt.", problem=True)
         return run
     app.say("No runs yet.")
     return None
@@ -321,9 +330,9 @@ async def _stop(app: AppBase, run: Run) -> None:
     try:
         ended = await asyncio.to_thread(stop, run)
     except OSError as error:
-        app.say(f"The result of the run could not be saved: {error}", problem=True)
+        app.say(f"The run's result could not be saved: {error}", problem=True)
     else:
-        app.say("Stopped" if ended else "Some of its processes could not be stopped.")
+        app.say("Stopped" if ended else "Some of the run's processes could not be stopped.")
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
@@ -334,13 +343,15 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     which = "A run is still active" if count == 1 else f"{count} runs are still active"
     asks = [run for run in _ours(registry) if run.waiting]
     waits = any(run.steered.prompts for run in _ours(registry))
-    asking = ", and asks" if asks and count == 1 else f", {len(asks)} of them ask" if asks else ""
+    asking = ""
+    if asks:
+        asking = " and needs an answer" if count == 1 else f"; {len(asks)} need an answer"
     answer = await app.push_screen_wait(
         ChooseScreen(
             clean(f"{which}{asking}."),
             [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
             (
-                Choice("stay", Clean("Stay"), Clean("stay here")),
+                Choice("stay", Clean("Stay"), Clean("don't quit")),
                 Choice("leave", Clean("Leave it running"), _left(asks, waits=waits)),
                 Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
             ),
@@ -365,7 +376,7 @@ def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
     refused = any(run.away is Away.REFUSE for run in asks)
-    return Clean("the question is denied" if refused else "the question keeps waiting")
+    return Clean("its question will be denied" if refused else "its question will keep waiting")
 
 
 def _ours(registry: RunRegistry) -> list[LiveRun]:
@@ -402,7 +413,7 @@ async def start(
             wanted = changed
             continue
         except (GemtuiError, OSError) as error:
-            app.say(f"Not started: {error}", problem=True)
+            app.say(f"The run was not started: {error}", problem=True)
             return None
         about = run.run.request.about or {}
         if "worktree" in about and about["notes"]:
@@ -415,7 +426,7 @@ async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
     try:
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     except OSError as error:
-        app.say(f"The queue stays with the previous run: {error}", problem=True)
+        app.say(f"The queue could not be moved to the new run: {error}", problem=True)
     await run.look_at_steering()
 
 
@@ -424,22 +435,26 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
     try:
         await run.keep_options(options)
     except OSError as error:
-        app.say(f"Queued prompts keep their options: {error}", problem=True)
+        app.say(f"Queued prompts keep their old options: {error}", problem=True)
 
 
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
     """Explain why a run can't ask; return the options for another try, or None."""
-    install = Choice("install", Clean("Install the extension"), Clean("then ask me"))
+    install = Choice("install", Clean("Install the extension"), Clean("then run and ask me"))
     answer = await app.push_screen_wait(
         ChooseScreen(
-            Clean("This run couldn't ask you"),
+            Clean("This run can't ask for your approval"),
             (*map(clean_line, textwrap.wrap(str(error), 70)), Clean("")),
             (
                 Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
                 *((install,) if error.install else ()),
-                Choice("unasked", Clean("Run without asking"), Clean("everything else is denied")),
+                Choice(
+                    "unasked",
+                    Clean("Run without asking"),
+                    Clean("calls that need approval are denied"),
+                ),
             ),
         )
     )
@@ -475,4 +490,4 @@ def show_stderr(app: AppBase, run: LiveRun) -> None:
     if text.strip():
         app.show_text("stderr", text, what="stderr")
     else:
-        app.say("Nothing on stderr.")
+        app.say("Gemini CLI has written nothing to stderr.")

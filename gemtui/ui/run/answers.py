@@ -25,7 +25,7 @@ from gemtui.ui.run.question_pane import YES, QuestionPane
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-CHANGED = "A file has changed since this was shown: look at it again."
+CHANGED = "A file has changed since this call was shown. Check the call again."
 ELSEWHERE = "Already answered in another gemtui; your answer was ignored."
 _ANSWERS: Mapping[str, Callable[[Conversation, Asked], Given]] = {
     "yes": Conversation.allow,
@@ -62,7 +62,7 @@ async def answer(
 
 
 def _reason(text: str) -> str:
-    return "" if text.strip() else "Enter a reason; or press esc, then n to deny without one."
+    return "" if text.strip() else "Enter a reason. To deny without one, press esc, then n."
 
 
 async def _give(app: AppBase, give: Callable[[], Given]) -> bool:
@@ -70,10 +70,10 @@ async def _give(app: AppBase, give: Callable[[], Given]) -> bool:
     try:
         given = await asyncio.to_thread(give)
     except ValueError as error:
-        app.say(f"This can't be allowed: {error}.", problem=True)
+        app.say(f"This call can't be allowed: {error}.", problem=True)
         return False
     except OSError as error:
-        app.say(f"The answer could not be saved: {error}", problem=True)
+        app.say(f"Your answer could not be saved: {error}", problem=True)
         return False
     match given.counted:
         case Counted.SECOND:
@@ -85,14 +85,14 @@ async def _give(app: AppBase, give: Callable[[], Given]) -> bool:
 
 
 _KEPT = {
-    "all_run": "Similar calls are allowed in this run: {back}.",
-    "always": f"Always allowed, by the policy {ALWAYS}: {{back}}; 3 f opens it.",
+    "all_run": "Similar calls are now allowed in this run. {back}.",
+    "always": f"Always allowed from now on, by policy {ALWAYS} (3, then f, to open it). {{back}}.",
 }
 
 
 def _back() -> str:
     keys = (BY_ID[each].footer() for each in ("question.leave", "run.take_back"))
-    return f"{' '.join(keys)} revokes that"
+    return f"Press {', then '.join(keys)}, to revoke this"
 
 
 async def take_back(app: AppBase, talk: Conversation) -> None:
@@ -105,7 +105,7 @@ async def take_back(app: AppBase, talk: Conversation) -> None:
     if question is not None:
         like = await asyncio.to_thread(like_this, question.request, talk.cwd)
         where = "this run and later ones" if question.beyond is Beyond.ALWAYS else "this run"
-        app.say(f"Revoked in {where}: {like.words}")
+        app.say(f"No longer allowed in {where}: {like.words}")
 
 
 # --- changing a call -----------------------------------------------------------------------------
@@ -120,13 +120,15 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
         else:
             text = edit_text(app, now.text, now.name)
             if text is None:
-                title = "The file's new text" if now.form is Form.FILE else "The arguments"
+                title = (
+                    "New contents of the file" if now.form is Form.FILE else "Arguments of the call"
+                )
                 text = await _typed(app, now, title, subject, enter_takes=False)
         if text is None or (text == now.text and now.form is not Form.COMMAND):
             return
         changed = await asyncio.to_thread(talk.change, shown, text)
     except (GemtuiError, OSError, ValueError) as error:
-        app.say(f"Not changed: {error}", problem=True)
+        app.say(f"The call was not changed: {error}", problem=True)
         return
     if now.form is Form.COMMAND:
         await _give(app, partial(talk.allow, changed))
@@ -157,7 +159,7 @@ async def _typed(
 
 def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
     """Show the whole call on a separate screen, with control characters made visible."""
-    title = visible_line(f"{shown.runs.tool[:200]}: what runs if you allow it")
+    title = visible_line(f"{shown.runs.tool[:200]}: what will run if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
     screen = RawScreen(title, text, what="the call", ascii=app.config.ascii)
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 from textual.app import ComposeResult
 
-from gemtui.text import HOLDS_CONTROLS, Clean, clean, clean_line, visible
+from gemtui.text import Clean, clean_line, visible
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Label
 from gemtui.ui.kit.dialogs import FormScreen
 from gemtui.ui.kit.keys import Where, bindings
 
+_CONTROLS = "Control characters are shown as symbols. If you apply this, the symbols replace them."
 LONGEST = 200_000
 """Most characters that can be edited here; longer texts need an external editor."""
 
@@ -55,8 +56,7 @@ class ChangeScreen(FormScreen[str]):
         area.text = visible(self._text)
         area.move_cursor(area.document.end)
         if area.text != self._text:
-            words = f"it {HOLDS_CONTROLS}, shown as marks; the marks are saved as text"
-            self.query_one("#problem", Label).update(clean(words))
+            self.query_one("#problem", Label).update(own(_CONTROLS))
 
     def action_take(self) -> None:
         """Close with the text if it is valid."""

@@ -71,8 +71,11 @@ async def show_differing(app: AppBase, run: LiveRun) -> None:
         for number, each in found.items():
             path = visible_line(each.path[-60:])
             rows.append(Choice(f"view {number}", Clean("View"), path))
-            rows.append(Choice(f"back {number}", Clean("Restore the former text"), path))
-        about = (Clean("After an approved call these files differ from what you approved."),)
+            rows.append(
+                Choice(f"back {number}", Clean("Restore the text from before the call"), path)
+            )
+        words = "After an approved call, these files have contents that you did not approve."
+        about = (Clean(words),)
         title = Clean("Files that differ from what you approved")
         chosen = await app.push_screen_wait(ChooseScreen(title, about, rows))
         if chosen is None:
@@ -89,7 +92,7 @@ async def _view(app: AppBase, differs: approval.Difference) -> None:
     diff = await asyncio.to_thread(content_diff, path, approved, now)
     why = "what you approved (−) and what was found (+)"
     if differs.found is None:
-        why = "what you approved (−); no text was found"
+        why = "what you approved (−); the file is missing or can't be shown"
     row = Content.styled(visible_line(path), "bold")
     shown = FileStates(why=why, diff=diff)
     name = clean_line(Path(path).name)
@@ -100,6 +103,6 @@ async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) ->
     try:
         path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
     except (GemtuiError, OSError) as error:
-        app.say(f"Not restored: {error}", problem=True)
+        app.say(f"The file was not restored: {error}", problem=True)
     else:
-        app.say(f"Restored to before the call: {path}")
+        app.say(f"Restored as it was before the call: {path}")

@@ -1,4 +1,4 @@
-"""What is written for runs and sessions that are not shown."""
+"""Unsent prompts for the runs and sessions that are not shown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class PromptDrafts:
-    """One text for each run, for each session to be continued, and for a new run.
+    """One unsent prompt for each run, for each session to be continued, and for a new run.
 
-    A run that continues another one has the text of that one, too.
+    A run that continues another run inherits that run's unsent prompt.
     """
 
     def __init__(self, registry: RunRegistry) -> None:
@@ -20,10 +20,10 @@ class PromptDrafts:
         self._texts: dict[str | None, str] = {}
 
     def exchange(self, here: str | None, text: str, to: LiveRun | None, resume: str | None) -> str:
-        """Put a text away and return the one that belongs to what is shown next.
+        """Store an unsent prompt, and return the one for the run or session to show next.
 
-        `here`: the id of the run or session that the text is for, None = a new run. `to`: the run
-        that is shown next; without one, `resume` is the session that is continued.
+        `here`: the id of the run or session that `text` is for; None for a new run. `to`: the run
+        to show next; if it is None, `resume` is the session to continue, None for a new run.
         """
         places = [resume] if to is None else self._places(to)
         if here in places:
@@ -33,5 +33,5 @@ class PromptDrafts:
         return "\n\n".join(filter(None, found))
 
     def _places(self, run: LiveRun) -> list[str | None]:
-        """The ids of a run and of those that it continues, the oldest first."""
+        """Return the ids of a run and of the runs that it continues, the oldest first."""
         return [each.id for each in self._registry.runs if each.latest is run.latest]

@@ -1,4 +1,4 @@
-"""What the worktrees screen requests from the run pane: a run, or a new prompt."""
+"""Requests of the worktrees screen to the run pane: to show or start runs."""
 
 from __future__ import annotations
 
@@ -57,4 +57,4 @@ async def _start_each(
         begun.append(run)
     if begun:
         screen.show_run(begun[0])
-        app.say(f"{counted(len(begun), 'run')} started; F7 compares them.")
+        app.say(f"Started {counted(len(begun), 'run')}. Press F7 to compare the results.")

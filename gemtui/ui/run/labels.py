@@ -125,7 +125,7 @@ def end_notice(run: LiveRun) -> Notification:
 
 def question_notice(run: LiveRun) -> Notification:
     """Return the notification that a run asks a question."""
-    return run_notice(run, f"asks about {run.waiting[-1].request.tool_name[:_NAMED]}")
+    return run_notice(run, f"needs approval for {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
 def run_notice(run: LiveRun, what: str) -> Notification:
@@ -144,10 +144,10 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
     elif run.alive and run.quiet() >= QUIET and not run.waiting:
-        words = f"{glyphs.warning} nothing for {clock(run.quiet())}: may be retrying"
+        words = f"{glyphs.warning} no output for {clock(run.quiet())}; may be retrying"
         yield Content.styled(words, "$text-warning")
     elif run.alive and run.quiet() >= _SILENT and not run.waiting:
-        yield Content.styled(f"quiet {clock(run.quiet())}", "dim")
+        yield Content.styled(f"no output for {clock(run.quiet())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
     if run.unprotected:
@@ -161,7 +161,7 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     yield Content(counted(run.answers(), "turn"))
     waits = sum(delivered is None for _, delivered in run.steered.words)
     if waits and run.alive:
-        yield Content.styled(f"{counted(waits, 'word')} on the way", "$text-accent")
+        yield Content.styled(f"{counted(waits, 'message')} not read yet", "$text-accent")
     if queued := len(run.steered.prompts):
         word, role = ("waiting", "warning") if run.over else ("queued", "accent")
         yield Content.styled(f"{queued} {word}", f"$text-{role}")
@@ -177,7 +177,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     lines = [_stopped(run)] if outcome.status is Status.INTERRUPTED else []
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
     if outcome.ways_out:
-        lines.append(f"What helps: {'; '.join(outcome.ways_out)}.")
+        lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
     lines += [held_words(run)] if run.steered.prompts and run.over else []
     lines += run.notes
     said = Content.styled(f"{mark(run, glyphs)} {heading}", f"bold $text-{role}")
@@ -191,7 +191,9 @@ def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
         return None
     heading, lines = said
     leave = BY_ID["prompt.leave"].footer()
-    hints = [Content.styled(f"{leave} leaves the prompt, then closes this message  ", "dim")]
+    hints = [
+        Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")
+    ]
     for key in (BY_ID[id] for id in keys):
         face = key.footer(ascii=glyphs.name == "ascii")
         hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
@@ -213,7 +215,7 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
     if problem:
         warning = f"{glyphs.warning} {clean_line(problem)}"
         lines += [Content.styled(warning, "$text-warning"), Content("")]
-        lines += [Content("You can read stored sessions without it:  1"), Content("")]
+        lines += [Content("You can still read stored sessions: press 1."), Content("")]
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
@@ -222,22 +224,22 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
 
 def cli_words(cli: Detected) -> Content:
     """Return the text with the version of the Gemini CLI that runs use."""
-    version = f"gemini {cli.version}" if cli.version else "no gemini"
+    version = f"gemini {cli.version}" if cli.version else "no Gemini CLI"
     return Content.styled(clean_line(version), "dim")
 
 
-QUEUED = "Queued: sent when this turn ends without an error; ctrl+r shows the queue."
-SAID_NOW = "Gemini reads it with its next tool result, or at the end of this turn."
-UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Enter queues it for later."
+QUEUED = "Queued. It will be sent when this turn ends without an error (ctrl+r shows the queue)."
+SAID_NOW = "Gemini reads your message with its next tool result, or at the end of this turn."
+UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press enter to queue it."
 
 
 def held_words(run: LiveRun) -> Clean:
     """Return the text about the prompts that are queued behind a finished run."""
     waits = run.steered.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
-    why = f", since {run.held}" if run.held else ""
+    why = f" not sent, because {run.held}" if run.held else ""
     first = ellipsis(clean_line(waits[0].text[:_NAMED]), _NAMED - 1)
-    return Clean(f"{clean_line(which + why)} (ctrl+r sends, changes, drops): {first}")
+    return Clean(f"{clean_line(which + why)} (ctrl+r opens the queue): {first}")
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
@@ -245,7 +247,7 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
     if run is not None and run.hears:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
-        return Clean("prompt: enter queues it for when the run ends")
+        return Clean("prompt: enter queues it until the run ends")
     session = resume or (run.session if run is not None and run.can_go_on else None)
     if session is not None:
         return clean_line(f"prompt: enter continues session {session[:8]}")
@@ -268,12 +270,17 @@ def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
 def _stopped(run: LiveRun) -> str:
     ended = run.exit
     if ended is None:
-        return "What arrived before that is kept."
-    how = "Some of it had to be killed (SIGKILL)" if ended.killed else "It ended on SIGTERM"
+        return "Everything received before the stop is kept."
+    how = "The run stopped on SIGTERM."
+    if ended.killed:
+        how = "The run did not stop on SIGTERM and was killed (SIGKILL)."
     others = ended.ended_others
-    left = "one process that it had left" if others == 1 else f"{others} processes that it had left"
-    more = f", and so did {left}" if others else ""
-    return f"{how}{more}. The answer so far and the finished writes are kept."
+    more = (
+        f" {counted(others, 'leftover process', 'leftover processes')} stopped too."
+        if others
+        else ""
+    )
+    return f"{how}{more} The answer so far and the finished writes are kept."
 
 
 def spent_words(

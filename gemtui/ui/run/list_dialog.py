@@ -102,10 +102,10 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     def _notes(self, run: Run) -> str:
         """Return the notes that are shown in front of a run's prompt."""
-        left = f"still {', '.join(map(str, run.pids))}  " if run.pids else ""
-        left += f"{run.undelivered} waiting  " if run.undelivered else ""
+        left = f"still running: {', '.join(map(str, run.pids))}  " if run.pids else ""
+        left += f"{run.undelivered} unsent  " if run.undelivered else ""
         left += "worktree  " if run.worktree else ""
-        return left + ("has the only copy  " if run.folder in self._only_copies else "")
+        return left + ("only copy of its session  " if run.folder in self._only_copies else "")
 
     def _text(self, run: Run) -> str:
         ids = f"{run.id} {run.session} {run.model}"

@@ -182,18 +182,18 @@ class LiveRun:
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """The questions that wait for the user, in the order of their calls."""
+        """The questions that are waiting for the user, in the order of their calls."""
         return self._waiting if self.alive else ()
 
     @property
     def asked_about(self) -> frozenset[str]:
-        """The ids of the calls that wait for the user, as far as the ids are known."""
+        """The known ids of the calls that are waiting for the user."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     @property
     def queued(self) -> frozenset[str]:
-        """The ids of the calls that wait until the user has answered about another one."""
+        """The ids of the calls that are waiting for the answer about another call."""
         if not self.waiting:
             return frozenset()
         calls = self.own.calls()
@@ -252,7 +252,7 @@ class LiveRun:
 
     @property
     def away(self) -> Away:
-        """How questions are treated while nobody is there to answer them."""
+        """How questions are handled while nobody is there to answer them."""
         away = (self.run.request.about or {}).get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 

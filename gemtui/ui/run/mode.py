@@ -109,7 +109,7 @@ class RunMode:
             if at_work := [each for each in found if not await asyncio.to_thread(_asks, each)]:
                 one = len(at_work) == 1
                 runs = "A run is still active" if one else f"{len(at_work)} runs are still active"
-                self._app.say(f"{runs}: 2 shows it, ctrl+c there stops it.")
+                self._app.say(f"{runs}. Press 2 to go there, then ctrl+c to stop.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
         if await asyncio.to_thread(_waiting, place):
@@ -127,16 +127,17 @@ class RunMode:
         place = self._app.runs_dir
         if waits := await asyncio.to_thread(_waiting, place):
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
-            words = f"{what} behind a finished run: press ctrl+l in the run pane to find it."
+            words = f"Finished runs left {what} unsent. Press ctrl+l in the run pane to find them."
             self._app.say(words)
 
     async def _say_orphans(self) -> None:
         orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
         if orphans:
-            one = len(orphans) == 1
-            whose = "a run go" if one else f"{len(orphans)} runs go"
-            words = f"The processes of {whose} on with nobody in charge: ctrl+l in the run pane"
-            self._app.say(f"{words} lists {'it' if one else 'them'}, x ends it.", problem=True)
+            whose = "A run" if len(orphans) == 1 else f"{len(orphans)} runs"
+            words = (
+                f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
+            )
+            self._app.say(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
         """Show the run pane; with a folder, ready for a new run there."""
@@ -155,9 +156,9 @@ class RunMode:
         `prompt`: the initial text of the prompt.
         """
         if summary.project is None or not is_folder(Path(summary.project)):
-            self._app.say("This session can't be continued: its folder does not exist.")
+            self._app.say("This session can't be continued, because its folder no longer exists.")
         elif Flag.LIVE in summary.flags:
-            self._app.say("This session can't be continued yet: it is still being written.")
+            self._app.say("This session can't be continued yet, because it is still being written.")
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
@@ -168,7 +169,7 @@ class RunMode:
     async def show_chat(self, chat: ChatRequested) -> None:
         """Show the run pane, ready to continue a chat, with an initial prompt."""
         if not await asyncio.to_thread(is_folder, chat.folder):
-            self._app.say("This chat can't be continued: its folder does not exist.")
+            self._app.say("This chat can't be continued, because its folder no longer exists.")
             return
         before = await asyncio.to_thread(self._past, chat)
         screen = await self._switched()
@@ -226,7 +227,7 @@ class RunMode:
             from gemtui.ui.run.labels import question_notice
 
             app.ring(question_notice(run))
-            app.say(f"A run asks: 2 shows it. {clean_line(run.prompt[:50])}")
+            app.say(f"A run needs your approval (press 2): {clean_line(run.prompt[:50])}")
         self.changed.publish(None)
         app.signs_changed.publish(None)
 

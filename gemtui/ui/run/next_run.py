@@ -41,12 +41,12 @@ def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
     """
     here = worktree_of(options.cwd or current_folder())
     if here is not None:
-        app.say(f"Runs here work in worktree {here.name}; ctrl+n leaves it.")
+        app.say(f"Runs here use worktree {here.name}. Press ctrl+n to leave it.")
         return options
     if options.worktree:
-        app.say("The next run works in the folder itself.")
+        app.say("The next run will work in the folder itself.")
     else:
-        app.say("The next run works in a new git worktree; F7 lists them.")
+        app.say("The next run will work in a new git worktree. Press F7 to list worktrees.")
     return replace(options, worktree=not options.worktree)
 
 

@@ -46,7 +46,7 @@ AS_IT_IS = ""
 _OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
 _REMEMBER = "remember"
 _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
-    _REMEMBER: "except yolo, trust and allowed tools; `gemtui run` ignores them"
+    _REMEMBER: "except yolo, trust and allowed tools; not used by `gemtui run`"
 }
 
 

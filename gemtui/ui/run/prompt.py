@@ -26,11 +26,11 @@ from gemtui.ui.run.prompt_sources import History, files_below, fitting
 from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
-"""Most characters of a prompt that can be typed; one from a file may be longer."""
+"""Most characters of a typed prompt; a prompt from a file may be longer."""
 MOST_OFFERED, MOST_COMMANDS = 6, 200
 """Files and commands that are offered; the list shows six rows at a time."""
 _CORNERS = 2
-"""Cells of the frame's lower line that hold no words, less the gap behind the last one."""
+"""Cells of the frame's bottom line that can't show text, not counting the last gap."""
 _FRESH = 5.0
 """Seconds for which the list of a folder's files is reused."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
@@ -259,9 +259,10 @@ class PromptBox(Vertical):
         yield self.area
 
     def say(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
-        """What enter does, with which options; files are offered from below this folder.
+        """Show what enter does with the prompt, and the options.
 
-        `options`: the more important first; those at the end give way to a narrow terminal.
+        `options`: the most important first; in a narrow terminal, the last ones are left out.
+        `folder`: the folder whose files are offered as completions.
         """
         self.folder = folder
         self._said = what, options

@@ -58,7 +58,7 @@ def draw_proposal(
             missing.append(visible_line(f"{more} of {name}"[:200]))
     left_out = ", ".join(missing)
     if left_out:
-        lines.append(remark(f"{left_out}: enter shows all of it", look))
+        lines.append(remark(f"{left_out} not shown; press enter to see everything", look))
     return Drawing(lines, left_out)
 
 
@@ -77,7 +77,7 @@ def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
         yield from wrap(tuple(pieces), look.width)
     if len(cautions) > _MOST_CAUTIONS:
         more = counted(len(cautions) - _MOST_CAUTIONS, "more warning")
-        yield remark(f"{more}: marked in the command", look)
+        yield remark(f"{more}, marked in the command", look)
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self.action, self.shown = action, shown
 
     class Moved(Message):
-        """Which lines of the call are visible may have changed."""
+        """The visible part of the call may have changed."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
@@ -356,10 +356,10 @@ class QuestionPane(Vertical):
         yes, whole = (BY_ID[each].footer() for each in ("question.yes", "question.whole"))
         if self.view.below:
             words = f"{counted(self.view.below, 'more line')} below"
-            return Clean(words if self.view.reached_end else f"{words}: {yes} shows them")
+            return Clean(words if self.view.reached_end else f"{words} ({yes} scrolls down)")
         if self._left_out:
-            return visible_line(f"{self._left_out} not shown here: {whole} shows all of it")
-        return Clean(f"End of {counted(self.view.total, 'line')}")
+            return visible_line(f"{self._left_out} not shown; press {whole} to see everything")
+        return Clean(f"End ({counted(self.view.total, 'line')})")
 
     def _say_list(self) -> None:
         """List the questions around the drawn one if there are several."""
@@ -407,8 +407,12 @@ class QuestionPane(Vertical):
     def _asked(self, shown: Asked) -> Content:
         """Return the original request, because something else would run."""
         asked = shown.proposal
-        what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} as Gemini has it"
-        return Content.styled(visible_line(f"asked: {what}"), "dim")
+        what = (
+            asked.text[:200]
+            if asked.form is Form.COMMAND
+            else f"{asked.tool} with different arguments"
+        )
+        return Content.styled(visible_line(f"Gemini asked for: {what}"), "dim")
 
     def _say_keys(self) -> None:
         line = self.query_one("#question-keys", BarLine)
@@ -456,13 +460,15 @@ class QuestionPane(Vertical):
         elif action in ("next", "previous"):
             self._step(1 if action == "next" else -1)
         elif action == "too_soon":
-            self._tell("That came too soon to be an answer: press it again.")
+            self._tell("Ignored, because the question had only just appeared. Press the key again.")
         elif shown is None:
             return
         elif action == "whole":
             self.post_message(self.WholeRequested(shown))
         elif action in _SIMILAR and not shown.has_similar:
-            self._tell(f"No rule for similar calls: {shown.similar.words}. y allows this one.")
+            self._tell(
+                f"No rule for similar calls: {shown.similar.words}. Press y to allow only this one."
+            )
         elif action in YES and not self._is_read:
             self._read_on()
         else:
@@ -477,13 +483,12 @@ class QuestionPane(Vertical):
         """Scroll down instead of approving, because the user hasn't seen the whole call."""
         if below := self.view.below:
             self.view.page_on()
-            self._tell(
-                f"Not answered: {counted(below, 'more line')} below. Read on, then press again."
-            )
+            more = counted(below, "more line")
+            self._tell(f"Not answered yet: {more} below. Keep reading, then press again.")
         elif self._left_out:
-            self._tell(f"Not answered: {self._more()}.")
+            self._tell(f"Not answered yet: {self._more()}.")
         else:
-            self._tell("That came too soon to be an answer: press it again.")
+            self._tell("Ignored, because the question had only just appeared. Press the key again.")
 
     def _step(self, by: int) -> None:
         numbers = [each.number for each in self.waiting]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ChosenPrompt(NamedTuple):
-    """What to do with a prompt: "edit", "drop", "up", "down" or "send".
+    """A prompt and the action to take: "edit", "drop", "up", "down" or "send".
 
     "look" only updates the dialog. `at`: the prompt's index in the queue.
     """
@@ -39,7 +39,7 @@ class ChosenPrompt(NamedTuple):
 
 
 class QueueScreen(DialogScreen[ChosenPrompt]):
-    """Returns a `ChosenPrompt`, or None, which it also does once the queue is empty.
+    """A dialog that returns a `ChosenPrompt`, or None if closed or once the queue is empty.
 
     It shows the queue of the run, even after another run has continued with that queue, and the
     options with which the queue will be sent. The cursor starts at index `at`.
@@ -121,14 +121,14 @@ async def show_queue(
         try:
             at, done = await _done(app, run, wanted)
         except OSError as error:
-            app.say(f"Not changed: {error}", problem=True)
+            app.say(f"The queue was not changed: {error}", problem=True)
             return None
         if wanted.what == "change":
             await edited(run)
             run = run.latest
         await run.look_at_steering()
         if not done:
-            app.say("It was just sent.")
+            app.say("Too late: this prompt has already been sent.")
     if not run.steered.prompts:
         app.say("The queue is empty.")
     return None
@@ -152,10 +152,12 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
         return at, await asyncio.to_thread(run.run.steering.drop, prompt.id)
     if what == "change":
         screen = ChangeScreen(
-            own("The next prompt"),
+            own("Edit the queued prompt"),
             prompt.text,
             problem=lambda text: (
-                "" if text.strip() else "An empty prompt can't be queued; d removes it."
+                ""
+                if text.strip()
+                else "An empty prompt can't be queued. To remove it, close this and press d."
             ),
             enter_takes=False,
             subject=prompt.id,

@@ -236,7 +236,9 @@ def _unattended(options: AgentOptions) -> AgentOptions:
     """
     assert options.cwd is not None
     if told_before(options).is_news:
-        raise OptionError("settings or .env files changed, and you have not seen how", option="cwd")
+        raise OptionError(
+            "settings or .env files have changed since you last saw them", option="cwd"
+        )
     if options.trust or not trust.must_ask(options.cwd, os.environ):
         return options
     if not trust.remembered(options.cwd):

@@ -101,11 +101,11 @@ class RunKeys(RunPart):
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
         if run is not None and run.alive:
             key = BY_ID["run.stop"].footer()
-            app.say(f"The run is working: {key} stops it, or wait for its end.")
+            app.say(f"The run is still working. Press {key} to stop it, or wait until it ends.")
             return None
         session = self._next.options.resume if run is None else run.session or run.resumes
         if session is None:
-            app.say("No session here yet.")
+            app.say("There is no session here yet.")
             return None
         return partial(find_stored, app, session), prompt_at(view.page.transcript, view.index)
 
@@ -137,7 +137,7 @@ class RunKeys(RunPart):
         app, run = self.screen.gemtui, self.screen.run_shown
         if run is None:
             return
-        new = ", for a new session" if run.resumes else ""
+        new = " (starts a new session)" if run.resumes else ""
         app.copy(line_again(run.run.request, run.run.folder), f"the command line{new}")
 
     @dialog

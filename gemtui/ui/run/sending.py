@@ -88,16 +88,16 @@ class Sending(RunPart):
             case "model" if words:
                 self._next.use_model(words)
             case "model":
-                model = clean_line(self._next.options.model or "Gemini CLI's own choice")
-                app.say(f"Model: {model}. /model NAME changes it.")
+                model = clean_line(self._next.options.model or "chosen by Gemini CLI")
+                app.say(f"Model: {model}. Type /model NAME to change it.")
             case "mode" if words:
                 if not self._next.use_mode(words):
-                    app.say("There are the modes ask, auto_edit, plan and yolo.")
+                    app.say("There is no such mode. Use ask, auto_edit, plan or yolo.")
             case "mode":
                 self._next.use_next_mode()
             case _:
                 if not await app.run_action(command.action, self.screen):
-                    app.say(f"/{command.name} has nothing to act on now.")
+                    app.say(f"/{command.name} can't be used now.")
 
     @background("telling")
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
@@ -186,7 +186,7 @@ class Sending(RunPart):
             self._next.options = replace(options, resume=None)
             run.next = await send_next(run.run.folder, begin, prompt=prompt)
         except (OptionError, OSError) as error:
-            self.screen.gemtui.say(f"Still queued: {error}", problem=True)
+            self.screen.gemtui.say(f"The prompt is still queued: {error}", problem=True)
         await run.look_at_steering()
         self.show_next(run)
 
@@ -227,6 +227,6 @@ class Sending(RunPart):
     def _ended(self) -> LiveRun | None:
         run = self.screen.run_shown
         if run is None or run.alive:
-            self.screen.gemtui.say("No finished run.")
+            self.screen.gemtui.say("There is no finished run here.")
             return None
         return run

@@ -145,7 +145,7 @@ class RunSide(Vertical):
             known = (f"{name} {count:,}" for name, count in named if count is not None)
             lines.append(Content(f"tokens {'  '.join(known)}"))
         if run.misread:
-            lines.append(Content(f"{counted(run.misread, 'line')} not understood (u)"))
+            lines.append(Content(f"{counted(run.misread, 'output line')} not understood"))
         if run.stderr:
             said = clean(run.stderr).split("\n")
             lines += [Content(""), Content.styled("stderr", "bold")]

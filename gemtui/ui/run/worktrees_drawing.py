@@ -62,7 +62,7 @@ class WorktreeRow:
 
     @property
     def variant(self) -> str:
-        """What distinguishes the newest run from others of its prompt: model and policies."""
+        """The model and policies of the newest run, which distinguish runs of one prompt."""
         names = () if self.run is None else (path.stem for path in self.run.policies)
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 
@@ -115,7 +115,7 @@ def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
     if row.changes is None:
         return (*head, remark(row.why, look))
     if not row.changes:
-        return (*head, remark("Nothing changed in it.", look))
+        return (*head, remark("No changes in this worktree.", look))
     return (*head, *(line for each in row.changes for line in (*_file(each, look), BLANK)))
 
 
@@ -156,7 +156,7 @@ def compared_lines(
 ) -> Sequence[Line]:
     """Return the changes of two worktrees file by file, in two columns if they fit."""
     if not files:
-        return (remark("Nothing changed in either of the two.", look),)
+        return (remark("No changes in either worktree.", look),)
     if look.width < SIDE_BY_SIDE:
         return tuple(_one_below_the_other(files, left, right, look))
     half = look.narrowed(look.width - (look.width - 3) // 2)
@@ -177,7 +177,7 @@ def _beside(file: ComparedFile, half: Look, look: Look) -> Iterator[Line]:
 
 
 def _same(change: WorktreeChange, look: Look) -> Line:
-    words = "  the same in both"
+    words = "  identical in both"
     name = _path(change.name, look.width - len(words), look)
     return Line(styled(own(f"{name}{words}"), look[Role.MUTED]))
 

@@ -59,7 +59,7 @@ Variant = Mapping[str, Any]
 
 
 class Then(StrEnum):
-    """What the run pane does after the worktrees screen has closed."""
+    """The action of the run pane after the worktrees screen has closed."""
 
     SHOW = "show"
     """Show the worktree's newest run, or prepare a new run in the worktree."""
@@ -68,7 +68,7 @@ class Then(StrEnum):
 
 
 class WorktreeWanted(NamedTuple):
-    """What the run pane should do with a worktree.
+    """A request to the run pane about a worktree.
 
     `variants`: for `Then.EACH`, the options in which each run differs. `prompt`: text to put into
     the prompt.
@@ -131,7 +131,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         found = await asyncio.to_thread(_rows)
         if self._marked not in {row.worktree.name for row in found}:
             self._marked = None
-        self.rows.empty = own("no worktrees: F6 in the run pane makes one for the next run")
+        self.rows.empty = own(
+            "No worktrees. Press F6 in the run pane to create one for the next run."
+        )
         self.rows.show(found)
         self._show_side(fresh=False)
         self.refresh_bindings()
@@ -163,7 +165,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         names = other.label, row.label
         files = compare(other.changes, row.changes)
         same = sum(each.same for each in files)
-        words = f"{counted(len(files), 'file')}, {same} the same"
+        words = f"{counted(len(files), 'file')}, {same} identical"
         heading.say([Content(own(words))])
 
         def draw(look: Look) -> Sequence[Line]:
@@ -189,7 +191,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
-            self._say("Move to another one to compare the two." if self._marked else "")
+            self._say(
+                "Move to another worktree to compare it with this one." if self._marked else ""
+            )
             self.rows.refresh()
             self._show_side(fresh=True)
 
@@ -225,7 +229,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             AskScreen(
                 Clean("Models, separated by commas"),
                 value="",
-                problem=lambda text: "" if _names(text) else "Name at least one model.",
+                problem=lambda text: "" if _names(text) else "Enter at least one model.",
             )
         )
         if text is not None:
@@ -284,7 +288,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         if planned is None:
             return
         if not planned.steps:
-            self.gemtui.say("No file has to change.")
+            self.gemtui.say("No files need to change.")
             return
         question = ConfirmScreen(
             Clean("Apply?"),
@@ -319,13 +323,14 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     def _tell(self, done: AppliedWorktree) -> None:
         changed = len(done.steps) - len(done.kept)
-        words = f"Applied: {counted(changed, 'file')} changed; gemtui redo there undoes it"
+        back = "To undo this, run gemtui redo in the repository."
+        words = f"Applied: {counted(changed, 'file')} changed. {back}"
         if not done.kept:
             self.gemtui.say(words)
             return
         left = [f"{path}: {why}" for path, why in done.kept]
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.say(f"{words}. Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.say(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
@@ -337,12 +342,12 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         losses = await asyncio.to_thread(losses_of, worktree)
         words = [clean_line(line) for line in losses.lines()]
         if losses.commits:
-            stays = f"Branch {worktree.branch} stays: no other has its commits."
+            stays = f"Branch {worktree.branch} is kept, because no other branch has its commits."
             words.append(clean_line(stays))
         question = ConfirmScreen(
             Clean("Remove this worktree?"),
             clean_line(worktree.name),
-            words or [Clean("Nothing is lost with it.")],
+            words or [Clean("Nothing will be lost.")],
             yes="Remove",
             no="Keep it",
         )
@@ -389,7 +394,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _policies_problem(text: str) -> str:
     try:
-        return "" if [find_policy(name) for name in _names(text)] else "Name at least one policy."
+        return "" if [find_policy(name) for name in _names(text)] else "Enter at least one policy."
     except GemtuiError as error:
         return str(error)
 

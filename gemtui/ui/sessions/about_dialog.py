@@ -86,7 +86,7 @@ class AboutScreen(DialogScreen[Summary]):
 
     def action_copy_id(self) -> None:
         """Copy the session's id."""
-        self.post_message(CopyRequested(self._summary.id, "session id"))
+        self.post_message(CopyRequested(self._summary.id, "the session id"))
 
 
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
@@ -120,7 +120,10 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
 def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     """Yield the known facts about a session as name and value."""
     yield "id", clean_line(summary.id)
-    yield "project", clean_line(summary.project or f"unknown, folder {summary.project_key}")
+    yield (
+        "project",
+        clean_line(summary.project or f"unknown (stored in folder {summary.project_key})"),
+    )
     yield "started", _time(summary.started)
     yield "updated", _time(summary.when)
     yield "models", clean_line(", ".join(summary.models))

@@ -1,4 +1,4 @@
-"""Which sessions have checkpoints, for the list and the facts about a session."""
+"""Marks for sessions with checkpoints, in the list and in the facts about a session."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def undo_words(session: Summary, now: datetime) -> str:
         words = f"{counted(found.total, 'checkpoint')}, the newest {relative(found.newest, now)}"
         return f"files and chat; {words}"
     if session.files_written:
-        return "files by the record of its file tools, without shell commands; and the chat"
-    return "the chat; no files are known"
+        return "chat, and files written by file tools (not by shell commands)"
+    return "chat only; no written files are known"

@@ -31,15 +31,17 @@ from gemtui.ui.kit.keys import BY_ID
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
-_TO_TRASH = "It goes to the system's trash; you can restore it from there."
-_ALL_TO_TRASH = "They go to the system's trash; you can restore them from there."
-_STAYS = "The vault keeps its copy: it stays in the list, marked kept, until you delete that too."
-_ONLY_KEPT = "Gemini CLI has already deleted it. The vault has the only copy; this can't be undone."
-_NO_TRASH = "The system's trash can't take it. It would be deleted permanently."
-_LIVE = "It is still being written: Gemini CLI may be using it."
+_TO_TRASH = "It will be moved to the system's trash, from which you can restore it."
+_ALL_TO_TRASH = "They will be moved to the system's trash, from which you can restore them."
+_STAYS = "The vault keeps a copy, which stays in the list (marked kept) until you delete it too."
+_ONLY_KEPT = (
+    "Gemini CLI has already deleted it. The vault has the only copy, so this can't be undone."
+)
+_NO_TRASH = "It can't be moved to the system's trash, so it would be deleted permanently."
+_LIVE = "It is still being written, so Gemini CLI may be using it."
 _LISTED = 500
 """Most sessions whose files are listed in a question."""
-_BUSY = "A run is using this session; stop it first."
+_BUSY = "A run is using this session. Stop the run first."
 
 
 @dataclass
@@ -100,7 +102,7 @@ class Deleting:
         self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
         for each in sessions:
             await self._forget(each)
-        self._app.say(f"Deleted from the vault: {size(freed)}")
+        self._app.say(f"Deleted {size(freed)} from the vault.")
 
     async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
         idle = [each for each in sessions if not await self._is_busy(each)]
@@ -178,7 +180,7 @@ class Deleting:
         return await self._ask(ConfirmScreen, f"Delete {what}?", said, deletions, "Delete")
 
     async def _sure_for_good(self, refused: Sequence[tuple[Deletion, str]]) -> bool:
-        said = [_NO_TRASH, f"The system says: {refused[0][1]}"]
+        said = [_NO_TRASH, f"The system reported: {refused[0][1]}"]
         rests = [rest for rest, _ in refused]
         what = f" {len(rests):,} sessions" if len(rests) > 1 else ""
         question = f"Delete{what} permanently?"
@@ -203,7 +205,7 @@ class Deleting:
             lines += _titled(deletion.session) if one is None else ()
             lines += [_line(item, self._home) for item in deletion.items]
         if more := len(deletions[_LISTED:]):
-            lines += [Clean(""), clean_line(f"and {more:,} more of the selected sessions")]
+            lines += [Clean(""), clean_line(f"and {more:,} more selected sessions")]
         asked = screen(clean_line(question), about, lines, yes=yes, no="Keep")
         return await self._app.push_screen_wait(asked)
 
@@ -221,12 +223,12 @@ class Deleting:
         back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
         lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
         if lines:
-            title = "Not restored"
+            title = "Files that were not restored"
             self._app.show_text(title, "\n".join(lines), what="the list")
         elif len(back) == 1:
             self._app.say(f"Restored: {back[0].title}")
         else:
-            self._app.say(f"{len(back):,} sessions restored")
+            self._app.say(f"Restored {len(back):,} sessions.")
         return back
 
     # --- words ---------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ class Deleting:
             self._app.say(self._problems[0][1], problem=True)
         elif self._problems:
             lines = [f"{session.title}: {why}" for session, why in self._problems]
-            title = f"{counted(len(lines), 'problem')} with {wanted:,} sessions to delete"
+            title = f"{counted(len(lines), 'problem')} while deleting {wanted:,} sessions"
             self._app.show_text(title, "\n".join(lines), what="the list")
 
 
@@ -290,4 +292,4 @@ def _line(item: Item, home: Path) -> Clean:
 
 
 def _lies(item: Trashed) -> str:
-    return "" if item.place is None or not is_there(item.place) else f"; it is in {item.place}"
+    return "" if item.place is None or not is_there(item.place) else f" (it is now in {item.place})"

@@ -33,7 +33,7 @@ class Export(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What redaction would replace in a session.
+    """The text that redaction would replace in a session.
 
     `stem`: the file name without its suffix, with secrets replaced.
     """
@@ -46,7 +46,7 @@ FORMS = {
     Format.MARKDOWN: (".md", "Markdown, to read or share"),
     Format.HTML: (".html", "HTML, one self-contained page"),
     Format.TEXT: (".txt", "Plain text"),
-    Format.JSON: (".json", "JSONL, the records as Gemini CLI stored them"),
+    Format.JSON: (".json", "JSONL, the records as stored by Gemini CLI"),
     Format.UNIFIED: (".unified.json", "Claude-compatible messages"),
     Format.REPLAY: (".replay.html", "Replay, a page that plays the session"),
 }

@@ -137,12 +137,12 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
 
     def _nothing(self) -> Clean:
         if self._all:
-            return own("no matches")
+            return own("No matches.")
         if not self._whole:
             return own("reading")
         key = BY_ID["files.scope"].footer()
-        other = "" if self._root is None else f": {key} shows all projects"
-        return own(f"no session wrote files here{other}")
+        other = "" if self._root is None else f" Press {key} to show all projects."
+        return own(f"No session has written files here.{other}")
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -178,10 +178,10 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         row, snapshot = self.rows.chosen, self._snapshot
         root = self._root or (row and row.project)
         if row is None:
-            self.gemtui.say("No patch: no files in the list.")
+            self.gemtui.say("There are no files in the list to export.")
             return
         if root is None:
-            self.gemtui.say("No patch: the project folder of this file is unknown.")
+            self.gemtui.say("No patch can be made, because this file's project folder is unknown.")
             return
         patching = Patching(
             root,

@@ -124,7 +124,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
         """Show the writes; the cursor stays on its write, at first on the newest."""
         self._whole = whole
-        self.rows.empty = own("no stored session wrote this file" if whole else "reading")
+        self.rows.empty = own("No stored session has written this file." if whole else "reading")
         self.rows.show(rows, fresh=self.history.chosen is None)
         self.refresh_bindings()
         keys = [row.key for row in rows]
@@ -188,7 +188,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
         if row is None or row.write.source.project is None:
-            self.gemtui.say("No patch: the folder of this session is unknown.")
+            self.gemtui.say("No patch can be made, because this session's folder is unknown.")
             return
         sources = {each.source.name: each.source for each in writes}
         root, only = Path(row.write.source.project), frozenset({self.history.path})

@@ -60,10 +60,10 @@ class SessionKeeping(SessionsPart):
     def words(self) -> Iterator[str]:
         """The vault's progress and its problem, if any, as texts."""
         if (keeping := self._vault.progress) is not None:
-            yield f"vault: saving {keeping[0]:,} of {keeping[1]:,}"
+            yield f"saving to the vault: {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:
             glyph = self.screen.gemtui.glyphs.warning
-            yield clean_line(f"{glyph} not everything is in the vault: {self._vault.problem}")
+            yield clean_line(f"{glyph} the vault is incomplete: {self._vault.problem}")
 
     @dialog
     async def action_vault(self) -> None:
@@ -114,7 +114,7 @@ class SessionKeeping(SessionsPart):
     async def action_undo(self) -> None:
         """Undo the last action: a deletion, or a change of marks."""
         if self.screen.done.last is None:
-            self.screen.gemtui.say("Nothing to undo: no marks or deletions since the start.")
+            self.screen.gemtui.say("There is nothing to undo since gemtui was started.")
         elif back := await self.screen.done.undo():
             self._navigation.highlight(back[0])
         self.screen.refresh_bindings()

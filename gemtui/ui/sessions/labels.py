@@ -58,7 +58,7 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
         words.append(f"reading {snapshot.done:,} of {snapshot.total:,}")
     words.append(view.order)
     if view.hidden:
-        words.append("hidden shown")
+        words.append("including hidden")
     elif rows.concealed:
         words.append(f"{rows.concealed:,} hidden")
     return tuple(words)
@@ -106,15 +106,15 @@ def nothing(
     query = ListQuery(view.query)
     for field in query.of_messages[:1]:
         key = BY_ID["sessions.search"].footer()
-        lines.append(f"{field} is for the text of sessions: {before}{key} searches it.")
+        lines.append(f"{field} only works in the full search. Press {before}{key} to open it.")
     if query.note is not None:
         lines.append(f"{query.note}.")
     if rows.elsewhere:
         lines.append(
-            f"{rows.elsewhere} in other projects: {before}{_key('scope')} shows all projects."
+            f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all."
         )
     if rows.concealed and not view.query:
-        lines.append(f"{rows.concealed} are hidden: press {_key('hidden')} to see them.")
+        lines.append(f"{rows.concealed} hidden. Press {_key('hidden')} to show all.")
     return tuple(lines)
 
 
@@ -129,7 +129,7 @@ def resume_line(summary: Summary) -> Clean:
 def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
     if view.query:
         quoted = f'"{view.query}"' if glyphs.name == "ascii" else f"“{view.query}”"
-        return f"Nothing matches {quoted}. {_key('clear')} clears the search."
+        return f"Nothing matches {quoted}. Press {_key('clear')} to clear the search."
     if snapshot is None or not snapshot.complete:
         return f"Reading{glyphs.ellipsis}"
     return "No sessions in this project." if rows.elsewhere else "No sessions yet."

@@ -160,9 +160,11 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
     def action_copy_id(self) -> None:
         """Copy the session's id."""
         if (summary := self.highlighted) is not None:
-            self.post_message(CopyRequested(summary.id, "session id"))
+            self.post_message(CopyRequested(summary.id, "the session id"))
 
     def action_copy_resume(self) -> None:
         """Copy the command that resumes the session in its folder."""
         if (summary := self.highlighted) is not None:
-            self.post_message(CopyRequested(resume_line(summary), "the command that resumes it"))
+            self.post_message(
+                CopyRequested(resume_line(summary), "the command that resumes this session")
+            )

@@ -52,7 +52,7 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
     def on_mount(self) -> None:
         """Show the question."""
         self.query_one("#header", BarLine).say(
-            [Content.styled(clean_line(f"{project_name(self._live)} waits for you"), "bold")],
+            [Content.styled(clean_line(f"{project_name(self._live)} is waiting for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],
         )
         self.query_one(DetailView).show(self._draw)
@@ -74,8 +74,8 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
             return _ANSWERED
         question = self._live.question
         if question is not None and question.run:
-            return f"This is a run of gemtui: press {BY_ID['app.runs'].footer()} to answer it."
-        return f"Answer it in Gemini CLI: {self._where}."
+            return f"A gemtui run is asking. Press {BY_ID['app.runs'].footer()} to answer."
+        return f"Answer in Gemini CLI ({self._where})."
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:

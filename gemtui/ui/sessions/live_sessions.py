@@ -130,9 +130,9 @@ def _none_waits() -> str:
     from gemtui.extension.status import HookState, extension_state
 
     if extension_state().state is HookState.READY:
-        return "No session waits for you."
+        return "No session is waiting for you."
     key = BY_ID["app.extension"].footer()
-    return f"Can't tell which sessions need you: the extension is not installed ({key})."
+    return f"Can't tell which sessions need you, because the extension is not installed ({key})."
 
 
 def _waiting(live: Sequence[LiveSession]) -> list[LiveSession]:

@@ -16,8 +16,8 @@ from gemtui.ui.draw.theme import Glyphs, Role
 from gemtui.ui.kit.keys import BY_ID
 
 WORDS = {
-    LiveState.WAITING: ("waits", Role.WARNING),
-    LiveState.WORKING: ("works", Role.SUCCESS),
+    LiveState.WAITING: ("waiting", Role.WARNING),
+    LiveState.WORKING: ("working", Role.SUCCESS),
     LiveState.IDLE: ("idle", Role.MUTED),
     LiveState.KILLED: ("killed", Role.WARNING),
 }
@@ -54,20 +54,19 @@ def project_name(live: LiveSession) -> Clean:
 
 
 def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the parts of the line above the list; none if no session waits or works."""
+    """Yield the parts of the line above the list; none if no session is waiting or working."""
     link = Style.from_meta({"key": _JUMP})
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:
         names = {project_name(each): None for each in live if each.state is LiveState.WAITING}
-        words = f"{sign(LiveState.WAITING, glyphs)} {waiting} {'waits' if waiting == 1 else 'wait'}"
+        words = f"{sign(LiveState.WAITING, glyphs)} {waiting} waiting"
         where = f": {next(iter(names))}" if len(names) == 1 else ""
         yield Content.styled(f"{words}{where}", "bold $text-warning").stylize(link)
-    if working := count[LiveState.WORKING]:
-        words = f"{sign(LiveState.WORKING, glyphs)} {working} {'works' if working == 1 else 'work'}"
-        yield Content.styled(words, "$text-success")
-    if waiting:
         key = (BY_ID[_JUMP].footer(), "bold $text-accent")
         yield Content.assemble(key, (" shows", "dim")).stylize(link)
+    if working := count[LiveState.WORKING]:
+        words = f"{sign(LiveState.WORKING, glyphs)} {working} working"
+        yield Content.styled(words, "$text-success")
 
 
 def waiting_notice(live: LiveSession, title: str) -> Notification:
@@ -76,5 +75,5 @@ def waiting_notice(live: LiveSession, title: str) -> Notification:
     name = f"{title[:60]}: " if title else ""
     return Notification(
         title=clean_line(f"gemtui: {project_name(live)}"),
-        text=clean_line(f"{name}waits for you: {asked[:200]}"),
+        text=clean_line(f"{name}waiting for you: {asked[:200]}"),
     )

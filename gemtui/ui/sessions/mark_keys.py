@@ -61,7 +61,7 @@ class MarkKeys(SessionsPart):
             sessions = self.screen.wanted
             on = not all(getattr(self.screen.marks.of(each.id), state) for each in sessions)
             edit = MarkEdit(pinned=on) if state == "pinned" else MarkEdit(archived=on)
-            off = {"pinned": "unpinned", "archived": "no longer archived"}[state]
+            off = {"pinned": "unpinned", "archived": "unarchived"}[state]
             self._finish(self._change(sessions, edit, state if on else off))
         self.screen.refresh_bindings()
 

@@ -69,7 +69,7 @@ class MarksScreen(FormScreen[bool]):
                 yield _row("Name", name)
             tags = Input(
                 visible_line(" ".join(sorted(self._common))),
-                placeholder=own("separated by blanks"),
+                placeholder=own("separated by spaces"),
                 id="tags",
                 suggester=TagSuggester(lambda: self._tags),
             )
@@ -79,7 +79,7 @@ class MarksScreen(FormScreen[bool]):
             if self._one is not None:
                 note = EnteredTextArea(longest=LONGEST_NOTE, id="note")
                 note.text = self._old_note
-                note.placeholder = own("anything to remember")
+                note.placeholder = own("anything you want to remember")
                 yield Horizontal(Label(own("Note")), note, id="note-row")
             yield Horizontal(Label(), *self._ticks(), id="mark-states")
             yield Static(id="problem")

@@ -15,7 +15,7 @@ PREVIEW_DELAY = 0.08
 
 
 class _WayBack(NamedTuple):
-    """What esc does in the session whose file has this name."""
+    """The action of esc, `go`, in the session whose file has the name `of`."""
 
     of: str
     go: Callable[[], object]

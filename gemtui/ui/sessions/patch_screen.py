@@ -39,7 +39,7 @@ _NAMES = 20
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """What a patch contains: the files under `root` that these sessions wrote.
+    """The scope of a patch: the files under `root` that these sessions wrote.
 
     `since`: leave out earlier writes. `only`: leave out all other files.
     """
@@ -76,7 +76,7 @@ class PatchView(LineView):
         if clean(self.patch.text) != self.patch.text:
             app = cast("AppBase", self.app)
             app.say(
-                "It contains control characters, which can't be copied; save it to a file",
+                "Control characters in the patch can't be copied. Save the patch instead.",
                 problem=True,
             )
 
@@ -136,7 +136,7 @@ class PatchScreen(MadeTextScreen):
 
     def question(self) -> Clean:
         """Return the title of the dialog that asks for the patch's file."""
-        return clean_line(f"Write the patch to a file in {short_path(current_folder())}")
+        return clean_line(f"Save the patch to a file in {short_path(current_folder())}")
 
     def offered(self) -> str:
         """Return a free file name that contains the name of the project's folder.

@@ -69,7 +69,7 @@ class ReadPane(Vertical):
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """How often the store is polled and why; None if the system reports changes."""
+        """A text on how and why the store is polled; None if the system reports changes."""
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
@@ -445,5 +445,5 @@ def _muted(text: str) -> Content:
 
 
 def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
-    key, does = BY_ID["transcript.dropped"].footer(), "hides" if shown else "shows"
-    return f"{dropped_words(lost)}: {key} {does} {'it' if sum(lost.values()) == 1 else 'them'}"
+    key, what = BY_ID["transcript.dropped"].footer(), "hide" if shown else "show"
+    return f"{dropped_words(lost)} (press {key} to {what})"

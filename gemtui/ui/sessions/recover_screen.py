@@ -79,7 +79,7 @@ class RecoverScreen(MadeTextScreen):
             words = f"reading {counted(len(self._sessions), 'session')}"
             words += f", {seconds} s" if seconds else ""
         elif (rebuilt := self._found.rebuilt) is None:
-            words = "no session has the text of this file"
+            words = "no session contains this file's text"
         else:
             words = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
             words += f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
@@ -92,7 +92,7 @@ class RecoverScreen(MadeTextScreen):
                 recover, self._path, self._sessions, cancelled=self.stopped.is_set
             )
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(f"Not recovered: {error}", problem=True)
+            self.gemtui.say(f"The file could not be rebuilt: {error}", problem=True)
             self.dismiss()
             return
         self._found = found
@@ -106,7 +106,7 @@ class RecoverScreen(MadeTextScreen):
 
     def question(self) -> Clean:
         """Return the title of the dialog that asks for the file."""
-        return own("Write the text to a new file")
+        return own("Save the text to a new file")
 
     def offered(self) -> str:
         """Return the path of the lost file, or a free name if a file exists there now.
@@ -130,7 +130,7 @@ def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
     if notes:
         yield BLANK
     if rebuilt is None:
-        yield Line((Piece(own("no session has the text of this file"), look[Role.MUTED]),))
+        yield Line((Piece(own("no session contains this file's text"), look[Role.MUTED]),))
         return
     listed = rebuilt.listed
     for span in rebuilt.spans:

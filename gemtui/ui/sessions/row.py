@@ -30,7 +30,7 @@ ONE_LINE_FROM = 64
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
 """Cells for a matching text that the row does not show otherwise."""
-IN_FLIGHT = "a tool runs"
+IN_FLIGHT = "tool active"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
 

@@ -19,7 +19,7 @@ from gemtui.paths import marks_file
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.store import StoreState
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean_line, short_path
+from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG
@@ -329,7 +329,7 @@ class SessionsScreen(SessionsPane):
     def _subagent(self, event: SubagentRequested) -> None:
         found = next((each for each in self.store.sessions if each.id == event.agent_id), None)
         if found is None:
-            self.gemtui.say("The session of this subagent is not stored.", problem=True)
+            self.gemtui.say("This subagent's session is not stored.", problem=True)
         else:
             self.show(found, deeper=True)
 
@@ -368,7 +368,7 @@ class SessionsScreen(SessionsPane):
 
     def _store_words(self) -> Iterator[str]:
         if self.size.width < ROOM[0] or self.size.height < ROOM[1]:
-            yield f"small window: {ROOM[0]} x {ROOM[1]} or larger is better"
+            yield f"small window: gemtui needs {ROOM[0]} x {ROOM[1]} or more"
         snapshot = self.store.snapshot
         if snapshot is None:
             yield "reading"
@@ -378,7 +378,8 @@ class SessionsScreen(SessionsPane):
         if not snapshot.complete:
             yield f"reading {snapshot.done:,} of {snapshot.total:,}"
         if snapshot.unreadable:
-            yield f"{self.gemtui.glyphs.warning} {len(snapshot.unreadable)} can't be read"
+            files = counted(len(snapshot.unreadable), "file")
+            yield f"{self.gemtui.glyphs.warning} {files} can't be read"
         if self.marks.problem is not None:
             yield f"{self.gemtui.glyphs.warning} marks can't be read"
         yield from self._keeping.words

@@ -252,10 +252,10 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     def _empty(self) -> Clean:
         if self.searching.dropped:
-            return own("no matches in dropped messages; ctrl+t searches the others")
+            return own("No matches in dropped messages. Press ctrl+t to search the others.")
         if self.searching.everywhere or self.project is None:
-            return own("no matches; ctrl+t searches dropped messages")
-        return own("no matches in this project; ctrl+r searches all projects")
+            return own("No matches. Press ctrl+t to search dropped messages.")
+        return own("No matches in this project. Press ctrl+r to search all projects.")
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
         if self.query("#status"):
@@ -348,7 +348,7 @@ def _words_of(progress: IndexProgress | None) -> Clean:
         return own("")
     if progress.state is IndexerState.INDEXING:
         return own(f"index: {progress.done:,} of {progress.total:,}")
-    return clean_line(f"no index: {progress.note or 'the process that makes it has ended'}")
+    return clean_line(f"no index: {progress.note or 'the indexing process has ended'}")
 
 
 def _rows(groups: Sequence[SessionHits], lines: Mapping[Hit, Snippet]) -> Iterator[_Row]:

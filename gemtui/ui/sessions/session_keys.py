@@ -50,10 +50,12 @@ class SessionKeys(SessionsPart):
             return
         root, *others = {each.project for each in wanted}
         if others:
-            gemtui.say("The selected sessions belong to several projects; a patch covers one.")
+            gemtui.say(
+                "The selected sessions belong to several projects, but a patch covers only one."
+            )
             return
         if root is None:
-            gemtui.say("No patch: this session's project folder is unknown.")
+            gemtui.say("No patch can be made, because this session's project folder is unknown.")
             return
 
         def sessions() -> list[Summary]:

@@ -65,8 +65,8 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
     if stats.total.priced:
         yield BLANK
         words = (
-            f"Costs are estimates from list prices of {stats.prices.date}; "
-            "+ means that some of it is unknown: models without a price, answers without tokens."
+            f"Costs are estimates based on list prices of {stats.prices.date}. "
+            "A + means that a part is unknown: a model has no price, or an answer no token count."
         )
         yield from wrap((Piece(own(words), look[Role.MUTED]),), look.width)
 
@@ -110,7 +110,7 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
         (counted(len(total.sessions), "session"), counted(total.prompts, "prompt")),
         (
             f"{number(usage.total)} tokens",
-            f"input {number(usage.input)}, of it cached {number(usage.cached)}; output"
+            f"input {number(usage.input)} ({number(usage.cached)} of it cached), output"
             f" {number(usage.output)}, thoughts {number(usage.thoughts)}, tools"
             f" {number(usage.tool)}",
         ),
@@ -123,7 +123,7 @@ def _totals(stats: Stats, look: Look) -> Iterator[Line]:
             pieces = Piece(own(first), look[Role.HEADING]), Piece(own(f"  {rest}"), muted)
             yield from wrap(pieces, look.width)
     if total.unknown:
-        words = f"The tokens of {counted(total.unknown, 'answer')} are unknown."
+        words = f"Token counts are unknown for {counted(total.unknown, 'answer')}."
         yield from wrap((Piece(own(words), muted),), look.width)
     if total.dropped.total:
         words = f"{number(total.dropped.total)} more tokens in rewound and failed messages."
@@ -189,7 +189,7 @@ def _hours(stats: Stats, look: Look) -> Iterator[Line]:
     wide = 2 if look.width >= 4 + 48 + 8 else 1
     yield BLANK
     heads = "".join(f"{hour:<{3 * wide}}" for hour in range(0, 24, 3))
-    yield Line((Piece(own("Hours of the week, by answers"), look[Role.HEADING]),))
+    yield Line((Piece(own("Answers by hour of the week"), look[Role.HEADING]),))
     yield Line((Piece(own(f"    {heads}"), muted),))
     for day, name in enumerate(_WEEK):
         counts = [stats.week[day, hour] for hour in range(24)]

@@ -102,7 +102,7 @@ class StatsScreen(FullScreen[None]):
                 stats.add(session, each)
             unread += isinstance(each, Problem)
             if time.monotonic() - shown >= _STEP:
-                words = own(f"so far: {done:,} of {len(sessions):,} sessions")
+                words = own(f"{done:,} of {len(sessions):,} sessions read")
                 show(deepcopy(stats), words, False)
                 shown = time.monotonic()
         show(stats, own(f"{counted(unread, 'session')} can't be read" if unread else ""), True)
@@ -114,8 +114,8 @@ class StatsScreen(FullScreen[None]):
         if stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
         elif whole:
-            scope = "" if self._everywhere else ", a shows all projects"
-            self._say(own(f"No activity in this period: w changes it{scope}."))
+            scope = "" if self._everywhere else ", or a to show all projects"
+            self._say(own(f"No activity in this period. Press w to change it{scope}."))
 
     def _say(self, words: Clean) -> None:
         self.status.say([Content(words)])
@@ -124,7 +124,7 @@ class StatsScreen(FullScreen[None]):
         project = self._project
         where = "all projects" if self._everywhere or project is None else short_path(project)
         parts = [
-            Content.styled("Numbers", "bold"),
+            Content.styled("Stats", "bold"),
             Content(where),
             Content(SPANS[self._span].words),
         ]

@@ -92,7 +92,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
             self.dismiss(None)
 
     def key_label(self, action: str) -> str | None:
-        """Return what the footer calls a key that does something else now."""
+        """Return the footer label of a key that currently has a different effect."""
         return "clear" if action == "close" and self.typed.text else None
 
     @on(Input.Changed)

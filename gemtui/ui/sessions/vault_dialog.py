@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _WORDS = (
-    "Gemini CLI removes sessions that were not used for 30 days, and every file with nothing to "
-    "resume, with all files of its id.",
+    "Gemini CLI deletes sessions that have not been used for 30 days. It also deletes session "
+    "files without anything to resume, and all other files with the same id.",
     "",
-    "With the vault on, each session file has a second name in gemtui's own folder, or a copy if "
-    "there can be none. What Gemini CLI removes stays in this list, marked kept, and {key} puts it "
-    "back. That goes for what you delete in Gemini CLI, too: gemtui removes nothing by itself.",
+    "With the vault on, gemtui keeps a hard link to each session file in its own folder, or a copy "
+    "if a link is impossible. Sessions that Gemini CLI deletes, even on your command, stay in the "
+    "list, marked kept, and {key} restores them. gemtui itself never deletes them unasked.",
 )
 _MOST = 500
 """Most sessions to list."""
@@ -66,11 +66,11 @@ async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
     lines = [clean_line(line.format(key=BY_ID["sessions.restore"].footer())) for line in _WORDS]
     lines += [Clean(""), clean_line(f"The vault is in {short_path(found.contents.folder)}.")]
     if found.listed:
-        lines += [Clean(""), clean_line(f"Gemini CLI deletes next ({STOP}):")]
+        lines += [Clean(""), clean_line(f"Gemini CLI will delete these next ({STOP}):")]
         lines += [clean_line(line) for line in _hit_lines(found, app.clock())]
-    about = clean_line("Off: sessions that Gemini CLI deletes are lost")
+    about = clean_line("The vault is off, so sessions that Gemini CLI deletes are lost.")
     question = clean_line("Keep all sessions?")
-    asked = ConfirmScreen(question, about, lines, yes="Keep all", no="No")
+    asked = ConfirmScreen(question, about, lines, yes="Turn on", no="No")
     return await _switch_on(app) if await app.push_screen_wait(asked) else None
 
 
@@ -83,9 +83,9 @@ async def _switch_on(app: AppBase) -> bool | None:
     try:
         await asyncio.to_thread(switch_on)
     except OSError as error:
-        app.say(f"The vault can't be switched on: {error}", problem=True)
+        app.say(f"The vault can't be turned on: {error}", problem=True)
         return None
-    app.say("The vault is on")
+    app.say("The vault is on.")
     return True
 
 
@@ -93,9 +93,9 @@ async def _switch_off(app: AppBase) -> None:
     try:
         await asyncio.to_thread(switch_off)
     except OSError as error:
-        app.say(f"The vault can't be switched off: {error}", problem=True)
+        app.say(f"The vault can't be turned off: {error}", problem=True)
     else:
-        app.say("The vault is off; what is kept stays")
+        app.say("The vault is off. Kept sessions stay in it.")
 
 
 class VaultScreen(DialogScreen[Summary | str]):
@@ -112,7 +112,7 @@ class VaultScreen(DialogScreen[Summary | str]):
     def compose(self) -> ComposeResult:
         """Build the facts, the archived sessions, and the next removals."""
         on = self._found.contents.on
-        hint = f"enter open   o turns it {'off' if on else 'on'}   esc closes"
+        hint = f"enter open   o turn it {'off' if on else 'on'}   esc close"
         with Dialog(clean_line("The vault"), own(hint)):
             for name, text in self._found.rows():
                 yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")

@@ -51,8 +51,8 @@ async def form_allowing(
         app.say(str(error), problem=True)
         return None
     what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
-    allows = clean_line(f"It would allow  {what}{f'  but {doubt}' if doubt else ''}")
-    about = Clean(f"{allows}\n{clean_line(f'It goes into {_policy(simulation)}.')}")
+    allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
+    about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
     return RuleForm(simulation.document, rule, project=project or simulation.project, about=about)
 
 
@@ -63,7 +63,7 @@ def _policy(simulation: Simulation) -> str:
         return "a new policy"
     if opened.file.origin is Origin.OURS:
         return f"the policy {opened.file.name}"
-    return f"{short_path(opened.file.path)}, which counts in every session"
+    return f"{short_path(opened.file.path)}, which applies to every session"
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):

@@ -60,7 +60,7 @@ class CallForm(Vertical):
         """Build the name with completions, and the arguments with their problem."""
         with Horizontal(classes="row"):
             yield Label(own("Tool"))
-            yield Input(id="tool", placeholder=own("name, such as mcp_server_tool"))
+            yield Input(id="tool", placeholder=own("tool name, such as mcp_server_tool"))
         yield OptionList(id="tools")
         yield TextArea(id="args", longest=MOST_SHOWN)
         yield Static(id="args-note")
@@ -153,12 +153,12 @@ class CallForm(Vertical):
         """Show the problem with the form, or further parameters of the tool."""
         if self._args.read_only:
             self.problem = ""
-            note = f"{size(len(self._args.text))} of a longer call; the decision uses all of it"
+            note = f"{size(len(self._args.text))} of a longer call (the decision uses all of it)"
         else:
             args = _read(self._args.text)
             self.problem = args if isinstance(args, str) else ""
             if not self._tool.value.strip():
-                self.problem = "Name a tool."
+                self.problem = "Enter a tool name."
             note = self.problem or _more(self._tool.value.strip(), self._args.text)
         self.set_class(bool(self.problem), "-problem")
         self.query_one("#args-note", Static).update(clean(note))
@@ -231,8 +231,8 @@ def _read(text: str) -> dict[str, object] | str:
     except json.JSONDecodeError as error:
         return f"line {error.lineno}, column {error.colno}: {clean_line(error.msg)}"
     except RecursionError:
-        return "nested too deeply to be arguments"
-    return value if isinstance(value, dict) else "arguments are an object: {…}"
+        return "nested too deeply"
+    return value if isinstance(value, dict) else "the arguments must be an object: {…}"
 
 
 def _template(name: str) -> str:
@@ -248,4 +248,4 @@ def _more(name: str, text: str) -> Clean:
         own = name.startswith("mcp_")
         return Clean("" if own else "Not a built-in tool of Gemini CLI.")
     rest = [each for each in known.arguments if f'"{each}"' not in text]
-    return Clean(f"also takes {', '.join(rest)}" if rest else "")
+    return Clean(f"also accepts {', '.join(rest)}" if rest else "")

@@ -53,12 +53,12 @@ def said_progress(progress: ScanProgress) -> str:
     """Describe the progress of a scan, or its result."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
-        return f"stopped: {calls} of {progress.done:,} sessions of {progress.total:,}"
+        return f"stopped: {calls} in {progress.done:,} of {progress.total:,} sessions"
     if progress.ended and not progress.calls:
-        return f"no recorded calls in {of}; w chooses other sessions"
+        return f"No recorded calls in {of}. Press w to choose other sessions."
     if progress.ended:
         unread = len(progress.problems)
-        return f"{calls} of {of}" + (f", {unread:,} not fully readable" if unread else "")
+        return f"{calls} in {of}" + (f", {unread:,} not fully readable" if unread else "")
     return f"reading {progress.done:,} of {of}, {calls}"
 
 
@@ -121,7 +121,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
     def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
         if not self.is_open:
             return
-        self.searched.empty = Clean("no recorded calls here; w chooses other sessions")
+        self.searched.empty = Clean("No recorded calls here. Press w to choose other sessions.")
         self._progress = progress
         self.searched.show(found)
 
@@ -132,7 +132,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         self.status.say([Content(each) for each in said])
 
     def _say_which(self, which: CallScope) -> None:
-        title = [Content.styled("Which recorded call?", "bold")]
+        title = [Content.styled("Choose a recorded call", "bold")]
         said = [Content.styled(words(which, self.gemtui.clock()), "dim")]
         self.header.say(title, said)
 
@@ -196,7 +196,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         total = self.searched.total
         said = [said_found(self.searched) or counted(total, "call")]
         glyphs = self.gemtui.glyphs
-        said.append(f"in their sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
+        said.append(f"results in the sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
         self.status.say([*map(Content, said)])
@@ -255,7 +255,7 @@ class CallScreen(SimulatorScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
     AUTO_FOCUS = "LineView"
-    HEADING = "One call"
+    HEADING = "Call details"
     DEFAULT_CSS = "CallScreen LineView { height: 1fr; padding: 0 1; }"
 
     def __init__(
@@ -315,7 +315,7 @@ def _explained(recorded: RecordedCall, found: Explanation) -> Callable[[Look], l
         for line in shown:
             drawn += laid((Piece(own(line), look[Role.CODE]),), look, whole=True)
         if cut:
-            words = f"{look.glyphs.ellipsis} cut: {len(text):,} characters in all"
+            words = f"{look.glyphs.ellipsis} cut off; {len(text):,} characters in all"
             drawn.append(Line((Piece(own(words), look[Role.MUTED]),)))
         return draw_explanation(found, look, (*drawn, BLANK))
 

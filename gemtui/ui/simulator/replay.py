@@ -63,7 +63,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
     def unreadable(self) -> None:
         """Report in place of the counts that nothing could be read."""
-        self._rows.empty = Clean("nothing could be read")
+        self._rows.empty = Clean("No sessions could be read.")
 
     def say(self) -> None:
         """Show the progress."""
@@ -144,7 +144,7 @@ def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[
 
 _TITLES = {
     ReplayDecision.ALLOW: "that would be allowed",
-    ReplayDecision.ASK_USER: "that would be asked about",
+    ReplayDecision.ASK_USER: "that would need approval",
     ReplayDecision.DENY: "that would be denied",
     ReplayDecision.NOT_OFFERED: "of tools that would not be offered",
     ReplayDecision.TOOL_REFUSES: "that the tools themselves would reject",

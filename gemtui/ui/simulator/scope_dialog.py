@@ -68,10 +68,10 @@ async def choose_scope(
         Choice(str(number), clean_line(label), Clean("") if each.since else _meaning(each))
         for number, (label, each) in enumerate(offered)
     ]
-    choices.append(Choice(_ONE, Clean("One session"), Clean("chosen from a list")))
+    choices.append(Choice(_ONE, Clean("One session"), Clean("choose from a list")))
     places = [each for _, each in offered]
     at = places.index(now_shown) if now_shown in places else 0
-    chosen = await app.push_screen_wait(ChooseScreen(Clean("Which calls?"), (), choices, at=at))
+    chosen = await app.push_screen_wait(ChooseScreen(Clean("Choose the calls"), (), choices, at=at))
     if chosen is None:
         return None
     if chosen != _ONE:
@@ -107,7 +107,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     def on_mount(self) -> None:
         """List the sessions with tool calls."""
-        self.header.say([Content.styled("Which session?", "bold")])
+        self.header.say([Content.styled("Choose a session", "bold")])
         self._fill()
 
     @work(exclusive=True)
@@ -119,7 +119,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
             return
         if not self.is_open:
             return
-        self.searched.empty = Clean("no session has tool calls")
+        self.searched.empty = Clean("No session has tool calls.")
         self.searched.show(found, fresh=True)
 
     @on(RowList.Opened)

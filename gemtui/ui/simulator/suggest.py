@@ -108,7 +108,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         found = self._found
         if found is not None and found.suggestions:
             said.insert(
-                0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} chosen"
+                0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected"
             )
         self.status.say([Content(each) for each in said])
         self.refresh_bindings()
@@ -197,9 +197,9 @@ def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
 
 
 def _rows(found: Suggestions, chosen: Sequence[Rule]) -> Iterator[SuggestRow]:
-    more = f"of {counted(found.succeeded, 'call')} that succeeded {found.allowed:,} need no rule"
+    more = f"{found.allowed:,} of {counted(found.succeeded, 'successful call')} need no rule"
     if not found.suggestions:
-        more = f"no suggestions: {more}; w chooses other calls"
+        more = f"no suggestions ({more}); press w to choose other calls"
     yield RowHeading(Clean("Rules"), Clean(more))
     for each in found.suggestions:
         yield ProposalRow(each, each.rule in chosen)
@@ -234,7 +234,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     lines += _named("evidence", own(seen), look)
     if found.opens:
         lines += _named(
-            "also opens", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING
+            "also allows", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING
         )
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 

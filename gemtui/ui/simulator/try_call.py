@@ -191,7 +191,7 @@ class TryScreen(SimulatorScreen):
         kept, document = await asyncio.to_thread(_with_example, seen, call, mode)
         if draft.document is seen:
             draft.change(document, "add an example")
-            words = f"Example kept, not saved yet: {kept.text.partition(': ')[2]}"
+            words = f"Added as an example, not saved yet: {kept.text.partition(': ')[2]}"
             self.gemtui.say(words)
             self.say_where()
 

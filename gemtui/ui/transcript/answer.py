@@ -14,18 +14,18 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
 
 _WORDS = {
-    Consent.WAITS: "waits for your answer",
+    Consent.WAITS: "waiting for your answer",
     Consent.ALLOWED: "allowed by you",
     Consent.CHANGED: "changed by you",
     Consent.DENIED: "denied by you",
     Consent.STOPPED: "denied by you, and the run was stopped",
-    Consent.ABANDONED: "denied: nobody answered",
+    Consent.ABANDONED: "denied, because nobody answered",
 }
 _BEYOND = {
     None: "",
     Beyond.RUN: ", and similar calls in this run",
-    Beyond.ALWAYS: ", and similar calls always",
-    Beyond.TAKEN_BACK: "; revoked for similar calls",
+    Beyond.ALWAYS: ", and similar calls from now on",
+    Beyond.TAKEN_BACK: "; no longer for similar calls",
 }
 _LONG = 300
 """Maximum number of characters of a reason to show."""
@@ -38,10 +38,10 @@ def allowed_words(call: ToolCall) -> Clean:
     """
     answer = call.answer
     if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
-        return visible_line(f"allowed unasked by {call.rule[:_LONG]}")
+        return visible_line(f"allowed without asking, by {call.rule[:_LONG]}")
     if answer is None:
         return own("")
-    whose = "a sub-agent's call, " if answer.subagent else ""
+    whose = "a subagent's call, " if answer.subagent else ""
     reason = f": {answer.reason[:_LONG]}" if answer.reason else ""
     words = f"{_WORDS[answer.consent]}{_BEYOND[answer.beyond]}"
     return visible_line(f"{whose}{words}{reason}")
@@ -65,9 +65,9 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
         return
     difference = _difference(call, answer)
     what = (
-        "Gemini's call (−) and what you ran instead (+)"
+        "Gemini's call (−) and your edited call (+)"
         if difference
-        else "different arguments ran"
+        else "ran with different arguments"
     )
     yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
     if difference is not None and not folded:

@@ -36,7 +36,7 @@ class BlockKeys(KeyPart):
         look, outlines = self._view.page.look, self._view.page.transcript.outlines
         places = [place for place, outline in enumerate(outlines) if outline.prompt]
         if look is None or not places:
-            self._view.act(lambda: False, "no prompt here")
+            self._view.act(lambda: False, "no prompts here")
             return
         rows = [Choice(str(place), *_prompt_words(outlines[place], look)) for place in places]
         at = max(0, sum(place <= self._view.page.cursor.message for place in places) - 1)

@@ -39,7 +39,7 @@ from gemtui.ui.transcript.answer import allowed_words, draw_asked
 from gemtui.ui.transcript.card_body import draw_body
 from gemtui.ui.transcript.head import draw_image
 
-HOOKED = "changed by a hook of your settings or of another extension before it ran"
+HOOKED = "changed before it ran, by a hook in your settings or another extension"
 _FILE_TEXTS = ("content", "old_string", "new_string")
 """Arguments with text from the file named in the request."""
 _ENOUGH = 24
@@ -86,7 +86,7 @@ def _warning(text: str, look: Look) -> Line:
 def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
     kept = list(islice(lines, LINES))
     if next(lines, None) is not None:
-        kept.append(remark("more arguments left out", look))
+        kept.append(remark("more arguments are not shown", look))
     return kept
 
 

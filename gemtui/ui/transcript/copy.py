@@ -62,9 +62,9 @@ def copy_of_block(block: Block) -> Copy:
             if output := _output(block):
                 diff = isinstance(block.display, DiffDisplay) and not block.error
                 return _copy(output, f"{'diff' if diff else 'output'} of {block.name}")
-            return _copy(visible(target(block)), f"call of {block.name}")
+            return _copy(visible(target(block)), f"call to {block.name}")
         case Image():
-            return _copy(block_text(block), "name of the file")
+            return _copy(block_text(block), "file name")
         case Text() | Thought() | Notice() | Attachment():
             return _copy(block_text(block), type(block).__name__.lower())
         case _:
@@ -144,7 +144,7 @@ class CopyScreen(DialogScreen[Copy | None]):
 
     def compose(self) -> ComposeResult:
         """Build the choices, each with its first line."""
-        with Dialog(own("Copy"), own("enter copies   esc closes")):
+        with Dialog(own("Copy"), own("enter copy   esc close")):
             yield OptionList(*(Option(_row(copy)) for copy in self._copies))
 
     @on(OptionList.OptionSelected)

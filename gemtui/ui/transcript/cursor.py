@@ -47,7 +47,7 @@ TOOL = Target(
     at_top=False,
 )
 FAILURE = Target(
-    "failed tool",
+    "failed call",
     lambda outline: outline.calls > 0,
     lambda block: isinstance(block, ToolCall) and block.failed,
     at_top=False,

@@ -35,7 +35,7 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
         if place is not None:
             app.run_worker(_open(app, images[int(place)]))
 
-    app.push_screen(ChooseScreen(Clean("Which one?"), (), choices), chosen)
+    app.push_screen(ChooseScreen(Clean("Which attachment?"), (), choices), chosen)
 
 
 async def _open(app: AppBase, image: Image) -> None:
@@ -43,7 +43,7 @@ async def _open(app: AppBase, image: Image) -> None:
     try:
         content = await asyncio.to_thread(decoded, image)
         if media_type(content) is None:
-            raise NoViewer("Not opened: its content is not an image, sound, video or PDF")
+            raise NoViewer("Not opened, because it is not an image, sound, video or PDF")
         await asyncio.to_thread(show, file_name_of(image), content)
     except (MediaDamaged, NoViewer, OSError) as error:
         app.say(f"{error}.", problem=True)
@@ -65,7 +65,7 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
     mac = platform == "darwin"
     remote = "SSH_CONNECTION" in environ
     if remote if mac else not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
-        raise NoViewer(f"No display to show it on{' over ssh' if remote else ''}")
+        raise NoViewer(f"There is no display to show it on{' over ssh' if remote else ''}")
     name = "open" if mac else "xdg-open"
     if (program := find_program(name, environ)) is None:
         raise NoViewer(f"{name}, which opens files, was not found on PATH")

@@ -108,7 +108,7 @@ GUTTER = 1
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """What is common to all rows of the window.
+    """Properties that all rows of the window share.
 
     `base`: the background. `marks`: returns the search hits on a line.
     """

@@ -240,7 +240,9 @@ class SearchedView(ScrollView, inherit_bindings=False):
         """Handle n and N here even without a search, instead of passing them on."""
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
-            self.word = f"no search to continue; {BY_ID['transcript.find'].footer()} starts one"
+            self.word = (
+                f"no search to continue; press {BY_ID['transcript.find'].footer()} to start one"
+            )
             self.refresh_page()
             return True
         return await super().handle_key(event)

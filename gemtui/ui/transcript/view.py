@@ -68,7 +68,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         super().__init__(id=id)
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
-        """Why the last key had no effect, such as "no failed tool below"; "" if it had one."""
+        """Why the last key had no effect, such as "no failed call below"; "" if it had one."""
         self.laid_out = asyncio.Event()
         """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
@@ -329,7 +329,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.post_message(DroppedRequested())
 
     def key_label(self, action: str) -> str | None:
-        """Return what the footer calls a key that does something else now."""
+        """Return the footer label of a key that currently has a different effect."""
         return "end search" if action == "back" and self.found.query else None
 
     def action_back(self) -> None:

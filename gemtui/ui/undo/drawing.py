@@ -71,9 +71,13 @@ def rows_of(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -
 
 def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
     kept = undone.to - 1
-    past = f"with {counted(kept, 'earlier prompt')}" if kept else "empty: nothing came before"
+    past = (
+        f"with {counted(kept, 'earlier prompt')}"
+        if kept
+        else "empty, because this is the first prompt"
+    )
     words = [
-        f"A new chat that ends just before prompt {undone.to}; this one stays as it is.",
+        f"A new chat that ends just before prompt {undone.to}. This chat does not change.",
         "",
         f"Prompt {undone.to}, which you can change and send again:",
         *prompts[kept : kept + 1],
@@ -112,20 +116,20 @@ def _note_row(note: str) -> UndoRow:
 def totals(undone: Undone, *, done: bool) -> str:
     """Return the number of files by effect, such as "2 restored, 1 left alone"."""
     if undone.files is None:
-        return "files are left as they are"
+        return "files are not changed"
     kinds = [each.action for each in undone.files.steps]
     found = [
         f"{kinds.count(action)} {words.done if done else f'to {words.planned}'}"
         for action, words in _ACTIONS.items()
         if action in kinds
     ]
-    return ", ".join(found) or "no file has to change"
+    return ", ".join(found) or "no files need to change"
 
 
 def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
     """Return a one-line description of the undo or redo."""
     if redo:
-        return clean_line(f"Redo: revert the undo to before prompt {undone.to}")
+        return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
     return clean_line(f"Undo to before prompt {undone.to} of {len(prompts)}: {text}")
 
@@ -185,7 +189,7 @@ def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
     ]
     if step.action is Action.KEEP:
         mine = StateView("changed since the session", Draw(name, texts.now, texts.left))
-        return [*states, mine, StateView("not taken back", Draw(name, texts.target, texts.left))]
+        return [*states, mine, StateView("not undone", Draw(name, texts.target, texts.left))]
     return [StateView("the change", Draw(name, texts.result, texts.now)), *states]
 
 
@@ -199,12 +203,14 @@ def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
             return (remark(words, look),)
         return _change_lines(name, texts.now, texts.result, look)
     return (
-        *_said(f"Left alone: {step.why}. enter shows its three texts.", look, Role.WARNING),
+        *_said(
+            f"Left alone: {step.why}. Press enter to see its three versions.", look, Role.WARNING
+        ),
         BLANK,
         *_said("Changed since the session:", look, Role.MUTED),
         *_change_lines(name, texts.left, texts.now, look),
         BLANK,
-        *_said("Not taken back:", look, Role.MUTED),
+        *_said("Not undone:", look, Role.MUTED),
         *_change_lines(name, texts.left, texts.target, look),
     )
 

@@ -62,13 +62,13 @@ def find_stored(app: AppBase, session: str) -> Summary:
 async def show_undo(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Show the effects of returning to before a prompt; do so if confirmed."""
+    """Preview an undo to just before a prompt, and carry it out if confirmed."""
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
 
 
 async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
-    """Show the effects of reverting the newest undo in a folder; do so if confirmed."""
+    """Preview reversing the newest undo in a folder, and carry it out if confirmed."""
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 
@@ -79,13 +79,13 @@ async def show_fork(
     try:
         session, prompts, at = await asyncio.to_thread(_place, find, number)
     except (GemtuiError, OSError) as error:
-        app.say(f"No fork: {error}", problem=True)
+        app.say(f"The chat was not forked: {error}", problem=True)
         return
     about = (clean_line(prompts[at - 1].text), Clean(""))
     choices = (
-        Choice("before", Clean("Before this prompt"), Clean("files stay as they are")),
-        Choice("files", Clean("With the files as they were"), Clean("shows first what happens")),
-        Choice("whole", Clean("The whole chat"), Clean("files stay as they are")),
+        Choice("before", Clean("Before this prompt"), Clean("files are not changed")),
+        Choice("files", Clean("With the files as they were"), Clean("preview first")),
+        Choice("whole", Clean("The whole chat"), Clean("files are not changed")),
     )
     title = clean_line(f"New chat from prompt {at} of {len(prompts)}")
     answer = await app.push_screen_wait(ChooseScreen(title, about, choices))
@@ -99,7 +99,7 @@ def _place(find: Callable[[], Summary], number: Number) -> tuple[Summary, list[P
     session = find()
     prompts = prompts_of(session)
     if not prompts:
-        raise UndoError("this session has no prompt")
+        raise UndoError("this session has no prompts")
     return session, prompts, number(prompts)
 
 
@@ -107,9 +107,9 @@ async def _make_fork(app: AppBase, session: Summary, home: Path, before: int | N
     try:
         fork: Fork = await asyncio.to_thread(partial(fork_session, session, home, before=before))
     except (GemtuiError, OSError) as error:
-        app.say(f"No fork: {error}", problem=True)
+        app.say(f"The chat was not forked: {error}", problem=True)
         return
     if fork.project is None:
-        app.say("The new chat is in the list of sessions; its folder is not known.")
+        app.say("The new chat is in the list of sessions. Its folder is unknown.")
         return
     app.post_message(ChatRequested(fork.project, fork.session_id, fork.path, fork.prompt or ""))

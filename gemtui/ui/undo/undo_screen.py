@@ -154,7 +154,8 @@ class UndoScreen(FullScreen[None]):
         try:
             undone = await asyncio.to_thread(_done, self._request, plan, self._scope)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(f"Not finished: {error}", problem=True)
+            what = "Redo" if self._is_redo else "Undo"
+            self.gemtui.say(f"{what} did not finish: {error}", problem=True)
             self._begin(_Stage.PLANNING)
             self._make_plan()
             return
@@ -170,7 +171,7 @@ class UndoScreen(FullScreen[None]):
         self._begin(stage)
         chat = not self._is_redo and self._scope is not UndoScope.FILES
         done = stage is _Stage.DONE
-        self.rows.empty = own("no file has to change")
+        self.rows.empty = own("no files need to change")
         self.rows.show(rows_of(plan.undone, plan.prompts, chat=chat, done=done), fresh=True)
         self._moved()
         self.rows.focus()
@@ -187,7 +188,7 @@ class UndoScreen(FullScreen[None]):
         if plan is not None:
             title = title_of(plan.undone, plan.prompts, redo=self._is_redo)
         self.header.say([Content.styled(title, "bold")])
-        scope = "done" if done else "would be done" if self._is_redo else str(self._scope)
+        scope = "done" if done else "preview" if self._is_redo else str(self._scope)
         self.panes.above.say([Content(own(scope))])
         self.status.say(list(self._status()))
 
@@ -323,13 +324,13 @@ def _planned(request: UndoRequest, scope: UndoScope) -> _Plan:
     if request.find is None:
         folder = request.folder
         if folder is None:
-            raise UndoError("the folder of this session is not known")
+            raise UndoError("the folder of this session is unknown")
         undone = redo_project(folder, dry_run=True)
         return _Plan(undone=undone, session=None, prompts=(), refused=_refused(folder))
     session = request.find()
     prompts = prompts_of(session)
     if not prompts:
-        raise UndoError("this session has no prompt to go back to")
+        raise UndoError("this session has no prompts to go back to")
     number, files = request.number(prompts), scope is not UndoScope.CHAT
     undone = undo_session(session, number, files=files, chat=False, dry_run=True)
     project = None if session.project is None else Path(session.project)

@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> Path:
 
 async def test_undo_without_a_change_says_so_and_is_not_offered(store: Path) -> None:
     async with person(store) as me:
-        for pane, words in (("1", "Nothing to undo: no marks"), ("3", "Nothing to undo.")):
+        for pane, words in (("1", "There is nothing to undo"), ("3", "Nothing to undo.")):
             await me.press(pane, "u")
             await me.sees(words)
             assert "u undo" not in me.text

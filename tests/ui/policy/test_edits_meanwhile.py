@@ -87,7 +87,7 @@ async def test_a_form_never_writes_over_another_rule(editor: PolicyEditor, perso
     assert tools(editor.draft.document) == ["google_web_search", "glob"]
     assert await editor.edit(edits.filled_in(seen, 1, rule("replace"))) is None
     assert tools(editor.draft.document) == ["google_web_search", "glob"]
-    assert person.told == ["That rule is no longer as it was: look, then do it again."]
+    assert person.told == ["That rule has changed in the meantime. Check it, then try again."]
 
 
 async def test_the_checks_of_a_large_policy_leave_the_event_loop_alone(
@@ -123,7 +123,7 @@ async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(
     made, removed = await asyncio.gather(add, editor.edit(remove))
     assert made is not None
     dropped = removed is None
-    said = ["That rule is no longer as it was: look, then do it again."]
+    said = ["That rule has changed in the meantime. Check it, then try again."]
     assert person.told == (said if dropped else [])
     assert len(editor.draft.document.rules) == (201 if dropped else 200)
 
@@ -147,7 +147,7 @@ def test_a_change_is_made_where_its_rule_stands_now() -> None:
     made = change(document("read_file", "glob", "write_file"))
     assert made is not None
     assert tools(made.document) == ["read_file", "glob", "replace"]
-    with pytest.raises(PolicyError, match="no longer as it was"):
+    with pytest.raises(PolicyError, match="has changed in the meantime"):
         change(document("glob"))
 
 

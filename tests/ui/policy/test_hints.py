@@ -39,13 +39,13 @@ priority = 100
 async def test_the_key_for_a_fix_stands_only_where_it_fixes(home: Path) -> None:
     path = policy("work", LEAKY)
     async with planner(home) as me:
-        await me.sees("x fixes it", "x applies it:")
+        await me.sees("x to fix", "x to apply:")
         await me.press("j")
-        await me.until(lambda: "x fixes it" not in me.text)
+        await me.until(lambda: "x to fix" not in me.text)
         await me.press("k", "x")
         await me.sees('contains the words "git push"')
         await me.press("J")
-        await me.until(lambda: "the allow rule above it now goes first" in me.said[-1])
+        await me.until(lambda: "the allow rule above it now takes precedence" in me.said[-1])
         await me.press("u", "ctrl+s")
         await me.until(lambda: "# never" in path.read_text() and "argsPattern" in path.read_text())
 
@@ -83,7 +83,7 @@ def test_a_rule_that_narrows_nothing_in_a_mode_is_a_finding() -> None:
     alone = Policy.parse(BELOW_SRC)
     found = mode_findings(alone, ApprovalMode.AUTO_EDIT, Setup())
     assert [each.rule for each in found] == [1]
-    assert "auto_edit it narrows nothing" in found[0].message
+    assert "every call of write_file is allowed anyway" in found[0].message
     assert mode_findings(alone, ApprovalMode.DEFAULT, Setup()) == ()
     rest = '\n[[rule]]\ntoolName = "write_file"\ndecision = "deny"\npriority = 1\n'
     assert mode_findings(Policy.parse(BELOW_SRC + rest), ApprovalMode.AUTO_EDIT, Setup()) == ()

@@ -33,7 +33,7 @@ async def make_policy(me: Planner) -> None:
     await me.press("ctrl+s")
     await me.until(lambda: len(me.draft.entries) == 2)
     await me.press("ctrl+s")
-    await me.sees("Name of the policy")
+    await me.sees("Name for the policy")
     await me.press("enter")
     await me.until(lambda: me.draft.opened is not None and not me.draft.changed)
 

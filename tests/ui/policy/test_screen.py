@@ -196,7 +196,7 @@ async def test_the_form_says_what_is_wrong_while_one_types_and_takes_no_error(ho
         await me.press("enter")
         form = await me.form()
         await me.fill(priority="1000")
-        await me.sees("Priority: a whole number from 0 to 999")
+        await me.sees("Priority: enter a whole number from 0 to 999")
         await me.press("ctrl+s")
         assert me.app.screen is form
         await me.fill(priority="9", args_pattern="(")
@@ -334,7 +334,7 @@ async def test_a_folder_of_files_is_typed_in_the_form(home: Path) -> None:
     async with planner(home) as me:
         await me.press("a")
         await me.fill(tools="write_file, replace", folder="/etc")
-        await me.sees("Files below: a folder of the project, such as src/")
+        await me.sees("Files under: enter a folder of the project, such as src/")
         await me.fill(folder="src")
         await me.press("ctrl+s")
         await me.sees("files below src/")
@@ -354,7 +354,7 @@ async def test_a_rule_moves_and_takes_the_priority_of_its_neighbour(home: Path) 
     async with planner(home) as me:
         await me.press("down", "down", "K")
         assert me.tools == ["run_shell_command", "write_file", "run_shell_command", "read_file"]
-        assert "It has priority 200 now" in me.said[-1]
+        assert "Priority changed to 200" in me.said[-1]
         assert me.pane.main.rules.cursor == 1
         await me.press("J")
         assert me.tools == ["run_shell_command", "run_shell_command", "write_file", "read_file"]
@@ -394,7 +394,7 @@ async def test_escape_goes_from_the_levels_to_the_rules(home: Path) -> None:
         await me.press("l")
         await me.sees("levels and lists", "esc back")
         await me.press("escape")
-        await me.sees("the highest priority wins")
+        await me.sees("highest priority wins")
         assert me.app.focused is me.pane.main.rules
 
 
@@ -464,7 +464,7 @@ async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(
         ),
     )
     async with planner(home) as me:
-        await me.sees("! warning", "x applies it")
+        await me.sees("! warning", "x to apply")
         before = me.draft.document.text
         await me.press("x")
         await me.until(lambda: me.draft.document.text != before)
@@ -501,7 +501,7 @@ async def test_a_first_policy_gets_a_name_when_it_is_saved(home: Path) -> None:
         await me.press("l", "left")
         await me.until(lambda: me.draft.changed)
         await me.press("ctrl+s")
-        await me.sees("Name of the policy")
+        await me.sees("Name for the policy")
         await me.press("enter")
         await me.until((policies_dir() / "work.toml").exists)
         await me.until(lambda: not me.draft.changed)
@@ -513,13 +513,13 @@ async def test_another_policy_is_opened_renamed_and_deleted(home: Path) -> None:
     policy("b")
     async with planner(home) as me:
         await me.press("f")
-        await me.sees("Yours in gemtui", "open now")
+        await me.sees("Your gemtui policies", "open now")
         await me.press("down", "enter")
         await me.until(lambda: me.draft.name == "b")
         await me.press("f")
         await me.sees("open now")
         await me.press("r")
-        await me.sees("New name of b")
+        await me.sees("New name for b")
         await me.press("end", "shift+home", "delete", *"daily", "enter")
         await me.until(lambda: me.draft.name == "daily")
         assert sorted(path.name for path in policies_dir().glob("*.toml")) == [
@@ -539,13 +539,13 @@ async def test_changes_are_asked_about_before_another_file_is_opened(home: Path)
     a, _ = policy("a", FIRST), policy("b")
     async with planner(home) as me:
         await me.press("d", "f")
-        await me.sees("Yours in gemtui")
+        await me.sees("Your gemtui policies")
         await me.press("down", "enter")
         await me.sees("a has unsaved changes")
         await me.press("escape")
         assert me.draft.name == "a"
         await me.press("f")
-        await me.sees("Yours in gemtui")
+        await me.sees("Your gemtui policies")
         await me.press("down", "enter")
         await me.sees("unsaved changes")
         await me.press("down", "enter")
@@ -582,7 +582,7 @@ async def test_a_file_that_may_not_be_written_says_so(home: Path) -> None:
     (home / ".gemini/settings.json").write_text(json.dumps(settings))
     async with planner(home) as me:
         await me.press("f")
-        await me.sees("The administrator's", "machine")
+        await me.sees("Set by the administrator", "machine")
         await me.press("enter")
         await me.sees("read-only: it belongs to the administrator")
         await me.press("d", "ctrl+s")
@@ -598,7 +598,7 @@ async def test_a_file_that_changes_is_read_again_unless_there_are_changes_here(h
         await me.until(lambda: len(me.draft.entries) == 4)
         await me.press("d")
         path.write_text(FIRST)
-        await me.sees("changed on the disk")
+        await me.sees("changed on disk")
         assert len(me.draft.entries) == 3
         await me.press("ctrl+s")
         await me.sees("The file has changed on disk")
@@ -613,7 +613,7 @@ async def test_a_changed_file_can_be_overwritten_on_purpose(home: Path) -> None:
     async with planner(home) as me:
         await me.press("d")
         path.write_text(FIRST)
-        await me.sees("changed on the disk")
+        await me.sees("changed on disk")
         await me.press("ctrl+s")
         await me.sees("The file has changed on disk")
         await me.press("down", "down", "enter")
@@ -629,7 +629,7 @@ async def test_a_file_that_is_gone_is_written_again_on_purpose(home: Path) -> No
         path.unlink()
         await me.press("ctrl+s")
         await me.sees("The file was deleted")
-        assert "Read it again" not in me.text
+        assert "Reload it" not in me.text
         await me.press("down", "enter")
         await me.until(path.exists)
         assert path.read_text() == WORK
@@ -723,7 +723,7 @@ async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home:
         assert me.draft.name == "own"
         me.app.post_message(AllowCallRequested(Call("glob", {"pattern": "*"}), ()))
         await me.form()
-        await me.sees("It goes into the policy work.")
+        await me.sees("It will be added to the policy work.")
         await me.press("escape")
         assert me.draft.opened is not None
         assert me.draft.opened.file.path == mine
@@ -758,8 +758,8 @@ async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
         form = await me.form()
         assert form.query_one("#tools", Input).value == "run_shell_command"
         assert form.query_one("#command_prefixes", Input).value.startswith("pytest")
-        await me.sees("It would allow  run_shell_command  pytest -q tests")
-        await me.sees("It goes into the policy work.")
+        await me.sees("This rule would allow  run_shell_command  pytest -q tests")
+        await me.sees("It will be added to the policy work.")
         assert not me.draft.changed
         await me.press("ctrl+s")
         await me.until(lambda: len(me.draft.entries) == 2)

@@ -37,14 +37,14 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path, size: tuple[in
         await me.press("3")
         await me.sees("No policy yet.")
         await me.press("s")
-        await me.sees("Suggest", "files below src/", "8 calls of 2 sessions")
+        await me.sees("Suggest", "files below src/", "8 calls in 2 sessions")
         await me.press("w", "down", "enter")
-        await me.sees("since yesterday", "7 calls of 1 session", "files below src/")
+        await me.sees("since yesterday", "7 calls in 1 session", "files below src/")
         await choose(me, "files below src/")
         await me.press("space")
         await choose(me, 'prefix "pytest"')
         await me.press("space")
-        await me.sees("2 of 2 rules chosen")
+        await me.sees("2 of 2 rules selected")
         await me.press("a")
         await me.until(lambda: isinstance(me.app.screen, PolicyScreen))
         pane = me.app.screen
@@ -63,13 +63,13 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path, size: tuple[in
         assert decided("run_shell_command", command="npm publish") is Decision.DENY
 
         await me.press("h")
-        await me.sees("Replay", "8 calls of 2 sessions")
+        await me.sees("Replay", "8 calls in 2 sessions")
         await choose(me, "deny")
         await me.press("enter")
         await me.sees("rm -rf build", "npm test")
         await choose(me, "rm -rf build")
         await me.press("enter")
-        await me.sees("One call", "⊘ deny", "it succeeded")
+        await me.sees("Call details", "⊘ deny", "it succeeded")
         await me.press("o")
         await me.sees("[1 Sessions]", "rm -rf build")
         assert getattr(me.view.page.block, "id", None) == "call-6"

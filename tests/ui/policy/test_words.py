@@ -49,6 +49,6 @@ async def test_examples_are_shown_and_kept_from_a_tried_call(home: Path) -> None
         await me.press("t")
         await me.sees("Try a call")
         await me.press("ctrl+g")
-        await me.until(lambda: "Example kept, not saved yet: deny run_shell" in me.said[-1])
+        await me.until(lambda: "Added as an example, not saved yet: deny run_shell" in me.said[-1])
         await me.press("escape")
         await me.sees("1 of 2 as expected", "1 unsaved change")

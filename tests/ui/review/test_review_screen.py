@@ -53,7 +53,7 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(
         await me.press("y")
         await me.until(lambda: not screen._marked)
         assert (project / "a.txt").read_text() == "".join(LINES).replace("line 7", "mine")
-        await me.until(lambda: any("Reverted in 1 file" in each for each in me.said))
+        await me.until(lambda: any("Reverted hunks in 1 file" in each for each in me.said))
         await me.press("p")
         await me.until(lambda: isinstance(me.app.screen, RunScreen))
         pane = me.app.screen
@@ -85,7 +85,7 @@ async def test_while_its_run_works_reverts_wait_for_the_end(
             if "write_file" not in me.text:
                 await me.press("f5")
         await me.press("space", "r")
-        await me.sees("waits until it is done")
+        await me.sees("once it is done")
         await me.press("y")
         await me.sees("once the agent is done")
         assert (project / "a.txt").exists()
@@ -100,7 +100,7 @@ async def test_a_revert_says_before_which_later_lines_stay(project: Path) -> Non
         screen = await reviewing(me)
         rows = [each.hunk and each.hunk.owner.command for each in screen.files.items]
         await me.press(*["down"] * rows.index("sed -i s/old/new/ b.txt"), "space", "r")
-        await me.sees("Revert?", "stays: b.txt:1: run_shell_command: tee b.txt changed what")
+        await me.sees("Revert?", "not reverted: b.txt:1: run_shell_command: tee b.txt")
         await me.press("y")
         await me.until(lambda: not screen._marked)
         assert (project / "b.txt").read_text() == "old\nlater\n"

@@ -175,7 +175,7 @@ async def test_always_is_kept_in_a_policy(home: Path, project: Path, fake_cli: F
         assert len(Policy.load(path_of(ALWAYS)).rules) == 1
 
 
-@pytest.mark.parametrize(("key", "said"), [("a", "in this run"), ("A", "always")])
+@pytest.mark.parametrize(("key", "said"), [("a", "in this run"), ("A", "from now on")])
 async def test_allowing_similar_calls_is_revoked_by_a_key(
     home: Path, project: Path, fake_cli: FakeCli, key: str, said: str
 ) -> None:
@@ -184,13 +184,13 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
         await me.ready(1)
         await me.press(key)
         await me.answered(1)
-        await me.until(lambda: any("esc u revokes that" in each for each in me.said))
+        await me.until(lambda: any("Press esc, then u, to revoke this" in each for each in me.said))
         me.gate.settle(1, Settled(consent=Consent.ALLOWED))
         await me.sees(f"allowed by you, and similar calls {said}")
         assert path_of(ALWAYS).exists() is (key == "A")
         await me.press("escape", "u")
-        await me.sees("allowed by you; revoked for similar calls")
-        assert any("Revoked in" in each and "read_file" in each for each in me.said)
+        await me.sees("allowed by you; no longer for similar calls")
+        assert any("No longer allowed in" in each and "read_file" in each for each in me.said)
         assert me.gate.is_taken_back(1)
         assert not (key == "A" and Policy.load(path_of(ALWAYS)).rules)
         assert not me.pane.can("take_back")
@@ -237,9 +237,11 @@ async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_i
         await me.sees("2 − two", "2 + 2")
         await me.ready(1)
         await me.press("e")
-        await me.sees("The file's new text")
+        await me.sees("New contents of the file")
         await me.press("ctrl+end", "Z", "ctrl+s")
-        await me.sees("changed by you", "3 + Z", "asked: replace as Gemini has it")
+        await me.sees(
+            "changed by you", "3 + Z", "Gemini asked for: replace with different arguments"
+        )
         assert me.gate.answer_to(1) is None
         await me.ready(1)
         await me.press("y")
@@ -260,7 +262,7 @@ async def test_a_yes_is_for_the_file_as_it_was_shown(
         await me.ready(1)
         (project / "a.txt").write_text("by somebody else\n")
         await me.press(key)
-        await me.until(lambda: any("changed since this was shown" in said for said in me.said))
+        await me.until(lambda: any("changed since this call was shown" in said for said in me.said))
         await me.sees("1 − by somebody else")
         assert me.gate.answer_to(1) is None
         await me.ready(1)
@@ -278,7 +280,7 @@ async def test_arguments_are_changed_as_json(
         await me.sees('"q": 1')
         await me.ready(1)
         await me.press("e")
-        await me.sees("The arguments")
+        await me.sees("Arguments of the call")
         await me.press("x", "ctrl+s")
         await me.sees("not valid JSON")
         await me.press("backspace", "left", "left", "2", "ctrl+s")
@@ -328,7 +330,7 @@ async def test_a_burst_behind_the_key_that_led_there_answers_nothing(
         await me.until(lambda: me.question.shown is not None)
         await me.burst(f"{ESCAPE}yyyAx")
         assert me.question.view.has_focus
-        await me.until(lambda: any("too soon" in said for said in me.said))
+        await me.until(lambda: any("Press the key again" in said for said in me.said))
         assert me.gate.answer_to(1) is None
 
 
@@ -342,7 +344,7 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         await me.until(lambda: me.question.shown is not None)
         began = time.monotonic()
         await me.burst(ESCAPE + key)
-        await me.until(lambda: any("too soon" in said for said in me.said))
+        await me.until(lambda: any("Press the key again" in said for said in me.said))
         await me.until(lambda: me.question.view.armed)
         assert time.monotonic() - began > TYPING
         assert me.app.screen is me.pane
@@ -411,7 +413,7 @@ async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
         me.gate.settle(1, Settled(consent=Consent.ABANDONED))
         await turns_until(lambda: me.shown == 2)
         go_on.set()
-        await me.until(lambda: any("too soon" in said for said in me.said))
+        await me.until(lambda: any("Press the key again" in said for said in me.said))
         assert not any(map(me.gate.is_answered, (1, 2)))
 
 
@@ -542,7 +544,7 @@ async def test_hostile_arguments_are_drawn_and_pass_unchanged(
         await me.ready(1)
         assert not set(me.text) & HIDDEN
         await me.press("enter")
-        await me.sees("what runs if")
+        await me.sees("what will run if")
         assert not set(me.text) & HIDDEN
         await me.press("escape")
         await me.ready(1)
@@ -560,9 +562,9 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
         await me.asked(1, tool, arguments={"file_path": "a.txt", key: huge})
         await me.ready(1)
         await me.press("end")
-        await me.sees("enter shows all of it")
+        await me.sees("press enter to see everything")
         await me.press("enter")
-        await me.sees("what runs if you allow it")
+        await me.sees("what will run if you allow it")
         await me.press("escape")
         await me.ready(1)
         await me.press("n")
@@ -587,9 +589,9 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, subagent=True, asked=5)
-        await me.sees("a sub-agent's call, waits for your answer")
+        await me.sees("a subagent's call, waiting for your answer")
         me.gate.settle(1, Settled(consent=Consent.DENIED, reason="no"))
-        await me.sees("a sub-agent's call, denied by you: no")
+        await me.sees("a subagent's call, denied by you: no")
         await me.press("ctrl+c")
         await me.ended()
         assert me.pane.run_shown is not None
@@ -606,7 +608,9 @@ async def test_another_gemtui_shows_the_question(
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
-            await other.until(lambda: any("A run asks" in said for said in other.said))
+            await other.until(
+                lambda: any("A run needs your approval" in said for said in other.said)
+            )
             assert not any("still active" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
@@ -642,7 +646,7 @@ async def test_leaving_says_that_the_question_waits(
         await me.asked(1)
         await me.ready(1)
         await me.press("ctrl+q")
-        await me.sees("A run is still active, and asks", "the question keeps waiting")
+        await me.sees("A run is still active and needs an answer", "its question will keep waiting")
         await me.press("escape")
 
 
@@ -660,7 +664,7 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
     async with somebody(home, project, fake_cli, size) as me:
         await me.asked(1, "write_file", arguments={"file_path": "a.txt", "content": content})
         await me.ready(1)
-        await me.sees("more lines below: y shows them")
+        await me.sees("more lines below (y scrolls down)")
         pressed = 0
         while me.question.view.below:
             offset = me.question.view.scroll_offset.y
@@ -671,7 +675,7 @@ async def test_a_yes_scrolls_to_the_end_of_a_long_call_before_it_counts(
             pressed += 1
         assert pressed > 1
         assert any("Not answered" in said for said in me.said)
-        await me.sees("line 59", "End of 62 lines")
+        await me.sees("line 59", "End (62 lines)")
         await me.press("up")
         await me.press(key)
         assert (await me.answered(1)).consent is Consent.ALLOWED
@@ -733,13 +737,13 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
         await me.asked(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
         await me.ready(1)
         await me.press("end")
-        await me.sees("more characters not shown here: enter shows all of it")
+        await me.sees("more characters not shown; press enter to see everything")
         await me.ready(1)
         await me.press("y")
-        await me.until(lambda: any("not shown here" in said for said in me.said))
+        await me.until(lambda: any("to see everything" in said for said in me.said))
         assert me.gate.answer_to(1) is None
         await me.press("enter")
-        await me.sees("what runs if you allow it")
+        await me.sees("what will run if you allow it")
         await me.press("end", "escape")
         await me.ready(1)
         await me.press("y")
@@ -757,7 +761,7 @@ async def test_letters_that_look_like_others_are_pointed_out(
         await me.ready(1)
         await me.press("l")
         await me.ready(2)
-        await me.sees("! it holds control characters", "$ ls⟨U+00A0⟩x/e.sh")
+        await me.sees("! it contains control characters", "$ ls⟨U+00A0⟩x/e.sh")
 
 
 # --- what a call does ----------------------------------------------------------------------------
@@ -829,11 +833,15 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
         await me.ended()
         await me.until(lambda: me.pane.can("differing"))
         await me.press("D")
-        await me.sees("Files that differ from what you approved", "View", "Restore the former text")
+        await me.sees(
+            "Files that differ from what you approved",
+            "View",
+            "Restore the text from before the call",
+        )
         await me.press("enter")
         await me.sees("1 − new", "1 + another text")
         await me.press("escape")
-        await me.sees("Restore the former text")
+        await me.sees("Restore the text from before the call")
         await me.press("down", "enter")
-        await me.until(lambda: any("Restored to before" in said for said in me.said))
+        await me.until(lambda: any("Restored as it was before" in said for said in me.said))
         assert path.read_text() == "former\n"

@@ -174,7 +174,7 @@ async def test_a_word_reaches_the_agent_in_mid_run_and_prompts_follow(
             await me.press("i")
             await me.type("prefer the other library")
             await me.press("ctrl+s")
-            await me.sees("1 word on the way")
+            await me.sees("1 message not read yet")
             for prompt in ("second", "thrd", "drop me"):
                 await me.type(prompt)
                 await me.press("enter")
@@ -221,7 +221,7 @@ async def test_where_the_extension_is_missing_it_says_so_and_runs_as_it_would(
             await me.press("shift+tab")
             await ask_me(me)
             await me.ask("go")
-            await me.sees("This run couldn't ask you", "Install the extension")
+            await me.sees("This run can't ask for your approval", "Install the extension")
             await me.press("escape")
             await me.until(lambda: me.app.screen is me.pane)
             assert me.pane.prompt.text == "go"

@@ -92,7 +92,7 @@ async def test_a_run_that_asks_is_killed_and_what_waits_is_sent_by_key(
             await me.press("i")
             await me.type("prefer tabs")
             await me.press("ctrl+s")
-            await me.sees("1 word on the way")
+            await me.sees("1 message not read yet")
             await me.queue("first", "second")
             await me.sees("2 queued")
             run = me.pane.run_shown

@@ -157,7 +157,7 @@ async def asked(me: Person, cli: FakeCli, *questions: tuple[str, dict[str, str]]
         )
     await me.until(lambda: len(pane.question.waiting) == len(questions))
     await me.until(lambda: pane.question.shown is not None and pane.question.view.has_focus)
-    await me.sees("waits for your answer", "y allow")
+    await me.sees("waiting for your answer", "y allow")
     await me.until(lambda: pane.run_shown is not None and pane.run_shown.pid)
     pane.run_shown.pid = 4711
     pane.panes.stale()
@@ -195,7 +195,7 @@ async def question_answered(me: Person, cli: FakeCli) -> None:
     assert pane.run_shown is not None
     gate = GateFolder.of(pane.run_shown.run.folder)
     gate.settle(1, Settled(consent=Consent.CHANGED, arguments={"command": "pytest -q"}))
-    await me.sees("changed by you", "ran", "enter queues it")
+    await me.sees("changed by you", "ran", "enter queues")
     await me.until(lambda: not pane.question.asks)
 
 
@@ -220,7 +220,7 @@ async def worktrees(me: Person, cli: FakeCli) -> None:
     await me.press("f7")
     await me.sees("tests/test_tail.py")
     await me.press("space", "down")
-    await me.sees("the same in both")
+    await me.sees("identical in both")
 
 
 SCENES: dict[str, Scene] = {

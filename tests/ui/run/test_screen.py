@@ -286,7 +286,7 @@ async def test_ctrl_c_stops_the_run_and_says_what_it_did(
         await me.ask("go on")
         await me.sees("On and on")
         await me.press("ctrl+c")
-        await me.sees("◌ interrupted", "It ended on SIGTERM.", "finished writes are kept")
+        await me.sees("◌ interrupted", "The run stopped on SIGTERM.", "finished writes are kept")
         assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
 
 
@@ -302,7 +302,7 @@ async def test_undo_waits_for_the_end_and_missing_checkpoints_are_said(
         await me.sees("Working.", "! no checkpoints")
         assert any("its contents are corrupt" in each for each in me.said)
         await me.press("escape", "U")
-        await me.until(lambda: any("The run is working" in each for each in me.said))
+        await me.until(lambda: any("The run is still working" in each for each in me.said))
         await me.press("ctrl+c")
         await me.ended()
 
@@ -328,7 +328,7 @@ async def test_ctrl_c_twice_kills(home: Path, project: Path, fake_cli: FakeCli) 
         await me.press("ctrl+c")
         await me.sees("Stopping (SIGTERM)… press ctrl+c again to kill")
         await me.press("ctrl+c")
-        await me.sees("had to be killed (SIGKILL)")
+        await me.sees("was killed (SIGKILL)")
 
 
 async def test_ctrl_c_copies_what_is_selected_and_does_not_stop(
@@ -362,7 +362,7 @@ async def test_a_failed_run_says_why_and_what_one_can_do(
     fake_cli("err:Please set an Auth method", "exit:41")
     async with runner(home, project, size) as me:
         await me.ask("hello")
-        await me.sees("✗", "Please set an Auth method", "closes this", "Run again")
+        await me.sees("✗", "Please set an Auth method", "to close this", "Run again")
         await me.ended()
         await me.type("run")
         assert me.pane.prompt.text == "run"
@@ -460,7 +460,7 @@ async def test_a_prompt_written_meanwhile_is_sent_when_the_run_ends(
     async with runner(home, project) as me:
         await me.ask("first")
         await me.sees("First answer.")
-        await me.sees("enter queues it for when the run ends")
+        await me.sees("enter queues until the run ends")
         await me.ask("and then")
         await me.sees("1 queued")
         assert me.pane.prompt.text == ""
@@ -506,7 +506,7 @@ async def test_the_list_of_runs_is_searched_and_tells_refusals_from_success(
         await me.press("escape")
         await me.sees("✓ Do it.", "⊘ Do it.")
         await me.press("slash", *"zz")
-        await me.sees("no matches")
+        await me.sees("No matches.")
         await me.press("escape", "slash", *"do 2", "enter")
         await me.sees("tool calls were denied")
         assert me.pane.run_shown is not None
@@ -595,9 +595,9 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         await me.sees("Before this run" if trusted else "Trust this folder?", "tools.allowed")
         await me.sees("more lines")
         await me.press("down", "down", "enter")
-        await me.sees("What this folder changes without asking", "mcpServers.s8")
+        await me.sees("What this folder's settings do without asking", "mcpServers.s8")
         await me.press("escape")
-        await me.sees("Show all of it")
+        await me.sees("Show everything")
         await me.press("down", "enter")
         await me.ended()
         await me.ask("again")
@@ -636,7 +636,7 @@ async def test_a_folder_that_is_not_utf8_is_refused_in_words(
         await me.ask("go")
         await me.sees("Trust this folder?")
         await me.press("down", "enter")
-        await me.until(lambda: any("Not started" in said for said in me.said))
+        await me.until(lambda: any("was not started" in said for said in me.said))
         assert me.pane.prompt.text == "go"
         assert not list_runs(runs_dir())
 
@@ -691,7 +691,7 @@ async def test_an_orphan_is_said_at_the_start_and_ended_in_the_list(
     run = await asyncio.to_thread(start, tmp_path, runs_dir())
     await asyncio.to_thread(kill_watchers, run)
     async with person(home / ".gemini", NARROW, project=project) as me:
-        await me.until(lambda: any("nobody in charge" in said for said in me.said))
+        await me.until(lambda: any("left processes behind" in said for said in me.said))
         await me.press("2", "ctrl+l")
         await me.sees("orphaned", "x stop")
         await me.press("x")
@@ -766,9 +766,9 @@ async def test_without_a_cli_the_pane_says_what_to_do(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     async with runner(home, project) as me:
-        await me.sees("gemini was not found on PATH", "no gemini")
+        await me.sees("gemini was not found on PATH", "no Gemini CLI")
         await me.ask("hello")
-        await me.until(lambda: any("Not started" in said for said in me.said))
+        await me.until(lambda: any("was not started" in said for said in me.said))
         assert me.pane.prompt.text == "hello"
 
 
@@ -779,7 +779,9 @@ async def test_the_exact_command_before_it_runs(
     async with runner(home, project) as me:
         await me.type("hello")
         await me.press("ctrl+t")
-        await me.sees("What enter will run", "--output-format=stream-json --session-id=")
+        await me.sees(
+            "The command that enter will run", "--output-format=stream-json --session-id="
+        )
 
 
 @SIZES
@@ -853,7 +855,7 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         await into(me, include_directories="lib", sandbox=True, trust=True, **tools, **limits)
         await me.sees("trust  1 more folder  only 2 tools  1 tool denied  sandbox  7 turns")
         await me.press("ctrl+t")
-        await me.sees("# gemtui ends it after 10m", "silent for 90s", "--sandbox")
+        await me.sees("# gemtui stops the run after 10m", "90s without output", "--sandbox")
         await me.sees("GEMINI_CLI_TRUST_WORKSPACE=true", f"--include-directories={project / 'lib'}")
         await me.press("escape")
         await me.ask("go")
@@ -882,7 +884,7 @@ async def test_a_folder_keeps_its_options_and_forgets_them(
         await me.sees("mode default  timeout 10m")
         assert not me.pane.options.trust
         await into(me, remember=False)
-        await me.until(lambda: any("Cleared" in said for said in me.said))
+        await me.until(lambda: any("no longer remembered" in said for said in me.said))
         await me.sees("mode default  timeout 10m")
     async with runner(home, project) as me:
         await me.press("ctrl+o")

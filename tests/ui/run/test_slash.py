@@ -41,7 +41,7 @@ async def test_commands_of_gemtui_act_and_those_of_the_cli_are_sent(
         await me.ask("/mode plan")
         await me.sees("mode plan")
         await me.ask("/stop")
-        await me.until(lambda: "/stop has nothing to act on now." in me.said)
+        await me.until(lambda: "/stop can't be used now." in me.said)
         assert me.pane.run_shown is None
         assert me.pane.options.approval_mode is ApprovalMode.PLAN
         await me.type("/gitf")
@@ -77,8 +77,8 @@ async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
     async with runner(home, project) as me:
         for command in ("undo", "review", "retry", "redo"):
             await me.ask(f"/{command}")
-        await me.until(lambda: "/review has nothing to act on now." in me.said)
-        assert "/undo has nothing to act on now." in me.said
+        await me.until(lambda: "/review can't be used now." in me.said)
+        assert "/undo can't be used now." in me.said
         await me.ask("begin")
         await me.ended()
         await me.ask("/retry")

@@ -63,7 +63,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
             evening.press(F8)
             evening.shows("Install it?")
             evening.press("y")
-            evening.shows("Installed: its hooks run")
+            evening.shows("Installed. Its hooks run")
             evening.press("2")
             evening.shows("enter starts a run")
             evening.shows("mode ask")
@@ -90,7 +90,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
             evening.hang_up()
             evening.process.send_signal(signal.SIGKILL)
         with opened(on_loopback, model, editor) as morning:
-            morning.shows("A run asks: 2 shows it.")
+            morning.shows("A run needs your approval")
             morning.press("2")
             for left in (3, 2, 1):
                 asked(morning, f"1 of {left + 1}", f"$ touch {4 - left}", "mode ask")

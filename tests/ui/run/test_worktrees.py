@@ -84,7 +84,7 @@ async def test_two_worktrees_are_shown_side_by_side(
     async with runner(home, project, size) as me:
         screen = await opened(me)
         await me.press("space", "down")
-        await me.sees("2 files, 1 the same", "tracked  the same in both")
+        await me.sees("2 files, 1 identical", "tracked  identical in both")
         await me.until(lambda: "│" in screen.panes.side.text)
         lines = screen.panes.side.text.splitlines()
         beside = [line for line in lines if "+ left" in line and "+ right" in line]

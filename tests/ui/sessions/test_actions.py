@@ -43,7 +43,7 @@ async def test_export_writes_the_form_and_file_that_were_chosen(store: Path) -> 
         await me.press("enter")
         path = Path("Write-a-haiku-file-63a18d40.txt")
         await me.until(path.exists)
-        await me.until(lambda: any("Written: " in said for said in me.said))
+        await me.until(lambda: any("Exported to " in said for said in me.said))
         assert "frog leaps in" in path.read_text()
 
 
@@ -52,7 +52,7 @@ async def test_export_of_records_is_json(store: Path) -> None:
         await me.press("enter")
         await me.sees("Answer one.")
         await me.press("e", "down", "down", "down", "tab", "ctrl+u", *"out.json", "enter")
-        await me.until(lambda: any("Written: " in said for said in me.said))
+        await me.until(lambda: any("Exported to " in said for said in me.said))
         assert json.loads(Path("out.json").read_text())["session"]["title"] == "first question"
 
 
@@ -60,7 +60,7 @@ async def test_export_overwrites_nothing_and_leaves_the_store_alone(store: Path)
     Path("there.md").write_text("mine")
     async with person(store, NARROW) as me:
         await me.press("e", "tab", "ctrl+u", *"there.md", "enter")
-        await me.sees("That file exists; choose another name.")
+        await me.sees("That file already exists. Choose another name.")
         await me.press("ctrl+u", *str(store / "tmp" / "x.md"), "enter")
         await me.sees("That folder belongs to Gemini CLI")
         await me.press("ctrl+u", *"missing/x.md", "enter")
@@ -93,7 +93,7 @@ async def test_a_redacted_export_shows_before_what_it_replaces(store: Path) -> N
             "1 place: a@… (7 characters) -> [redacted:email-1]",
         )
         await me.press("enter")
-        await me.until(lambda: any("Written: " in said for said in me.said))
+        await me.until(lambda: any("Exported to " in said for said in me.said))
         (path,) = Path().glob("*.md")
         assert token[:12] not in path.name + path.read_text()
         assert "[redacted:email-1]" in path.read_text().replace("\\", "")
@@ -188,8 +188,8 @@ async def test_without_a_trash_it_asks_again_before_deleting_for_good(
         await me.press("d")
         await me.sees("Delete this session?")
         await me.press("y")
-        await me.sees("Delete permanently?", "Write a haiku file", "can't take it")
-        await me.sees("The system says: there is no trash")
+        await me.sees("Delete permanently?", "Write a haiku file", "can't be moved")
+        await me.sees("The system reported: there is no trash")
         await me.press("y")
         await me.sees("Delete permanently (D)")
         assert all(path.exists() for path in gone)
@@ -281,7 +281,7 @@ async def test_a_file_that_can_not_be_is_said(store: Path, name: str) -> None:
         await me.until(
             lambda: (
                 "That folder does not exist." in me.text
-                or any("Nothing was written" in said for said in me.said)
+                or any("Nothing was exported" in said for said in me.said)
             )
         )
 

@@ -85,7 +85,7 @@ async def test_the_rows_are_those_that_match_what_is_typed(home: Path) -> None:
         await me.sees("1 of 4 files")
         assert [row.path.name for row in shown(me)] == ["moon.py"]
         await me.type("zzz")
-        await me.sees("no matches")
+        await me.sees("No matches.")
         await me.press("escape")
         await me.sees("4 files")
         await me.press("escape")
@@ -121,6 +121,6 @@ async def test_where_nothing_was_written_it_says_so(tmp_path: Path) -> None:
     async with person(home, project=project) as me:
         await me.sees("Let it wane")
         await me.press("w")
-        await me.sees("no session wrote files here: ^r shows all projects")
+        await me.sees("No session has written files here. Press ^r to show all projects.")
         await me.press("enter", "escape")
         await me.until(lambda: me.app.screen is me.home)

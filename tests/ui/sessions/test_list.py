@@ -255,7 +255,7 @@ async def test_matches_in_other_projects_are_offered() -> None:
     async with showing(project=GEMTUI) as (app, pilot):
         await pilot.press("slash", *"textual")
         text = " ".join(" ".join(app.lines()).split())
-        assert "1 in other projects: ↓ a shows all projects." in text
+        assert "1 in other projects. Press ↓ a to show all." in text
 
 
 # --- scope, order, groups, hidden ones -------------------------------------------------------
@@ -313,7 +313,7 @@ async def test_hidden_ones_can_be_shown() -> None:
         await pilot.press("full_stop")
         assert app.listed == ["s1", "s2", "s3", "child", "s4", "s5"]
         assert "   └ Find it" in "\n".join(app.lines())
-        assert app.sessions.crumbs[-1] == "hidden shown"
+        assert app.sessions.crumbs[-1] == "including hidden"
 
 
 # --- a store that changes --------------------------------------------------------------------

@@ -58,17 +58,17 @@ async def test_a_session_that_works_waits_and_idles_says_so_in_its_row_and_above
 ) -> None:
     async with person(store, size) as me:
         tell("BeforeTool", HAIKU)
-        await me.sees("● 1 works")
+        await me.sees("● 1 working")
         assert "● Write a haiku" in row(me, "haiku")
-        assert "works" in row(me, "haiku")
+        assert "working" in row(me, "haiku")
         tell("Notification", HAIKU)
-        await me.sees("? 1 waits: proj", "L shows")
+        await me.sees("? 1 waiting: proj", "L shows")
         assert "? Write a haiku" in row(me, "haiku")
-        assert "waits" in row(me, "haiku")
+        assert "waiting" in row(me, "haiku")
         tell("AfterAgent", HAIKU)
         await me.until(lambda: "○ Write a haiku" in me.text)
         assert "idle" in row(me, "haiku")
-        assert "waits" not in me.text
+        assert "waiting" not in me.text
         tell("SessionEnd", HAIKU)
         await me.until(lambda: "○" not in me.text)
 
@@ -88,25 +88,25 @@ async def test_several_are_counted(store: Path, cli: subprocess.Popen[bytes]) ->
     tell("Notification", STOCK, os.getppid(), cwd="/home/dev/work/inventory")
     tell("BeforeAgent", FRUIT, cli.pid)
     async with person(store, NARROW) as me:
-        await me.sees("? 2 wait ", "● 1 works", "L shows")
+        await me.sees("? 2 waiting ", "● 1 working", "L shows")
 
 
 async def test_a_session_that_is_killed_says_so(store: Path) -> None:
     with process() as gone:
         tell("Notification", HAIKU, gone.pid)
         async with person(store, NARROW) as me:
-            await me.sees("? 1 waits")
+            await me.sees("? 1 waiting")
             gone.kill()
             await me.until(lambda: "◌ Write a haiku" in me.text)
             assert "killed" in row(me, "haiku")
-            assert "waits" not in me.text
+            assert "waiting" not in me.text
 
 
 async def test_ascii(store: Path, cli: subprocess.Popen[bytes]) -> None:
     tell("Notification", HAIKU)
     tell("BeforeTool", FRUIT, cli.pid)
     async with person(store, NARROW, Config(ascii=True)) as me:
-        await me.sees("? 1 waits", "* 1 works", "? Write a hai", "* Collecting")
+        await me.sees("? 1 waiting", "* 1 working", "? Write a hai", "* Collecting")
 
 
 # --- the one that waits --------------------------------------------------------------------------
@@ -120,29 +120,29 @@ async def test_its_key_shows_what_waits_and_the_next_wherever_it_is(store: Path)
         await me.press("slash", *"fruit", "down")
         await me.until(lambda: me.rows.has_focus and me.chosen.id == FRUIT)
         await me.press("L")
-        await me.sees("proj waits for you")
+        await me.sees("proj is waiting for you")
         await me.press("L")
-        await me.sees("inventory waits for you")
+        await me.sees("inventory is waiting for you")
         await me.press("escape")
         assert me.chosen.id == STOCK
         await me.press("enter")
-        await me.sees("Explain the tests", "? waits")
+        await me.sees("Explain the tests", "? waiting")
         await me.press("L")
-        await me.sees("inventory waits for you")
+        await me.sees("inventory is waiting for you")
         await me.press("escape")
-        await me.sees("? waits")
+        await me.sees("? waiting")
         assert me.view.has_focus
 
 
 async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
     tell("Notification", "0f00-of-another-store")
     async with person(store, NARROW) as me:
-        await me.sees("1 waits")
+        await me.sees("1 waiting")
         before = me.chosen.id
         await me.press("L")
-        await me.sees("proj waits for you", "w.txt")
+        await me.sees("proj is waiting for you", "w.txt")
         await me.press("L")
-        await me.sees("proj waits for you")
+        await me.sees("proj is waiting for you")
         await me.press("escape")
         assert me.chosen.id == before
 
@@ -156,7 +156,7 @@ async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) ->
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")
-        await me.until(lambda: "No session waits for you." in me.said)
+        await me.until(lambda: "No session is waiting for you." in me.said)
 
 
 async def test_that_nothing_goes_on_is_told_first() -> None:
@@ -175,19 +175,19 @@ async def test_the_question_is_shown_with_the_change_and_when_it_was_answered(
 ) -> None:
     tell("Notification", HAIKU)
     async with person(store, size) as me:
-        await me.sees("1 waits")
+        await me.sees("1 waiting")
         await me.press("L")
         await me.sees(
-            "proj waits for you",
+            "proj is waiting for you",
             "Tool Confirm Write: w.txt requires editing",
-            f"Answer it in Gemini CLI: process {os.getpid()}",
+            f"Answer in Gemini CLI (process {os.getpid()})",
             "/home/dev/proj/w.txt",
             "1 + x",
         )
         tell("AfterTool", HAIKU)
         await me.sees("Already answered")
         await me.press("escape")
-        await me.sees("● 1 works")
+        await me.sees("● 1 working")
         assert me.rows.has_focus
 
 
@@ -195,7 +195,7 @@ async def test_a_command_is_shown_whole_and_with_what_is_hidden_in_it(store: Pat
     command = "echo \u202egnp.exe\u200b; rm -rf /tmp/x\x1b[8m"
     tell("Notification", HAIKU, details={"type": "exec", "command": command})
     async with person(store, NARROW) as me:
-        await me.sees("1 waits")
+        await me.sees("1 waiting")
         await me.press("L")
         await me.sees("⟨U+202E⟩gnp.exe⟨U+200B⟩; rm -rf /tmp/x␛[8m")
 
@@ -203,9 +203,9 @@ async def test_a_command_is_shown_whole_and_with_what_is_hidden_in_it(store: Pat
 async def test_about_tells_what_it_does(store: Path) -> None:
     tell("Notification", HAIKU)
     async with person(store, NARROW) as me:
-        await me.sees("1 waits")
+        await me.sees("1 waiting")
         await me.press("down", "i")
-        await me.sees("now", "waits since", f"process {os.getpid()}: Tool Confirm")
+        await me.sees("now", "waiting since", f"process {os.getpid()}: Tool Confirm")
 
 
 async def test_foreign_text_stays_harmless(store: Path) -> None:
@@ -217,12 +217,12 @@ async def test_foreign_text_stays_harmless(store: Path) -> None:
         details={"type": "edit", "filePath": ATTACK, "fileDiff": f"@@ -1 +1 @@\n+{ATTACK}"},
     )
     async with person(store, NARROW) as me:
-        await me.sees("1 waits")
+        await me.sees("1 waiting")
         await me.press("down", "i")
-        await me.sees("waits since")
+        await me.sees("waiting since")
         assert not CONTROLS.search(me.text.replace("\n", "").encode())
         await me.press("escape", "L")
-        await me.sees("Answer it in Gemini CLI")
+        await me.sees("Answer in Gemini CLI")
         assert not CONTROLS.search(me.text.replace("\n", "").encode())
 
 

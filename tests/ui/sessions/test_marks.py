@@ -197,7 +197,7 @@ async def test_archived_sessions_are_hidden_until_they_are_asked_for(store: Path
         await me.sees("archived")
         assert me.rows.highlight(gone)
         await me.press("A")
-        await said(me, "No longer archived")
+        await said(me, "Unarchived")
         await me.press("full_stop")
         await me.until(lambda: me.rows.rows.shown == before)
 
@@ -360,11 +360,11 @@ async def test_the_name_stands_where_other_panes_tell_of_the_session(
         Marks().edit([me.chosen.id], MarkEdit(name="Frogs"))
         await me.sees("Frogs")
         await me.press("3", "h")
-        await me.sees("calls of")
+        await me.sees("calls in")
         await me.press("w")
-        await me.sees("Which calls?")
+        await me.sees("Choose the calls")
         await me.press("end", "enter")
-        await me.sees("Which session?", "Frogs")
+        await me.sees("Choose a session", "Frogs")
         await me.press("/", *"frogs", "enter")
         await me.sees('session "Frogs"')
         await me.press("1", "c")
@@ -432,7 +432,7 @@ def odd(path: Path) -> None:
     [
         (damaged, "restore a backup"),
         (odd, "restore a backup"),
-        (newer, "newer gemtui: it is as"),
+        (newer, "use a newer gemtui"),
     ],
 )
 @pytest.mark.parametrize("key", ["p", "A", "m"])
@@ -482,7 +482,7 @@ async def test_an_export_has_the_name_and_its_json_what_is_stored(store: Path) -
         await me.press("e")
         await me.sees("Export", "The-tail")
         await me.press("enter")
-        await said(me, "Written")
+        await said(me, "Exported to")
         await me.press("e")
         await me.sees("HTML, one")
         await me.press("down", "down", "down", "enter")

@@ -76,7 +76,7 @@ async def test_the_patch_of_selected_sessions_is_written_and_applies(
         await me.sees("2 files", "2 files left out", "far.py")
         await me.sees("left out: not in", "its contents before the write are not recorded")
         await write(me, "my.patch")
-        await me.until(lambda: any("Written" in each for each in me.said))
+        await me.until(lambda: any("Saved: " in each for each in me.said))
     written = project / "my.patch"
     assert written.stat().st_mode & 0o777 == 0o600
     apply(project, written.read_text())
@@ -104,7 +104,7 @@ async def test_no_file_is_written_over(home: Path, project: Path) -> None:
         await me.press("E")
         await on_patch(me)
         await write(me, "src/moon.py")
-        await me.sees("That file exists")
+        await me.sees("That file already exists")
         await me.press("ctrl+a", "ctrl+k")
         await me.type(str(home / "x"))
         await me.press("enter")
@@ -169,7 +169,7 @@ async def test_without_a_project_folder_there_is_no_patch(tmp_path: Path) -> Non
         await me.press("w")
         await me.sees("1 file")
         await me.press("ctrl+s")
-        await me.until(lambda: any("project folder of this file" in each for each in me.said))
+        await me.until(lambda: any("this file's project folder" in each for each in me.said))
 
 
 async def test_what_is_left_out_for_one_reason_is_told_once(home: Path, project: Path) -> None:
@@ -222,7 +222,7 @@ async def test_control_characters_are_written_and_said_when_copied(
         await me.press("E")
         await on_patch(me)
         await me.press("y")
-        await me.until(lambda: any("contains control characters" in each for each in me.said))
+        await me.until(lambda: any("Control characters" in each for each in me.said))
         assert not {"\x1b", "\x07"} & set(me.text + me.app.clipboard)
         await write(me, "evil.patch")
         await me.until(lambda: (project / "evil.patch").exists())

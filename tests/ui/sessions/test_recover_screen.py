@@ -67,7 +67,7 @@ async def test_it_is_written_to_the_lost_place_and_never_over_a_file(
         await me.until(lambda: isinstance(me.app.screen, AskScreen))
         assert me.app.screen.query_one(Input).value == str(project / "moon.py")
         await me.press("enter")
-        await me.until(lambda: any("Written" in each for each in me.said))
+        await me.until(lambda: any("Saved: " in each for each in me.said))
         assert (project / "moon.py").read_bytes() == b"one\n\x1b[31mtwo\ntrois\n"
         await me.press("s")
         await me.until(lambda: isinstance(me.app.screen, AskScreen))
@@ -75,4 +75,4 @@ async def test_it_is_written_to_the_lost_place_and_never_over_a_file(
         assert field.value == "moon-recovered.py"
         field.value = "moon.py"
         await me.press("enter")
-        await me.sees("That file exists")
+        await me.sees("That file already exists")

@@ -154,16 +154,16 @@ def test_one_that_has_ended_is_not_live_though_it_was_just_written() -> None:
     live = replace(PARSER, flags=frozenset({Flag.LIVE}), waits=True)
     ended = drawn(live, 80, RowContext(query=ListQuery(""), live=LiveState.ENDED))
     assert "live" not in ended[0]
-    assert "tool runs" not in ended[0]
+    assert "tool active" not in ended[0]
     assert "●" not in ended[0]
 
 
 def test_a_live_session_that_waits_for_a_tool_says_so() -> None:
     waiting = replace(PARSER, waits=True)
-    assert "a tool runs" not in drawn(waiting, 44)[1]
+    assert "tool active" not in drawn(waiting, 44)[1]
     live = replace(waiting, flags=frozenset({Flag.LIVE}))
-    assert drawn(live, 44)[1].strip().startswith("live · a tool runs · gemtui")
-    assert "live  a tool runs" in drawn(live, 80)[0]
+    assert drawn(live, 44)[1].strip().startswith("live · tool active · gemtui")
+    assert "live  tool active" in drawn(live, 80)[0]
 
 
 def test_words_that_say_the_same_twice_are_left_out() -> None:

@@ -243,7 +243,7 @@ async def test_find_marks_and_counts(store: Path) -> None:
         await me.press("escape", "n")
         await me.sees("match 2 of ")
         await me.press("escape", "n")
-        await me.sees("no search to continue; / starts one")
+        await me.sees("no search to continue; press / to start one")
 
 
 async def test_what_the_mouse_selects_is_copied_with_ctrl_c(store: Path) -> None:
@@ -263,9 +263,9 @@ async def test_what_the_mouse_selects_is_copied_with_ctrl_c(store: Path) -> None
 async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("enter")
-        await me.sees("3 rewound: . shows them", "of 7")
+        await me.sees("3 rewound (press . to show)", "of 7")
         await me.press("full_stop")
-        await me.sees("3 rewound: . hides them", "of 10")
+        await me.sees("3 rewound (press . to hide)", "of 10")
         await me.press("full_stop")
         await me.sees("of 7")
 
@@ -287,13 +287,15 @@ async def test_keys_do_not_wait_for_the_dropped_messages(
         await me.sees("message 2 of 7")
         await me.press("full_stop", "full_stop")
         gate.set()
-        await me.sees("3 rewound: . hides them", "of 10")
+        await me.sees("3 rewound (press . to hide)", "of 10")
 
 
 async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:
     failed = Index(store, cache=None).find("71ada263")
     async with person(store, NARROW, session=failed) as me:
-        await me.sees("failed prompt", "This one is empty", "1 failed prompt: . hides it", "of 1")
+        await me.sees(
+            "failed prompt", "This one is empty", "1 failed prompt (press . to hide)", "of 1"
+        )
         await me.press("full_stop")
-        await me.sees("1 failed prompt: . shows it")
+        await me.sees("1 failed prompt (press . to show)")
         assert not me.view.total

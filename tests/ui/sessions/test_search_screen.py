@@ -62,7 +62,9 @@ async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
         await me.type("leaps")
-        await me.sees("no matches in this project; ctrl+r searches all", "0 hits in 0 sessions")
+        await me.sees(
+            "No matches in this project. Press ctrl+r to search all", "0 hits in 0 sessions"
+        )
         await me.press("ctrl+r")
         await me.sees("all projects", "in 1 session")
 
@@ -92,7 +94,7 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
         await me.sees("in 1 session")
         await me.press("ctrl+u")
         await me.type("leaps tool:glob")
-        await me.sees("no matches")
+        await me.sees("No matches")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -112,11 +114,11 @@ async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:
     async with person(home, WIDE) as me:
         await begin(me)
         await me.type("quicksilver")
-        await me.sees("no matches; ctrl+t searches dropped messages")
+        await me.sees("No matches. Press ctrl+t to search dropped messages.")
         await me.press("ctrl+t")
         await me.sees("dropped messages", "in 1 session")
         await me.type(" zzzz")
-        await me.sees("no matches in dropped messages; ctrl+t searches the others")
+        await me.sees("No matches in dropped messages. Press ctrl+t to search the others.")
         await me.press(*["backspace"] * 5)
         await me.sees("in 1 session")
         await me.press("enter")

@@ -135,7 +135,7 @@ async def test_export_of_several_writes_a_file_each_and_overwrites_none(store: P
         await me.press("space", "space", "e")
         await me.sees("2 sessions", "Folder in", "gemini-sessions")
         await me.press("down", "down", "down", "tab", "ctrl+u", *"out", "enter")
-        await said(me, "Written: 2 files in")
+        await said(me, "Exported 2 files to")
     assert mine.read_text() == "mine"
     again = mine.with_name("Write-a-haiku-file-63a18d40-2.json")
     others = sorted(set(mine.parent.iterdir()) - {mine, again})
@@ -187,7 +187,7 @@ async def test_several_are_deleted_at_once_and_brought_back_at_once(
         await me.until(lambda: not any(each.path.exists() for each in gone))
         await me.until(lambda: "selected" not in me.text)
         await me.press("u")
-        await said(me, "2 sessions restored")
+        await said(me, "Restored 2 sessions")
         assert content(store) == before
         await me.until(lambda: me.chosen.id == gone[-1].id)
     assert list((trash / "files").iterdir()) == []
@@ -222,7 +222,7 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
         await said(me, "u to undo")
         gone.path.write_text("newer")
         await me.press("u")
-        await me.sees("Not restored", "another file has taken its place", "Trash")
+        await me.sees("not restored", "another file has taken its place", "Trash")
         assert gone.path.read_text() == "newer"
         gone.path.unlink()
         await me.press("escape", "u")
@@ -236,7 +236,7 @@ async def test_an_emptied_trash_is_said(store: Path, trash: Path) -> None:
         await said(me, "u to undo")
         shutil.rmtree(trash)
         await me.press("u")
-        await me.sees("Not restored", "no longer in the trash")
+        await me.sees("not restored", "no longer in the trash")
 
 
 async def test_a_live_one_of_several_is_named(store: Path, trash: Path) -> None:
@@ -258,7 +258,7 @@ async def test_where_the_trash_takes_nothing_several_are_asked_about_again(
         await me.press("space", "space")
         gone = me.rows.selected
         await confirmed(me, "Delete 2 sessions?")
-        await me.sees("Delete 2 sessions permanently?", "The system says: there is no trash")
+        await me.sees("Delete 2 sessions permanently?", "The system reported: there is no trash")
         assert all(each.path.exists() for each in gone)
         await me.press("D")
         await said(me, "deleted permanently")

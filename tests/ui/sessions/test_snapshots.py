@@ -236,7 +236,7 @@ async def kept(me: Person) -> None:
 async def vault(me: Person) -> None:
     await kept(me)
     await me.press("V")
-    await me.sees("turns it off")
+    await me.sees("turn it off")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -325,7 +325,7 @@ async def going_on(me: Person) -> None:
     ):
         content = hook_input(event, session_id=row.entry.summary.id, **told)
         write_live(live_dir(), pid, content)
-    await me.sees("? 1 waits: tidewatch", "works")
+    await me.sees("? 1 waiting: tidewatch", "working")
 
 
 @pytest.mark.parametrize("ascii", [False, True], ids=["unicode", "ascii"])

@@ -37,7 +37,7 @@ async def test_the_numbers_of_all_projects(store: Path, size: tuple[int, int]) -
     async with person(store, size) as me:
         await me.sees("first question")
         await me.press("t")
-        await me.sees("Numbers", "all projects", "22 sessions", "234.6k tokens", "12 failed")
+        await me.sees("Stats", "all projects", "22 sessions", "234.6k tokens", "12 failed")
         assert max(len(line) for line in me.text.splitlines()) <= size[0]
         await me.press("end")
         await me.sees("frobnicate", "Costs are estimates")
@@ -72,7 +72,7 @@ async def test_without_numbers_the_ways_on_are_told(store: Path) -> None:
         await me.press("t")
         await me.sees("all projects", "22 sessions")
         await me.press("a")
-        await me.sees("w changes it, a shows all projects")
+        await me.sees("Press w to change it, or a to show all projects.")
 
 
 async def test_wrong_prices_are_named(store: Path) -> None:
@@ -110,8 +110,8 @@ async def test_sums_so_far_are_shown_while_sessions_are_read(
     async with person(store, WIDE) as me:
         await me.sees("first question")
         await me.press("t")
-        await me.sees("so far: 5 of", "tokens", "Days")
+        await me.sees("5 of ", "sessions read", "tokens", "Days")
         assert "22 sessions" not in me.text
         go_on.set()
         await me.sees("22 sessions")
-        await me.until(lambda: "so far" not in me.text)
+        await me.until(lambda: "sessions read" not in me.text)

@@ -22,7 +22,7 @@ async def test_no_store_says_where_we_looked_and_what_to_do(
 ) -> None:
     async with person(tmp_path / ".gemini", size) as me:
         await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
-        await me.sees("Look in the same folder again", "Look in another folder")
+        await me.sees("Check the same folder again", "Choose another folder")
         await me.until(lambda: "r try again" in me.text.splitlines()[-1])
 
 
@@ -64,7 +64,7 @@ async def test_a_field_of_the_full_text_search_is_named_where_nothing_matches(
         await me.sees("Answer one.")
         await me.press("slash")
         await me.type("in:prompt haiku")
-        await me.sees("in:prompt is for the text of sessions:", "F searches it.")
+        await me.sees("in:prompt only works in the full search.", "F to open it.")
         await me.type(" projct:x")
         await me.sees("projct: is not a field")
 
@@ -87,7 +87,7 @@ async def test_a_closed_store_says_what_the_system_said(tmp_path: Path) -> None:
 async def test_a_file_in_place_of_the_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "tmp").write_text("")
     async with person(tmp_path, NARROW) as me:
-        await me.sees("No Gemini session can be stored here.", "/tmp  is not a folder")
+        await me.sees("Gemini CLI can't store sessions here.", "/tmp  is not a folder")
 
 
 async def test_the_first_session_replaces_the_empty_screen(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
         await me.sees("Answer one.")
 
 
-UNREAD = re.compile(r"! \d can't be read")
+UNREAD = re.compile(r"! \d files? can't be read")
 """Says so of sessions; of other users' marks it is said as well."""
 
 
@@ -180,7 +180,7 @@ async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
         paths = [session(home, uuid(number), key=f"p{number}") for number in (1, 2, 3)]
     junk = logs.write(paths[0].with_name("session-junk.jsonl"), ["no session"])
     async with person(home, WIDE) as me:
-        await me.sees("! 1 can't be read")
+        await me.sees("! 1 file can't be read")
         await me.press("exclamation_mark")
         await me.sees("session-junk.jsonl")
         await me.press("escape")
@@ -190,9 +190,9 @@ async def test_folders_and_files_that_become_unreadable_are_named_and_come_back(
             project, chats, file = paths[0].parent.parent, paths[1].parent, paths[2]
             project.chmod(0)
             await me.until(lambda: listed(me) == {uuid(2), uuid(3)})
-            await me.sees("! 1 can't be read")
+            await me.sees("! 1 file can't be read")
             file.chmod(0)
-            await me.sees("! 2 can't be read")
+            await me.sees("! 2 files can't be read")
             chats.chmod(0)
             await me.until(lambda: listed(me) == {uuid(3)})
             await me.press("exclamation_mark")
@@ -223,7 +223,7 @@ async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) 
     junk = store / "tmp" / "greeter" / "chats" / "session-2026-11-20T23-00-deadbeef.jsonl"
     junk.write_text("not valid JSON\n")
     async with person(store, NARROW) as me:
-        await me.sees("! 1 can't be read")
+        await me.sees("! 1 file can't be read")
         await me.press("exclamation_mark")
         await me.sees("Unreadable files", "deadbeef.jsonl")
 
@@ -254,7 +254,7 @@ async def test_damaged_lines_are_counted_in_the_status_line(tmp_path: Path) -> N
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), (50, 12)) as me:
-        await me.sees("60 x 15 or larger is better", "first question")
+        await me.sees("gemtui needs 60 x 15 or more", "first question")
         await me.press("enter")
         await me.sees("Answer one.")
 

@@ -60,7 +60,7 @@ def nothing_kept(me: Person) -> bool:
 async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path) -> None:
     async with person(chat.parents[3], NARROW) as me:
         await me.press("V")
-        await me.sees("Keep all sessions?", "30 days", "puts it back")
+        await me.sees("Keep all sessions?", "30 days", "restores them")
         assert not vault_dir().exists()
         await me.press("n")
         assert not is_on()
@@ -136,11 +136,11 @@ async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await on_kept(me)
         await me.press("c")
-        await me.sees("Restore it and continue?")
+        await me.sees("Restore this session and continue?")
         await me.press("n")
         assert not gone.exists()
         await me.press("c")
-        await me.sees("Restore it and continue?")
+        await me.sees("Restore this session and continue?")
         await me.press("y")
         await me.sees(f"continues session {uuid(1)[:8]}")
         assert gone.exists()
@@ -150,7 +150,7 @@ async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) 
     switch_on()
     async with person(chat.parents[3]) as me:
         await me.press("d")
-        await me.sees("The vault keeps its copy", "marked kept")
+        await me.sees("The vault keeps a copy", "marked kept")
         await me.press("n")
 
 
@@ -161,7 +161,7 @@ async def test_a_kept_session_is_deleted_for_good_after_its_own_question(gone: P
         await me.sees("Delete this kept session permanently?")
         await me.press("y")
         await me.press("D")
-        await said(me, "Deleted from the vault")
+        await said(me, "from the vault")
         await me.until(lambda: nothing_kept(me))
         assert not list(vault_dir().rglob(gone.name))
 
@@ -179,12 +179,12 @@ async def test_the_vault_shows_what_is_kept_and_what_goes_next(gone: Path) -> No
 async def test_it_is_switched_off_and_what_it_has_stays(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await me.press("V")
-        await me.sees("turns it off")
+        await me.sees("turn it off")
         await me.press("o")
-        await said(me, "what is kept stays")
+        await said(me, "Kept sessions stay")
         assert not is_on()
         await me.press("V")
-        await me.sees("turns it on", "only here, in 1 file")
+        await me.sees("turn it on", "only here, in 1 file")
 
 
 async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) -> None:
@@ -198,7 +198,7 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
     large = [logs.header(uuid(7)), {"x": "x" * 800_000}, *talk(uuid(7))[1:]]
     session(chat.parents[3], uuid(7), large)
     async with person(chat.parents[3], (160, 36)) as me:
-        await me.sees("not everything is in the vault: No space left on device")
+        await me.sees("the vault is incomplete: No space left on device")
 
 
 async def test_what_is_quiet_while_the_app_runs_is_copied(

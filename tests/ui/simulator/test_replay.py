@@ -22,7 +22,7 @@ from tests.ui.histories import EVIL, call, trier
 from tests.ui.people import NARROW, WIDE
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-READ = "8 calls of 2 sessions"
+READ = "8 calls in 2 sessions"
 
 
 @SIZES
@@ -45,7 +45,8 @@ async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_p
         await me.press("down")
         await me.sees("1 of 2 calls")
         await me.press("enter")
-        await me.sees("One call", "it succeeded", "⊘ deny  by rule 1", '"command": "rm -rf build"')
+        await me.sees("Call details", "it succeeded", "⊘ deny  by rule 1")
+        await me.sees('"command": "rm -rf build"')
         await me.sees("Nothing is removed here.")
         await me.press("escape", "escape")
         await me.sees("npm test")
@@ -60,7 +61,7 @@ async def test_only_what_is_refused_is_to_be_allowed(tmp_path: Path) -> None:
         await me.sees("Calls  that would be allowed", "4 calls")
         assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
         await me.press("enter")
-        await me.sees("One call", "✓ allow")
+        await me.sees("Call details", "✓ allow")
         assert "call.allow" not in {key.id for key, _ in acting(me.app.screen)}
 
 
@@ -106,15 +107,15 @@ async def test_whose_calls_are_counted_is_asked(tmp_path: Path) -> None:
         await me.press("w")
         await me.sees("This project, since yesterday")
         await me.press("down", "enter")
-        await me.sees("7 calls of 1 session", "since yesterday")
+        await me.sees("7 calls in 1 session", "since yesterday")
         await me.press("w")
-        await me.sees("Which calls?")
+        await me.sees("Choose the calls")
         await me.press("end", "enter")
-        await me.sees("Which session?", "Look around", "Read a page")
+        await me.sees("Choose a session", "Look around", "Read a page")
         await me.press("/")
         await me.type("look")
         await me.press("enter")
-        await me.sees('session "Look around"', "1 call of 1 session")
+        await me.sees('session "Look around"', "1 call in 1 session")
 
 
 async def test_the_cursor_is_on_the_calls_that_are_shown(tmp_path: Path) -> None:
@@ -122,25 +123,25 @@ async def test_the_cursor_is_on_the_calls_that_are_shown(tmp_path: Path) -> None
         await me.sees(READ, "project ")
         for calls in ("since yesterday", "the last 7 days"):
             await me.press("w")
-            await me.sees("Which calls?")
+            await me.sees("Choose the calls")
             await me.press("down", "enter")
             await me.sees(f", {calls}")
 
 
 async def test_without_a_project_all_calls_count(tmp_path: Path) -> None:
     async with trier(ReplayScreen, tmp_path, project=False) as me:
-        await me.sees("9 calls of 3 sessions", "all projects")
+        await me.sees("9 calls in 3 sessions", "all projects")
 
 
 async def test_a_project_without_calls_begins_with_all_of_them(tmp_path: Path) -> None:
     async with trier(ReplayScreen, tmp_path, project=tmp_path / "elsewhere") as me:
-        await me.sees("9 calls of 3 sessions", "all projects")
+        await me.sees("9 calls in 3 sessions", "all projects")
 
 
 async def test_a_list_without_calls_says_so(tmp_path: Path, home: Path) -> None:
     async with trier(ReplayScreen, tmp_path) as me:
         me.app.push_screen(PickCallScreen(CallHistory(home / ".gemini", cache=None)))
-        await me.sees("no recorded calls here; w chooses other sessions")
+        await me.sees("No recorded calls here. Press w to choose other sessions.")
         assert "reading" not in me.text
 
 
@@ -186,7 +187,7 @@ async def test_reading_is_stopped_and_what_was_counted_stays(tmp_path: Path, gat
         await me.sees("reading 1 of 2 sessions")
         assert "replay.stop" in {key.id for key, _ in acting(me.app.screen)}
         await me.press("ctrl+c")
-        await me.sees("stopped: 7 calls of 1 sessions of 2", "By rule")
+        await me.sees("stopped: 7 calls in 1 of 2 sessions", "By rule")
         assert "replay.stop" not in {key.id for key, _ in acting(me.app.screen)}
         gate.open.release(9)
         await me.press("r")
@@ -205,9 +206,9 @@ async def test_a_session_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         (broken,) = (tmp_path / ".gemini/tmp/tide/chats").glob("*00000002*")
         broken.unlink()
         await me.press("i")
-        await me.sees("7 calls of 2 sessions, 1 not fully readable")
+        await me.sees("7 calls in 2 sessions, 1 not fully readable")
         await me.press("r")
-        await me.sees("7 calls of 1 session")
+        await me.sees("7 calls in 1 session")
 
 
 async def test_a_call_whose_session_is_gone_is_said(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
         def harmless() -> bool:
             return "\x1b" not in me.text and "\u202e" not in me.text
 
-        await me.sees("11 calls of 3 sessions", "Tools of other versions", "evil")
+        await me.sees("11 calls in 3 sessions", "Tools of other versions", "evil")
         assert harmless()
         for row in ("down", "down"):
             await me.press(row)
@@ -242,5 +243,5 @@ async def test_hostile_calls_are_shown_harmlessly(tmp_path: Path) -> None:
         await me.press("/")
         await me.type("evil")
         await me.press("enter")
-        await me.sees("One call", "Arguments of", "evil")
+        await me.sees("Call details", "Arguments of", "evil")
         assert harmless()

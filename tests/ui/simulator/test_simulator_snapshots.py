@@ -32,11 +32,11 @@ async def tried(me: Trier) -> None:
 
 async def picked(me: Trier) -> None:
     await me.press("ctrl+l")
-    await me.sees("8 calls of 2 sessions", "rm -rf build")
+    await me.sees("8 calls in 2 sessions", "rm -rf build")
 
 
 async def replayed(me: Trier) -> None:
-    await me.sees("8 calls of 2 sessions", "By rule")
+    await me.sees("8 calls in 2 sessions", "By rule")
 
 
 async def behind(me: Trier) -> None:
@@ -48,13 +48,13 @@ async def behind(me: Trier) -> None:
 async def explained(me: Trier) -> None:
     await behind(me)
     await me.press("enter")
-    await me.sees("One call", "Arguments of")
+    await me.sees("Call details", "Arguments of")
 
 
 async def which(me: Trier) -> None:
     await replayed(me)
     await me.press("w")
-    await me.sees("Which calls?")
+    await me.sees("Choose the calls")
 
 
 async def suggested(me: Trier) -> None:

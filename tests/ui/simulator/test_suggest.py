@@ -12,7 +12,7 @@ from tests.ui.histories import EVIL, call, trier
 from tests.ui.people import NARROW, WIDE
 
 SIZES = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-READ = "8 calls of 2 sessions"
+READ = "8 calls in 2 sessions"
 
 
 @SIZES
@@ -21,7 +21,7 @@ async def test_rules_are_proposed_with_their_evidence(
 ) -> None:
     async with trier(SuggestScreen, tmp_path, size, policy="") as me:
         await me.sees(READ, "files below src/", 'prefix "pytest"', "Left out", "rm")
-        await me.until(lambda: "evidence" in me.text and "also opens" in me.text)
+        await me.until(lambda: "evidence" in me.text and "also allows" in me.text)
         assert "2 calls in 1 session" in me.line("evidence")
 
 
@@ -76,7 +76,7 @@ async def test_examples_are_a_key_away(tmp_path: Path) -> None:
         await me.press("enter")
         await me.sees("examples of what it would allow", "src/moon.py")
         await me.press("enter")
-        await me.sees("One call", "Arguments of write_file")
+        await me.sees("Call details", "Arguments of write_file")
 
 
 async def test_nothing_to_propose_is_said(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_hostile_calls_are_proposed_harmlessly(tmp_path: Path) -> None:
         call(23, EVIL),
     ]
     async with trier(SuggestScreen, tmp_path, policy="", calls=hostile) as me:
-        await me.sees("12 calls of 3 sessions", "Left out", "evil")
+        await me.sees("12 calls in 3 sessions", "Left out", "evil")
         for _ in range(8):
             assert "\x1b" not in me.text
             assert "\u202e" not in me.text

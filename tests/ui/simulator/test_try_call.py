@@ -25,7 +25,7 @@ def args_of(me: Person) -> str:
 @SIZES
 async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int, int]) -> None:
     async with trier(TryScreen, tmp_path, size) as me:
-        await me.sees("run_shell_command", '"command": ""', "also takes")
+        await me.sees("run_shell_command", '"command": ""', "also accepts")
         await me.type("rm x")
         await me.sees('"command": "rm x"', "⊘ deny  by rule 1", "Nothing is removed here.")
         assert "⊘ deny" in me.line(" headless  ")
@@ -54,13 +54,13 @@ async def test_what_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) 
         await me.type(",")
         await me.sees("line 3, column 1", "not valid JSON yet")
         await me.press("backspace")
-        await me.sees("also takes", "Rules considered")
+        await me.sees("also accepts", "Rules considered")
 
 
 async def test_arguments_are_an_object(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
         me.app.screen.query_one("#args", TextArea).text = "[1]"
-        await me.sees("arguments are an object")
+        await me.sees("the arguments must be an object")
 
 
 async def test_a_tool_is_chosen_from_those_there_are(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_tool_of_a_server_is_free_to_name(tmp_path: Path) -> None:
 async def test_a_call_of_a_past_session_is_tried(tmp_path: Path, size: tuple[int, int]) -> None:
     async with trier(TryScreen, tmp_path, size) as me:
         await me.press("ctrl+l")
-        await me.sees("Which recorded call?", "8 calls of 2 sessions", "rm -rf build")
+        await me.sees("Choose a recorded call", "8 calls in 2 sessions", "rm -rf build")
         assert "web_fetch" not in me.text
         await me.press("/")
         await me.type("rm build")
@@ -107,11 +107,11 @@ async def test_a_call_of_a_past_session_is_tried(tmp_path: Path, size: tuple[int
 async def test_calls_of_all_projects_are_a_key_away(tmp_path: Path) -> None:
     async with trier(TryScreen, tmp_path) as me:
         await me.press("ctrl+l")
-        await me.sees("8 calls of 2 sessions")
+        await me.sees("8 calls in 2 sessions")
         await me.press("w")
-        await me.sees("Which calls?", "All projects", "since yesterday")
+        await me.sees("Choose the calls", "All projects", "since yesterday")
         await me.press("down", "down", "down", "enter")
-        await me.sees("9 calls of 3 sessions", "web_fetch")
+        await me.sees("9 calls in 3 sessions", "web_fetch")
 
 
 async def test_a_search_ends_before_the_list_does(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_search_ends_before_the_list_does(tmp_path: Path) -> None:
         await me.sees("rm -rf build")
         await me.press("/")
         await me.type("zzz")
-        await me.sees("no matches")
+        await me.sees("No matches.")
         await me.press("down", "escape")
         await me.sees("rm -rf build")
         await me.press("escape")

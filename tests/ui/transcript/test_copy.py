@@ -45,7 +45,7 @@ def test_of_several_pieces_of_code_one_can_choose() -> None:
         (Text(text="a\nb"), "a\nb", "text, 2 lines"),
         (thought("s", "d"), "s\nd", "thought, 2 lines"),
         (Notice(level=NoticeLevel.INFO, text="n"), "n", "notice"),
-        (Image(mime_type="image/png", name="x.png"), "x.png", "name of the file"),
+        (Image(mime_type="image/png", name="x.png"), "x.png", "file name"),
         (tool("t", "out\n"), "out\n", "output of run_shell_command"),
         (tool("t", "boom", failed=True), "boom", "output of run_shell_command"),
         (tool("t", ""), "run t", "call of run_shell_command"),

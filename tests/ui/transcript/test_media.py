@@ -79,7 +79,7 @@ async def test_one_of_several_images_of_a_call_is_chosen(
         await me.press("]")
         await me.sees("image 1 of 2, image/png, 3x4", "image 2 of 2, image/png, 5x6")
         await me.press("o")
-        await me.sees("Which one?")
+        await me.sees("Which attachment?")
         await me.press("down", "enter")
         await me.until(lambda: copy.exists() and copy.read_bytes() == png(5, 6))
     assert (tmp_path / "log").read_text().strip().endswith("/image-2-of-2.png")
@@ -105,8 +105,8 @@ async def test_it_is_shown_from_a_private_file_with_its_real_suffix(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"<svg onload='x()'/>", "Not opened: its content"),
-        (b"#!/bin/sh\ntouch y", "Not opened: its content"),
+        (b"<svg onload='x()'/>", "Not opened, because it"),
+        (b"#!/bin/sh\ntouch y", "Not opened, because it"),
         ("!!", "damaged"),
     ],
 )
@@ -150,7 +150,7 @@ async def test_without_a_stored_image_the_key_says_so(tmp_path: Path, work: Path
 @pytest.mark.parametrize(
     ("environ", "platform", "said"),
     [
-        ({}, "linux", "No display"),
+        ({}, "linux", "no display"),
         ({"SSH_CONNECTION": "x"}, "darwin", "over ssh"),
         ({"DISPLAY": ":0", "PATH": "/nowhere"}, "linux", "xdg-open.*not found"),
         ({"DISPLAY": ":0", "PATH": "."}, "linux", "xdg-open.*not found"),

@@ -191,7 +191,7 @@ async def test_keys_move_fold_and_jump() -> None:
         await pilot.press("right_curly_bracket")
         assert app.lines()[:2] == ["▌▌ You", "▌▌ question 4"]
         await pilot.press("home", "X")
-        assert app.view.word == "no failed tool above"
+        assert app.view.word == "no failed call above"
         await pilot.press("j")
         assert app.view.word == ""
 

@@ -43,7 +43,7 @@ async def test_undo_shows_first_then_acts_and_leads_on_and_redo_leads_back(
         assert (project / "sea.py").read_text() == "calm\n"
         assert (project / "notes.md").read_text() == "a\nB, mine\nc\n"
         await me.press("R")
-        await me.sees("Redo: revert the undo to before prompt 2", "restore moon.py")
+        await me.sees("Redo: reverse the undo to before prompt 2", "restore moon.py")
         assert not (project / "moon.py").exists()
         await me.press("y")
         await me.sees("done", "restored")
@@ -156,7 +156,7 @@ async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> No
         await me.sees("files only", "nothing has changed yet")
         assert "new chat" not in me.text
         await me.press("s")
-        await me.sees("chat only", "files are left as they are")
+        await me.sees("chat only", "files are not changed")
         await me.press("y")
         await me.sees("new chat", "with 2 earlier prompts", "done")
         assert (project / HOSTILE).exists()
@@ -174,7 +174,7 @@ async def test_while_a_run_works_undo_is_refused_with_the_reason(project: Path) 
     async with person(gemini_home(), WIDE, project=project) as me:
         await me.sees("Look around.")
         await me.press("U")
-        await me.sees("A run works in")
+        await me.sees("A run is working in")
         await me.press("y", "d")
         assert (project / HOSTILE).exists()
 

@@ -29,7 +29,7 @@ async def planned(me: Person) -> None:
 async def left_alone(me: Person) -> None:
     await planned(me)
     await me.press("down")
-    await me.sees("Not taken back:", "B, mine")
+    await me.sees("Not undone:", "B, mine")
 
 
 async def texts(me: Person) -> None:
