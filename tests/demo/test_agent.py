@@ -225,7 +225,7 @@ async def test_nothing_is_played_outside_of_the_demo(place: Path, tmp_path: Path
     events = await played(AgentOptions(cwd=mine, approval_mode=ApprovalMode.YOLO))
     assert [event.type for event in events] == ["init", "error", "done"]
     assert isinstance(events[1].payload, ErrorSaid)
-    assert "only in the demo's projects" in events[1].payload.message
+    assert "works only in" in events[1].payload.message
     assert list(mine.iterdir()) == []
 
 

@@ -55,7 +55,6 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         self._files, self._current = files, current
 
     def compose(self) -> ComposeResult:
-        """Build the list of files, grouped by origin."""
         with Dialog(own("Policies"), own("enter open  n new  r rename  d delete  esc close")):
             if not self._files:
                 yield Static(own("No policies yet. Press n to create one."))
@@ -79,7 +78,6 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         )
 
     def on_mount(self) -> None:
-        """Move the cursor to the file that is being edited."""
         options = self.query_one(OptionList)
         options.focus()
         paths = [file.path for file in self._files]
@@ -98,10 +96,8 @@ class PolicyFilesScreen(DialogScreen[FileChoice]):
         self.dismiss(FileChoice(FileAction.OPEN, self._chosen))
 
     def action_new(self) -> None:
-        """Create a policy."""
         self.dismiss(FileChoice(FileAction.NEW))
 
     def action_ask(self, what: str) -> None:
-        """Rename or delete the selected policy."""
         if self._chosen is not None:
             self.dismiss(FileChoice(FileAction(what), self._chosen))

@@ -207,7 +207,6 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
         self._heading, self._meaning, self._chosen = title, meaning, chosen
 
     def compose(self) -> ComposeResult:
-        """Build the meaning of the list, the field for the names, and a note on them."""
         known_names = [tool.name for tool in tool_catalog.TOOLS]
         with Dialog(self._heading, own("enter apply   esc close")):
             yield Static(self._meaning)
@@ -225,5 +224,4 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
         self.query_one("#tools-hint", Static).update(tool_hint(event.value))
 
     def action_take(self) -> None:
-        """Close with the names."""
         self.dismiss(names(self.query_one("#names", Input).value))

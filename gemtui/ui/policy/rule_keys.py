@@ -28,12 +28,10 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def action_add(self) -> None:
-        """Add a rule with a form."""
         await self._form(edits.NEW_RULE)
 
     @dialog
     async def action_words(self) -> None:
-        """Add rules that the user writes as sentences."""
         screen, draft = self.screen, self.screen.draft
         if draft.document.locked:
             screen.gemtui.say(draft.document.locked, problem=True)
@@ -96,15 +94,12 @@ class RuleKeys(PolicyPart):
     # --- the rule under the cursor -------------------------------------------------------------
 
     async def action_duplicate(self) -> None:
-        """Duplicate the rule."""
         await self._edit_chosen(edits.duplicate)
 
     async def action_delete(self) -> None:
-        """Delete the rule."""
         await self._edit_chosen(edits.remove)
 
     async def action_switch(self) -> None:
-        """Turn the rule off or on."""
         await self._edit_chosen(edits.switch)
 
     async def action_move(self, step: int) -> None:
@@ -113,7 +108,6 @@ class RuleKeys(PolicyPart):
             await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
 
     async def action_fix(self) -> None:
-        """Apply the suggested fix."""
         if (better := self.better) is not None:
             await self._edit_chosen(partial(edits.replace_rule, rule=better))
 
@@ -123,14 +117,12 @@ class RuleKeys(PolicyPart):
             await self.screen.edit(edits.chosen(seen, lambda document: make(document, place)))
 
     def action_undo(self) -> None:
-        """Undo the last change."""
         if self.screen.draft.can_undo:
             self._stepped("Undone", self.screen.draft.undo())
         else:
             self.screen.gemtui.say("Nothing to undo.")
 
     def action_redo(self) -> None:
-        """Redo the last undone change."""
         if self.screen.draft.can_redo:
             self._stepped("Redone", self.screen.draft.redo())
         else:
@@ -151,12 +143,10 @@ class FileKeys(PolicyPart):
 
     @dialog
     async def action_save(self) -> None:
-        """Save the file."""
         await self.screen.editor.save()
 
     @dialog
     async def action_files(self) -> None:
-        """Choose another policy."""
         await self.screen.editor.choose()
 
     def action_open_file(self) -> None:
@@ -165,7 +155,6 @@ class FileKeys(PolicyPart):
 
     @dialog
     async def action_run(self) -> None:
-        """Switch to the run pane, ready for a run with this policy and mode."""
         app, editor = self.screen.gemtui, self.screen.editor
         if not editor.draft.changed:
             answer: str | None = "saved"
@@ -180,7 +169,6 @@ class FileKeys(PolicyPart):
             self.screen.post_message(RunWithPolicyRequested(given, editor.draft.mode))
 
     def action_copy_command(self) -> None:
-        """Copy the command."""
         app, preview = self.screen.gemtui, self.screen.preview
         if preview.script:
             app.copy(preview.script, "the command, which reads the prompt from prompt.txt")
@@ -188,5 +176,4 @@ class FileKeys(PolicyPart):
             app.say(preview.problem or "The command is not ready yet.")
 
     def action_copy_text(self) -> None:
-        """Copy the policy as edited."""
         self.screen.gemtui.copy(self.screen.draft.document.text, "the policy")

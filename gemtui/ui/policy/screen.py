@@ -58,7 +58,6 @@ class PolicyScreen(PolicyPane):
         self.add_parts(self.rule_keys, FileKeys(self))
 
     def compose(self) -> ComposeResult:
-        """Build the header, the rules, the side pane, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         with Horizontal(id="policy-panes"):
@@ -159,7 +158,6 @@ class PolicyScreen(PolicyPane):
     # --- levels and lists ----------------------------------------------------------------------
 
     def action_levels(self) -> None:
-        """Switch between the simple view and the rules."""
         self.main.switch(simple=not self.main.simple)
         self._say_rule()
 
@@ -172,7 +170,6 @@ class PolicyScreen(PolicyPane):
             await self.edit(level_rows.with_choice(event.field, event.value))
 
     def action_mode(self) -> None:
-        """Select the next approval mode."""
         self.draft.decide_for(next_mode(self.draft.mode))
         self.show()
 
@@ -180,7 +177,6 @@ class PolicyScreen(PolicyPane):
 
     @work(exclusive=True, group=DIALOG)
     async def action_try_call(self) -> None:
-        """Try a tool call."""
         await self._take(launch.try_call(self.gemtui, self.draft))
 
     @on(PolicyTools.Opened)
@@ -191,12 +187,10 @@ class PolicyScreen(PolicyPane):
 
     @work(exclusive=True, group=DIALOG)
     async def action_replay(self) -> None:
-        """Replay past tool calls under this policy."""
         await self._take(launch.replay(self.gemtui, self.draft))
 
     @work(exclusive=True, group=DIALOG)
     async def action_suggest(self) -> None:
-        """Suggest rules from past sessions."""
         await self._take(launch.suggest(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[launch.Taken]) -> None:
@@ -210,15 +204,12 @@ class PolicyScreen(PolicyPane):
     # --- navigation ----------------------------------------------------------------------------
 
     def action_next_part(self) -> None:
-        """Focus the next part of the pane."""
         self.focus_next()
 
     def action_previous_part(self) -> None:
-        """Focus the previous part of the pane."""
         self.focus_previous()
 
     def action_filter(self) -> None:
-        """Search the rules."""
         self.main.search()
 
     def action_preview(self) -> None:
@@ -239,7 +230,6 @@ class PolicyScreen(PolicyPane):
         self.call_after_refresh(target.focus)
 
     def action_back(self) -> None:
-        """Close the part that covers the rules, or else the simple view, or the search."""
         if self._covered:
             self.remove_class("-side", "-tools")
             self.main.take_focus()
@@ -249,7 +239,6 @@ class PolicyScreen(PolicyPane):
             self.main.end_search()
 
     def action_problem(self) -> None:
-        """Move to the next rule with a finding."""
         self.main.switch(simple=False)
         if not self.main.rules.next_problem():
             self.gemtui.say("These findings apply to the whole file.")

@@ -119,7 +119,6 @@ class PolicySide(Vertical):
         self.changes = 0
 
     def compose(self) -> ComposeResult:
-        """Build the headings with their parts."""
         yield Static(id="command-heading", classes="heading")
         with VerticalScroll(id="command-scroll", can_focus=False):
             yield Static(id="command")

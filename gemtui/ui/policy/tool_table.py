@@ -45,7 +45,6 @@ class PolicyTools(Vertical):
         self.rows = RowList[ToolRow](tool_row, key=lambda row: row.tool, empty=Clean("deciding"))
 
     def compose(self) -> ComposeResult:
-        """Build the column headings and the rows."""
         yield _Head()
         yield self.rows
 

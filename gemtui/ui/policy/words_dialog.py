@@ -72,7 +72,6 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         self._suggester = _SentenceSuggester()
 
     def compose(self) -> ComposeResult:
-        """Build the input, the completions, the rules, and the decisions for each tool."""
         heading = own("Rules from sentences")
         with Dialog(heading, own("right complete   enter add   esc close"), id="words"):
             yield Input(
@@ -86,7 +85,6 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
             yield Static(id="all-tools")
 
     def on_mount(self) -> None:
-        """Show the verbs with which a sentence can begin."""
         self._look()
 
     @on(Input.Changed)

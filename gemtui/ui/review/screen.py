@@ -93,7 +93,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        """Build the header, the list, the diff, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         files = RowList[ReviewRow](
             self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
@@ -106,7 +105,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         yield from self.framed(Container(files, side, id="review-panes"))
 
     def on_mount(self) -> None:
-        """Start reading once the screen is visible."""
         self.header.say([Content(clean_line(f"Review of {self._title}"))])
         self.call_after_refresh(self.action_reload)
 
@@ -193,7 +191,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.action_comment()
 
     def action_other_part(self) -> None:
-        """Switch the focus between the list and the diff."""
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -238,11 +235,9 @@ class ReviewScreen(DialogGuardScreen[str]):
         return () if chosen is None else chosen.hunks
 
     def action_mark(self) -> None:
-        """Mark the hunks under the cursor to be reverted, or unmark them."""
         self._toggle(self._hunks)
 
     def action_mark_call(self) -> None:
-        """Mark or unmark all hunks that the same call changed."""
         if self._review is None or not self._hunks:
             return
         owner = self._hunks[0].owner
@@ -373,7 +368,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._say_state()
 
     def action_send(self) -> None:
-        """Close with the comments as a prompt for the run pane."""
         places = sorted(self._comments, key=lambda place: (place[0], place[2], place[1]))
         told = [self._comments[place] for place in places]
         self.dismiss(comments_prompt(told))
@@ -382,7 +376,6 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="copy")
     async def action_copy_message(self) -> None:
-        """Copy a commit message made from the prompts."""
         try:
             prompts = await asyncio.to_thread(self._subject.prompts)
         except (GemtuiError, OSError) as error:
@@ -391,7 +384,6 @@ class ReviewScreen(DialogGuardScreen[str]):
             self.gemtui.copy(commit_message(prompts), "a commit message")
 
     def action_copy_files(self) -> None:
-        """Copy the paths of the changed files."""
         files = () if self._review is None else self._review.files
         names = "\n".join(os.fsdecode(each.path) for each in files)
         self.gemtui.copy(names, f"the names of {counted(len(files), 'file')}")

@@ -151,7 +151,6 @@ class RuleForm(FormScreen[Rule]):
         self._filling = False
 
     def compose(self) -> ComposeResult:
-        """Build one row for each field, the findings, and the buttons."""
         values = values_of(self._rule)
         with Dialog(
             self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"
@@ -192,7 +191,6 @@ class RuleForm(FormScreen[Rule]):
         return Input(visible_line(value), placeholder=own(hint), id=name, suggester=suggester)
 
     def on_mount(self) -> None:
-        """Show the findings about the initial rule."""
         self._look()
 
     # --- checking ------------------------------------------------------------------------------
@@ -303,7 +301,6 @@ class RuleForm(FormScreen[Rule]):
         return await cast("AppBase", self.app).push_screen_wait(question) is True
 
     def action_fix(self) -> None:
-        """Fill in the corrected rule."""
         if self._looked.better is not None:
             self._fill(self._looked.better)
 

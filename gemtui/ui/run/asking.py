@@ -110,7 +110,6 @@ class Asking(RunPart):
 
     @dialog
     async def action_take_back(self) -> None:
-        """Revoke the newest approval of similar calls."""
         if (run := self.screen.run_shown) is not None:
             await answers.take_back(self.screen.gemtui, run.conversation)
             await self._look(run)
@@ -121,7 +120,6 @@ class Asking(RunPart):
 
     @dialog
     async def action_differing(self) -> None:
-        """Show the files that differ from what the user approved."""
         from gemtui.ui.run.difference_screen import show_differing
 
         if self.screen.run_shown is not None:

@@ -42,7 +42,6 @@ class ChangeScreen(FormScreen[str]):
         self._enter_takes = enter_takes
 
     def compose(self) -> ComposeResult:
-        """Build the text field, the line for its problem, and the buttons."""
         takes = "enter run   ctrl+j new line" if self._enter_takes else "ctrl+s apply"
         with Dialog(self._title, own(f"{takes}   esc close"), id="change-call"):
             area = EnteredTextArea if self._enter_takes else TextArea
@@ -51,7 +50,6 @@ class ChangeScreen(FormScreen[str]):
             yield from self.buttons()
 
     def on_mount(self) -> None:
-        """Fill in the text with control characters made visible, the cursor at its end."""
         area = self.query_one(TextArea)
         area.text = visible(self._text)
         area.move_cursor(area.document.end)

@@ -44,14 +44,12 @@ class DifferenceScreen(AnsweringScreen[None]):
         self._row, self._file, self._found, self._ascii = row, name, found, ascii
 
     def compose(self) -> ComposeResult:
-        """Build the header, a note, the lines, and the footer."""
         yield BarLine(id="header")
         yield Static(clean_line(self._found.why), id="why")
         yield DetailView(what="the change", id="difference")
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
-        """Show the header, the note and the lines."""
         self.query_one("#header", BarLine).say([self._row])
         self.query_one("#why", Static).display = bool(self._found.why)
         self.query_one(DetailView).show(self._draw)

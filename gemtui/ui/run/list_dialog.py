@@ -68,7 +68,6 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         """Maps a run's id to everything that was sent to the run, once that is loaded."""
 
     def compose(self) -> ComposeResult:
-        """Build one row for each run."""
         keys = own("enter open  / filter  x stop  b restore  esc close")
         with Dialog(own("Runs"), keys, id="run-list"):
             rows = SearchedRows[Run](self._draw, self._text, empty=Clean(""))
@@ -76,7 +75,6 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
             yield rows
 
     def on_mount(self) -> None:
-        """Show the runs with the cursor on the newest one, and load missing details."""
         self.searched.show(self._runs, fresh=True)
         if self.search:
             self.searched.search_again(self.search)
@@ -135,7 +133,6 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         self.action_act(What.OPEN)
 
     def action_act(self, what: str) -> None:
-        """Open or stop the run under the cursor, or restore its session from the run's copy."""
         run, self.search = self.searched.rows.chosen, self.searched.query_text
         if run is not None:
             self.dismiss(ChosenRun(run, What(what)))

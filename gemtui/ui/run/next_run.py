@@ -182,7 +182,6 @@ class NextRun(RunPart):
 
     @dialog
     async def action_options(self) -> None:
-        """Let the user change the options of the next run."""
         await self.settled()
         chosen = await actions.choose_options(self.screen.gemtui, self.options)
         if chosen is not None:
@@ -190,7 +189,6 @@ class NextRun(RunPart):
             self._choose(chosen.options)
 
     def action_worktree(self) -> None:
-        """Switch the next run between a new git worktree and the folder."""
         self._choose(switched(self.screen.gemtui, self.options))
 
     def _choose(self, options: AgentOptions) -> None:

@@ -86,7 +86,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             self._policies.setdefault(_paths(options.policies), clean_line(names))
 
     def compose(self) -> ComposeResult:
-        """Build a row for each option, with space below it for a problem."""
         keys = own("tab next   space choose   enter apply   esc close")
         with Dialog(own("The next run"), keys, id="options"):
             with VerticalScroll(id="option-fields", can_focus=False):
@@ -124,7 +123,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         )
 
     def on_mount(self) -> None:
-        """Disable the fields that have no effect yet, and show what needs no approval."""
         self._say_needs()
         self._tell_before()
 

@@ -117,14 +117,12 @@ class PromptArea(TextArea):
             self.action_send() if event.key == "enter" else self.action_say()
 
     def action_send(self) -> None:
-        """Send the text, or accept the file or command that is offered at the cursor."""
         if self.offering and self._typed() is not None and not self._is_whole():
             self.post_message(self.Chosen("take"))
         elif self.text.strip():
             self.post_message(self.Submitted(self.text))
 
     def action_say(self) -> None:
-        """Send the text to the active run."""
         if self.text.strip():
             self.post_message(self.SaidNow(self.text))
 
@@ -136,7 +134,6 @@ class PromptArea(TextArea):
             self.put(self.text.removeprefix(text))
 
     def action_mode(self) -> None:
-        """Switch to the next mode."""
         self.post_message(self.ModeRequested())
 
     def action_select_line(self) -> None:
@@ -148,7 +145,6 @@ class PromptArea(TextArea):
         raise SkipAction
 
     def action_new_line(self) -> None:
-        """Insert a line break."""
         self.insert("\n")
 
     # --- earlier prompts -----------------------------------------------------------------------
@@ -185,14 +181,12 @@ class PromptArea(TextArea):
     # --- files ---------------------------------------------------------------------------------
 
     def action_leave(self) -> None:
-        """Close the list of completions, or else leave the editor."""
         if self.offering:
             self.post_message(self.Chosen("close"))
         else:
             self.post_message(self.Left())
 
     def action_complete(self) -> None:
-        """Accept the offered completion, or else focus the next part of the screen."""
         if self.offering:
             self.post_message(self.Chosen("take"))
         else:
@@ -254,7 +248,6 @@ class PromptBox(Vertical):
         self._said: tuple[Clean, Sequence[Content]] = Clean(""), ()
 
     def compose(self) -> ComposeResult:
-        """Build the completions, then the editor."""
         yield OptionList(id="files")
         yield self.area
 
@@ -269,7 +262,6 @@ class PromptBox(Vertical):
         self._frame_again()
 
     def on_resize(self) -> None:
-        """Name as many options as fit now."""
         self._frame_again()
 
     def _frame_again(self) -> None:

@@ -130,7 +130,6 @@ class QuestionView(LineView, inherit_bindings=False):
         self._moved()
 
     def on_resize(self) -> None:
-        """Redraw for the new width, and update which lines have been visible."""
         super().on_resize()
         self._moved()
 
@@ -146,7 +145,6 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- keys ----------------------------------------------------------------------------------
 
     def on_focus(self) -> None:
-        """Ignore keys that were meant for the previously focused widget."""
         self.begin()
 
     async def _on_key(self, event: events.Key) -> None:
@@ -172,7 +170,6 @@ class QuestionView(LineView, inherit_bindings=False):
         return self.parent
 
     def action_press(self, action: str) -> None:
-        """Post a key's action."""
         self.post_message(self.Keyed(action, self._pane.shown))
 
     def action_answer(self, action: str) -> None:
@@ -180,7 +177,6 @@ class QuestionView(LineView, inherit_bindings=False):
         self.action_press(action if self.armed else "too_soon")
 
     def action_leave(self) -> None:
-        """Focus the transcript."""
         self.action_press("leave")
 
 
@@ -229,7 +225,6 @@ class QuestionPane(Vertical):
         self._left_out = ""
 
     def compose(self) -> ComposeResult:
-        """Build the title, the list of questions, the call, similar calls, and the keys."""
         mark = self._glyphs.ellipsis
         yield BarLine(id="question-title", mark=mark)
         yield Static(id="question-list")
@@ -435,7 +430,6 @@ class QuestionPane(Vertical):
         return self.can(action) and (similar or action not in _SIMILAR)
 
     def on_resize(self) -> None:
-        """Draw as much of the call as fits."""
         if self.asks:
             self._say()
 

@@ -69,7 +69,6 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         ]
 
     def on_mount(self) -> None:
-        """Place the cursor, and update the queue regularly."""
         self.query_one(OptionList).highlighted = min(self._at, len(self._prompts) - 1)
         self.set_interval(LOOK, self._look)
 

@@ -70,7 +70,6 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_undo_to(self) -> None:
-        """Undo the changes to files and chat since before the prompt at the cursor."""
         from gemtui.ui.undo.start import show_undo
 
         app = self.screen.gemtui
@@ -79,7 +78,6 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_fork(self) -> None:
-        """Start a new chat that branches off before the prompt at the cursor."""
         from gemtui.ui.undo.start import show_fork
 
         app = self.screen.gemtui
@@ -88,7 +86,6 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_redo(self) -> None:
-        """Redo the last undo in this folder."""
         from gemtui.ui.undo.start import show_redo
 
         app = self.screen.gemtui
@@ -123,17 +120,14 @@ class RunKeys(RunPart):
     # --- details -------------------------------------------------------------------------------
 
     def action_allow(self) -> None:
-        """Show a rule in the policy pane that would allow a denied call."""
         if (call := self.screen.panes.refused()) is not None:
             self.screen.post_message(AllowCallRequested(call, self._next.options.policies))
 
     def action_stderr(self) -> None:
-        """Show Gemini CLI's stderr."""
         if self.screen.run_shown is not None:
             actions.show_stderr(self.screen.gemtui, self.screen.run_shown)
 
     def action_copy_command(self) -> None:
-        """Copy the command line of this run."""
         app, run = self.screen.gemtui, self.screen.run_shown
         if run is None:
             return
@@ -142,14 +136,12 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_command(self) -> None:
-        """Show the exact command that enter would run."""
         await self._next.settled()
         app, prompt = self.screen.gemtui, self.screen.prompt.text
         await actions.show_command(app, self._registry, prompt, self._next.options)
 
     @dialog
     async def action_from_file(self) -> None:
-        """Load a prompt from a file."""
         text = await actions.prompt_from_file(self.screen.gemtui, self._next.folder)
         if text is not None:
             self._write(text)

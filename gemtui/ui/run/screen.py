@@ -103,7 +103,6 @@ class RunScreen(RunPane):
         self.add_parts(self.next_run, self._sending, self._asking, self._keys)
 
     def compose(self) -> ComposeResult:
-        """Build the header, the panes, the question, the status line, prompt and footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield RunPanes(glyphs)
@@ -128,7 +127,6 @@ class RunScreen(RunPane):
         self.ready.set()
 
     def on_screen_resume(self) -> None:
-        """Update everything, and mark the end of the shown run as seen."""
         if self.run_shown is not None:
             self.run_shown.looked_at = True
         self.panes.stale()
@@ -245,7 +243,6 @@ class RunScreen(RunPane):
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
-        """Show another run, chosen from the list."""
         run = await actions.choose_run(self.gemtui, self._registry)
         if run is not None:
             self._change_draft(run)
@@ -270,15 +267,12 @@ class RunScreen(RunPane):
     # --- moving about --------------------------------------------------------------------------
 
     def action_next_part(self) -> None:
-        """Focus the next part of the screen."""
         self.focus_next()
 
     def action_previous_part(self) -> None:
-        """Focus the previous part of the screen."""
         self.focus_previous()
 
     def action_write(self) -> None:
-        """Focus the prompt."""
         self.prompt.focus()
 
     @on(PromptArea.Left)

@@ -192,7 +192,6 @@ class Sending(RunPart):
 
     @dialog
     async def action_queue(self) -> None:
-        """Show the queue."""
         if (run := self.screen.run_shown) is not None:
             app = self.screen.gemtui
             wanted = await show_queue(app, run, edited=self._send_what_waits)
@@ -208,17 +207,14 @@ class Sending(RunPart):
             self._send(run.prompt, resume=run.resumes, before=run.before)
 
     def action_edit(self) -> None:
-        """Put the same prompt into the editor."""
         if (run := self._ended()) is not None:
             self.screen.prompt.put(run.prompt)
             self.screen.prompt.focus()
 
     def action_follow_up(self) -> None:
-        """Focus the prompt, which continues this session."""
         self.screen.prompt.focus()
 
     def action_carry_out(self) -> None:
-        """Continue a plan's session in a mode that can carry the plan out."""
         if self.screen.asking or not self.can("carry_out"):
             raise SkipAction
         self._next.carry_out()

@@ -84,22 +84,18 @@ class WriteList(OptionList):
             self.action_diff()
 
     def action_diff(self) -> None:
-        """Show how the run changed the file."""
         if (write := self._chosen) is not None:
             self.post_message(self.DiffRequested(write))
 
     def action_open_file(self) -> None:
-        """Open the file in the editor."""
         if (write := self._chosen) is not None:
             self.post_message(FileRequested(str(write.path)))
 
     def action_history(self) -> None:
-        """Show all writes of the file, in all sessions."""
         if (write := self._chosen) is not None:
             self.post_message(HistoryRequested(str(write.path)))
 
     def action_back(self) -> None:
-        """Return to the transcript."""
         self.post_message(BackRequested())
 
 
@@ -112,7 +108,6 @@ class RunSide(Vertical):
         self._said: tuple[Content, Content] | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the heading, the list of files, and the counts."""
         yield Static(id="writes-heading", classes="heading")
         yield WriteList(self._glyphs)
         yield Static(id="counters")

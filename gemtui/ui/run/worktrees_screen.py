@@ -102,7 +102,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         return self.query_one(RowsBesideLines)
 
     def compose(self) -> ComposeResult:
-        """Build the header, the worktrees, the changes, the status line and the footer."""
         rows = RowList[WorktreeRow](
             self._draw, key=lambda row: row.worktree.name, empty=own("reading")
         )
@@ -110,7 +109,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
 
     def on_mount(self) -> None:
-        """Start loading once the screen is visible."""
         self.header.say([Content.styled(own("Worktrees"), "bold")])
         self.set_interval(LOOK, self._look)
         self.call_after_refresh(self.action_reload)
@@ -187,7 +185,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_mark(self) -> None:
-        """Mark the worktree under the cursor for comparison, or unmark it."""
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
@@ -198,11 +195,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
             self._show_side(fresh=True)
 
     def action_other_part(self) -> None:
-        """Switch the focus between the list and the changes."""
         self.panes.switch()
 
     def action_close(self) -> None:
-        """Return from the changes to the list, or from the list to the previous screen."""
         if self.panes.side.has_focus:
             self.rows.focus()
         else:
@@ -222,7 +217,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_each(self) -> None:
-        """Ask for models, and send the same prompt to each of them in a new worktree."""
         if (row := self.rows.chosen) is None:
             return
         text = await self.app.push_screen_wait(
@@ -237,7 +231,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_each_policy(self) -> None:
-        """Ask for policies, and send the same prompt with each of them in a new worktree."""
         if (row := self.rows.chosen) is None:
             return
         known = await asyncio.to_thread(list_policies)
@@ -275,7 +268,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_apply(self) -> None:
-        """Apply the worktree's changes to the repository after showing what will be done."""
         row = self.rows.chosen
         if row is None:
             return
@@ -334,7 +326,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
-        """Remove the worktree after a confirmation that lists what will be lost."""
         row = self.rows.chosen
         worktree = None if row is None else await self._current(row.worktree)
         if worktree is None:

@@ -92,7 +92,6 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
             self.post_message(SessionRequested(session, call))
 
     def compose(self) -> ComposeResult:
-        """Build the header, the heading, the body, the status line and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield BarLine(id="heading", mark=glyphs.ellipsis)
@@ -109,11 +108,9 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Set the header."""
         self.say_where()
 
     def on_screen_resume(self) -> None:
-        """Update the header."""
         self.say_where()
 
     def about(self) -> Clean:
@@ -140,17 +137,14 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.situation_changed()
 
     def action_mode(self) -> None:
-        """Select the next approval mode."""
         self.simulation.next_mode()
         self._turn()
 
     def action_interactive(self) -> None:
-        """Switch between headless and interactive."""
         self.simulation.interactive = not self.simulation.interactive
         self._turn()
 
     def action_close(self) -> None:
-        """Return to the policy with the rules to add."""
         self.dismiss(self.simulation.taken)
 
     async def allow(self, call: Call, project: Path | None = None) -> None:

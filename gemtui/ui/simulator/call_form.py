@@ -57,7 +57,6 @@ class CallForm(Vertical):
         """Why the form contains no valid call; "" if it does."""
 
     def compose(self) -> ComposeResult:
-        """Build the name with completions, and the arguments with their problem."""
         with Horizontal(classes="row"):
             yield Label(own("Tool"))
             yield Input(id="tool", placeholder=own("tool name, such as mcp_server_tool"))
@@ -188,7 +187,6 @@ class CallForm(Vertical):
         self.remove_class("-offering")
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """Close the list of offered names when the field loses the focus."""
         if event.widget is self._tool and self.screen.focused is not self._offer:
             self.close_offer()
 

@@ -82,7 +82,6 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         self._reading: CallScan[Sequence[Reference]] | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the calls with a search."""
         glyphs = self.gemtui.glyphs
         yield bars.BarLine(id="header", mark=glyphs.ellipsis)
         yield call_list(self._history, empty=Clean("reading"))
@@ -94,7 +93,6 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         self._read(None)
 
     def on_unmount(self) -> None:
-        """Cancel the scan."""
         if self._reading is not None:
             self._reading.stop()
 
@@ -149,7 +147,6 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
-        """Choose the scope of the calls."""
         which = await choose_scope(self.gemtui, self._history, self._which)
         if which is not None:
             self.searched.show((), fresh=True)
@@ -187,7 +184,6 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         yield call_list(self._history, empty=Clean("no calls"))
 
     def on_mount(self) -> None:
-        """List the calls."""
         super().on_mount()
         self.searched.show(self._references, fresh=True)
 
@@ -239,13 +235,11 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        """Add a rule that allows the call under the cursor."""
         recorded = await self._recorded(self.searched.rows.chosen)
         if recorded is not None:
             await self.allow(recorded.call, recorded.project)
 
     def action_session(self) -> None:
-        """Open the session at this call."""
         if (reference := self.searched.rows.chosen) is not None:
             self.read_session(self._history.session(reference.session), reference.id)
 
@@ -270,7 +264,6 @@ class CallScreen(SimulatorScreen):
         yield LineView(what="the explanation")
 
     def on_mount(self) -> None:
-        """Explain the call."""
         super().on_mount()
         recorded = self._recorded
         session = self._history.session(recorded.session)
@@ -295,11 +288,9 @@ class CallScreen(SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        """Add a rule that allows the call."""
         await self.allow(self._recorded.call, self._recorded.project)
 
     def action_session(self) -> None:
-        """Open the session at this call."""
         recorded = self._recorded
         self.read_session(self._history.session(recorded.session), recorded.id)
 

@@ -45,7 +45,6 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         self.situation_changed()
 
     def on_unmount(self) -> None:
-        """Cancel the scan."""
         self.action_stop()
 
     @property
@@ -83,13 +82,11 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
-        """Stop the scan."""
         if self._reading is not None:
             self._reading.stop()
 
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
-        """Choose the scope of the calls."""
         which = await choose_scope(self.gemtui, self.history, self.which)
         if which is not None:
             self.which = which

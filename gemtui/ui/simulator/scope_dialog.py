@@ -95,7 +95,6 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         self._history = history
 
     def compose(self) -> ComposeResult:
-        """Build the header, the sessions with a search, and the footer."""
         glyphs = self.gemtui.glyphs
         yield BarLine(id="header", mark=glyphs.ellipsis)
         yield SearchedRows[Summary](
@@ -106,7 +105,6 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """List the sessions with tool calls."""
         self.header.say([Content.styled("Choose a session", "bold")])
         self._fill()
 

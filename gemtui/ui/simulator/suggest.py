@@ -128,7 +128,6 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
                 return True
 
     def action_check(self) -> None:
-        """Choose the rule under the cursor, or deselect it."""
         row = self._rows.chosen
         if isinstance(row, ProposalRow):
             self._choose(row.suggestion.rule, chosen=not row.chosen)
@@ -149,7 +148,6 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.say()
 
     def action_add(self) -> None:
-        """Return to the policy with the chosen rules, in the proposed order."""
         found = self._found
         proposed = () if found is None else tuple(each.rule for each in found.suggestions)
         self.dismiss((*self.simulation.taken, *(each for each in proposed if each in self._chosen)))

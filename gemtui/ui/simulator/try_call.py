@@ -160,7 +160,6 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_recorded(self) -> None:
-        """Choose a recorded call."""
         from gemtui.ui.simulator.calls import PickCallScreen
 
         recorded = await self.app.push_screen_wait(PickCallScreen(self._history))
@@ -170,7 +169,6 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        """Add a rule that allows this call."""
         if (call := self.form.call) is not None:
             await self.allow(call)
 

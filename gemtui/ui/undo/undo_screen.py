@@ -116,7 +116,6 @@ class UndoScreen(FullScreen[None]):
         return self.query_one(RowList)
 
     def compose(self) -> ComposeResult:
-        """Build the header, the files, the selected change, the status line and footer."""
         side = LineView(what="the change")
         side.can_focus = False
         rows = RowList[UndoRow](draw_undo_row, empty=own("comparing files"))
@@ -128,7 +127,6 @@ class UndoScreen(FullScreen[None]):
         return self.query_one(RowsBesideLines)
 
     def on_mount(self) -> None:
-        """Start planning."""
         self.set_interval(_SECOND, self._tick)
         self._begin(_Stage.PLANNING)
         self._make_plan()
@@ -270,7 +268,6 @@ class UndoScreen(FullScreen[None]):
         return not self._is_redo and done is not None and done.undo is not None
 
     def action_confirm(self) -> None:
-        """Carry out the plan."""
         if self._plan is not None:
             self._begin(_Stage.DOING)
             self._do(self._plan)
@@ -285,21 +282,18 @@ class UndoScreen(FullScreen[None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def action_diff(self) -> None:
-        """Show the change of a file and the file's texts on a separate screen."""
         step = None if self.rows.chosen is None else self.rows.chosen.step
         texts = None if step is None else await self._texts(step)
         if step is not None and texts is not None:
             await self.app.push_screen_wait(UndoFileScreen(step, texts))
 
     def action_redo(self) -> None:
-        """Show the effects of reverting this undo."""
         self._request = replace(self._request, folder=self._folder, find=None)
         self._scope = UndoScope.BOTH
         self._begin(_Stage.PLANNING)
         self._make_plan()
 
     def action_go_on(self) -> None:
-        """Continue the chat in the run pane, with the prompt ready to edit."""
         plan, folder = self._plan, self._folder
         if plan is None or folder is None:
             return
@@ -381,7 +375,6 @@ class UndoFileScreen(AnsweringScreen[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        """Build the header, the lines and the footer."""
         app = cast("AppBase", self.app)
         yield BarLine(id="header", mark=app.glyphs.ellipsis)
         yield LineView(what="the text")
