@@ -485,7 +485,7 @@ def test_a_session_is_resumed_by_its_full_id(
     answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
     assert answer.code == 2
     assert (
-        f"belongs to {other}and can only be continued there: add --cwd {other}" in answer.complaint
+        f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
     )
     assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
 
