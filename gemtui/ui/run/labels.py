@@ -271,7 +271,7 @@ def _stopped(run: LiveRun) -> str:
     ended = run.exit
     if ended is None:
         return "Everything received before the stop is kept."
-    how = "The run stopped on SIGTERM."
+    how = "Stopped by SIGTERM."
     if ended.killed:
         how = "The run did not stop on SIGTERM and was killed (SIGKILL)."
     others = ended.ended_others

@@ -245,7 +245,7 @@ async def test_after_a_stop_the_disk_says_what_was_written(
         await me.until((project / "made.txt").exists)
         await me.press("ctrl+c")
         await me.sees("◌ interrupted", "made.txt was written, although")
-        await me.sees("A made.txt +1 no result, but the change", "✗ missing.txt not written")
+        await me.sees("A made.txt +1 no result, but the", "✗ missing.txt not written")
 
 
 async def test_narrow_shows_the_files_instead_of_the_transcript(
@@ -286,7 +286,7 @@ async def test_ctrl_c_stops_the_run_and_says_what_it_did(
         await me.ask("go on")
         await me.sees("On and on")
         await me.press("ctrl+c")
-        await me.sees("◌ interrupted", "The run stopped on SIGTERM.", "finished writes are kept")
+        await me.sees("◌ interrupted", "Stopped by SIGTERM.", "finished writes are kept")
         assert [run.state for run in list_runs(runs_dir())] == [RunState.ENDED]
 
 

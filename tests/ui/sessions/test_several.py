@@ -153,7 +153,7 @@ async def test_a_session_that_can_not_be_written_does_not_stop_the_others(store:
         await me.sees("2 sessions", "gemini-sessions")
         await me.press("enter")
         await me.until(lambda: me.app.screen.query(RawText))
-        await me.sees("1 session could not be written", "first question")
+        await me.sees("1 session could not be exported", "first question")
     assert [path.name for path in Path("gemini-sessions").iterdir()] == [
         "Write-a-haiku-file-63a18d40.md"
     ]
@@ -211,7 +211,7 @@ async def test_deletions_are_undone_one_after_the_other(store: Path, trash: Path
         await said(me, f"Restored: {first.title}")
         assert content(store) == before
         await me.press("u")
-        await said(me, "Nothing to undo")
+        await said(me, "nothing to undo")
         assert content(store) == before
 
 
@@ -314,7 +314,7 @@ async def test_one_of_several_in_which_a_run_goes_on_is_left_and_said(
         await me.press("d")
         await me.sees("Delete this session?", idle.title, f"{busy.title}: A run is using")
         await me.press("y")
-        await me.sees("1 problem with 2 sessions", "A run is using this session")
+        await me.sees("1 problem while deleting 2 sessions", "A run is using this session")
         assert busy.path.exists()
         assert not idle.path.exists()
         run.abort()

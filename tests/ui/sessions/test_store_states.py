@@ -64,7 +64,7 @@ async def test_a_field_of_the_full_text_search_is_named_where_nothing_matches(
         await me.sees("Answer one.")
         await me.press("slash")
         await me.type("in:prompt haiku")
-        await me.sees("in:prompt only works in the full search.", "F to open it.")
+        await me.sees("in:prompt only works in the", "F to open it.")
         await me.type(" projct:x")
         await me.sees("projct: is not a field")
 
@@ -73,7 +73,7 @@ async def test_an_empty_store_says_how_many_projects_we_looked_in(tmp_path: Path
     for name in ("a", "b"):
         (tmp_path / "tmp" / name / "chats").mkdir(parents=True)
     async with person(tmp_path, NARROW) as me:
-        await me.sees("No sessions yet.", "No session files in 2 projects")
+        await me.sees("No sessions yet.", "There are no session files in 2 projects")
 
 
 async def test_a_closed_store_says_what_the_system_said(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_a_damaged_cache_is_told(tmp_path: Path) -> None:
         pass
     (cache / FILE).write_bytes(b"no database")
     async with person(store, WIDE, cache=cache) as me:
-        await me.until(lambda: any("damaged" in said and "rebuilt" in said for said in me.said))
+        await me.until(lambda: any("corrupt" in said and "rebuilt" in said for said in me.said))
 
 
 async def test_files_that_are_no_sessions_are_counted_and_named(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def test_damaged_lines_are_counted_in_the_status_line(tmp_path: Path) -> N
         await me.press("enter")
         await me.sees("! 1 line can't be read")
         await me.press("exclamation_mark")
-        await me.sees("Unreadable files", f"{me.chosen.path.name}, line", "not JSON")
+        await me.sees("Unreadable files", f"{me.chosen.path.name}, line", "not valid JSON")
 
 
 async def test_a_tight_terminal_says_so_and_works(tmp_path: Path) -> None:
