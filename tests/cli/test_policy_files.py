@@ -140,7 +140,7 @@ def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) ->
         str(place / "doubtful.toml"),
         str(place / "z.toml"),
     ]
-    assert f"rule 2 of {place / 'good.toml'} (priority 300, deny) is asked first" in answer.out
+    assert f"rule 2 of {place / 'good.toml'} (priority 300, deny) is checked first" in answer.out
 
 
 def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place: Path) -> None:
@@ -239,7 +239,7 @@ def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
         "RULE PRIORITY DECISION WHAT",
         "2 300 deny any tool, headless only",
         '1 200 allow run_shell_command, prefix "pytest" or "ruff check", mode default or autoEdit, '
-        "redirection too",
+        "allows redirection",
         "off 1 ask web_fetch",
     ]
 
