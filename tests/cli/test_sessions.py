@@ -265,7 +265,7 @@ def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool)
     assert (answer.code, answer.out) == (0, "")
     assert (
         answer.complaint
-        == f"gemtui: no sessions in {home}/.geminiyet: Gemini CLI stores them there once you use it"
+        == f"gemtui: no sessions in {home}/.gemini yet: Gemini CLI stores them there once you use it"
     )
     assert gemtui("sessions", "--json").json["sessions"] == []
 
