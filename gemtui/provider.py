@@ -201,7 +201,7 @@ _CHECKS = {
     "sandbox": _flag,
     "approval_mode": _mode,
     "include_directories": _list_of(_folder, "paths"),
-    "allowed_tools": _list_of(_text, "texts"),
+    "allowed_tools": _list_of(_text, "strings"),
     "working_dir": _folder,
     "timeout": _seconds,
     "trust": _flag,

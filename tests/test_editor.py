@@ -33,7 +33,7 @@ def test_without_a_line_there_is_only_the_file() -> None:
 
 @pytest.mark.parametrize("setting", ["", "   ", "vim 'unclosed"])
 def test_no_editor_is_an_error_with_the_way_out(setting: str) -> None:
-    with pytest.raises(NoEditor, match=r"EDITOR|can't be understood"):
+    with pytest.raises(NoEditor, match=r"EDITOR|can't be parsed"):
         editor_command(setting, {}, FILE)
 
 
@@ -73,8 +73,8 @@ def test_a_text_is_what_the_editor_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "why"),
     [
-        ("exit 3", "ended with 3"),
-        (r"""printf '\377' >"$1" """, "not UTF-8"),
+        ("exit 3", "exited with 3"),
+        (r"""printf '\377' >"$1" """, "not valid UTF-8"),
         ('rm "$1"; mkfifo "$1"', "not a regular file"),
     ],
 )

@@ -64,8 +64,8 @@ def test_metadata() -> None:
         ({"approval_mode": ["yolo"]}, "approval_mode must be one of"),
         ({"include_directories": "src"}, "include_directories must be a list, got: 'src'"),
         ({"allowed_tools": ("glob",)}, "allowed_tools must be a list"),
-        ({"allowed_tools": ["glob", 3]}, r"allowed_tools must be a list of texts, and \[1\]"),
-        ({"allowed_tools": [Path("glob")]}, r"allowed_tools must be a list of texts, and \[0\]"),
+        ({"allowed_tools": ["glob", 3]}, r"allowed_tools must be a list of strings, but \[1\]"),
+        ({"allowed_tools": [Path("glob")]}, r"allowed_tools must be a list of strings, but \[0\]"),
         ({"sandbox": "yes"}, "sandbox must be True or False"),
         ({"trust": "yes"}, "trust must be True or False"),
         ({"model": ""}, "model must be a non-empty string"),
@@ -88,7 +88,7 @@ def test_validate(fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     GeminiCliProvider().validate()
     old = fake_cli(help='  -o, --output-format  [choices: "text", "json"]\n')
     old.write_text(old.read_text() + "# another one\n")
-    with pytest.raises(ProviderError, match=r"Gemini CLI 0\.61\.0 can't report .* update it"):
+    with pytest.raises(ProviderError, match=r"Gemini CLI 0\.61\.0 is too old for runs: update it"):
         GeminiCliProvider().validate()
     old.write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(ProviderError, match="ended with exit code 3: reinstall"):

@@ -128,7 +128,7 @@ def test_cleaning_removes_only_colours_and_line_ends(text: str) -> None:
 def test_every_character_of_a_command_can_be_seen(command: str, shown: str) -> None:
     assert visible(command) == shown
     assert holds_controls(command)
-    assert command_line(command) == f"[holds control characters] {visible_line(command)}"
+    assert command_line(command) == f"[contains control characters] {visible_line(command)}"
 
 
 @pytest.mark.parametrize(

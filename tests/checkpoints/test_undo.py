@@ -368,6 +368,6 @@ def test_a_kill_before_a_folder_is_removed_leaves_it_in_no_files_way(
         done = project.redo(dry_run=True)
         assert tree_of(session.root) == {**session.trees[0], b"g": ("file", 0o644, b"mine")}
     assert done.notes == (
-        "An interrupted undo in this folder was completed.",
-        "It left g alone: changed meanwhile",
+        "First, an interrupted undo in this folder was completed.",
+        "It left g alone: has just changed",
     )

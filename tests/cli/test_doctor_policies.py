@@ -61,7 +61,7 @@ def test_broken_files_are_counted_with_the_way_to_see_them(
     assert answer.code == 1
     assert f"broken    {users}: 1 error, Gemini CLI ignores the affected rules" in answer.out
     assert f"{ours} (ours): 2 files, 0 errors, " in answer.out
-    assert f"to see them: gemtui policy check {users}" in answer.out
+    assert f"to see the findings: gemtui policy check {users}" in answer.out
     found = gemtui("doctor", "--json").json
     fits(found, DOCTOR)
     (of_ours, of_users) = found["policies"]["places"]

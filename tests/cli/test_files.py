@@ -85,7 +85,7 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
     stored(home, 3, wrote(project.parent / "outside.txt", None, "x", seconds=50))
     patch = gemtui("files", "--patch")
     assert patch.code == 0
-    left_out = f"left out: not below {project}: 1 file"
+    left_out = f"left out: not in {project}: 1 file"
     assert [left_out, f"{project.parent}/outside.txt"] == [
         line.removeprefix("gemtui: ") for line in patch.err.splitlines()
     ]

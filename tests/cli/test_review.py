@@ -76,9 +76,9 @@ def test_later_lines_that_a_revert_leaves_are_named(
     told = gemtui("review", ID, "--json").json
     first, second = next(each["hunks"] for each in told["files"] if each["path"] == "b.txt")
     assert (first["changed"], second["changed"]) == ([], [first["call"]])
-    assert "tee b.txt, changed what run_shell_command: sed" in gemtui("review", ID).out
+    assert "tee b.txt, changed lines by run_shell_command: sed" in gemtui("review", ID).out
     done = gemtui("review", ID, "--revert", first["id"], "--yes")
-    assert "stays: b.txt:1: run_shell_command: tee b.txt changed what" in done.out
+    assert "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines by" in done.out
     assert second["id"] in done.out
     assert gemtui("redo", "--yes").code == 0
     both = [word for each in (first, second) for word in ("--revert", each["id"])]

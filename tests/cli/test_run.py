@@ -147,7 +147,7 @@ def test_an_idle_run_is_ended(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(f"print:{INIT}", "wait")
     answer = gemtui("run", "Go", "--quiet", "--idle-timeout", "0.6")
     assert answer.code == 124
-    assert "nothing came for 0.6s" in answer.complaint
+    assert "no output for 0.6s" in answer.complaint
 
 
 def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_dropped_messages_are_told_of_and_shown_if_asked_for(
     store: Path, gemtui: Gemtui, format: str
 ) -> None:
     answer = gemtui("show", "b3bf9d1b", "--format", format)
-    assert answer.out.count("3 messages left out here: 3 rewound (gemtui show --dropped)") == 1
+    assert answer.out.count("3 messages not included: 3 rewound (see gemtui show --dropped)") == 1
     assert "to be rewound" not in answer.out
     whole = gemtui("show", "b3bf9d1b", "--format", format, "--dropped").out
     assert "left out" not in whole
@@ -254,7 +254,7 @@ def test_output_to_impossible_places(store: Path, tmp_path: Path, gemtui: Gemtui
     assert "nobody-has-this-name" in stranger.complaint
     missing = gemtui("show", FULL, "--output", tmp_path / "none/out")
     assert missing.code == 2
-    assert missing.complaint == f"gemtui: {tmp_path}/none is not there: give a folder that exists"
+    assert missing.complaint == f"gemtui: {tmp_path}/none does not exist: give a folder that exists"
     (tmp_path / "file").touch()
     below = gemtui("show", FULL, "--output", tmp_path / "file/out")
     assert (below.code, below.complaint) == (

@@ -169,7 +169,7 @@ def test_a_session_without_anything_to_resume_stays_where_it_is(store: Path) -> 
     path = session(store, uuid(1), [*talk(uuid(1)), {"$set": {"messages": [logs.context()]}}])
     keep_all(store)
     path.unlink()
-    with pytest.raises(RestoreFailed, match="nothing in it"):
+    with pytest.raises(RestoreFailed, match="nothing to resume"):
         restore(kept(store), store, RULE, SOON)
     assert not path.exists()
 

@@ -176,7 +176,7 @@ def test_a_redacted_folder_holds_no_secret_and_no_raw_files(
         assert json.dumps(secret)[1:-1] not in every
     again = gemtui("push", out)
     assert again.code == 2
-    assert "was pushed with --redact: name another folder" in again.complaint
+    assert "contains sessions pushed with --redact: name another folder" in again.complaint
 
 
 def test_folders_that_are_refused_stay_as_they_are(
@@ -190,7 +190,7 @@ def test_folders_that_are_refused_stay_as_they_are(
     (tmp_path / "elsewhere").mkdir()
     for folder, why in (
         (mine, "is not empty and was not written by gemtui push"),
-        (link, "is a link"),
+        (link, "is a symbolic link"),
         (store, "belongs to Gemini CLI"),
         (store / "new", "belongs to Gemini CLI"),
     ):
@@ -225,7 +225,7 @@ def test_a_damaged_file_is_named_and_kept(store: Path, tmp_path: Path, gemtui: G
     path.write_bytes(b"no zstd")
     answer = gemtui("push", out)
     assert answer.code == 2
-    assert f"{path} is damaged" in answer.complaint
+    assert f"{path} is corrupt" in answer.complaint
     assert path.read_bytes() == b"no zstd"
 
 

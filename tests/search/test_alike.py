@@ -82,10 +82,10 @@ def wanted(blocks: list[Said], terms: tuple[Term, ...]) -> tuple[set[Any], str]:
         )
 
     if missing and all(typos(term.text) for term in missing) and (similar := loosely(is_alike)):
-        return similar, "no “"
+        return similar, "no matches for “"
     if missing and all(len(term.text.encode()) >= 3 for term in missing):
         inside = loosely(is_inside)
-        return inside, "no “" if inside else ""
+        return inside, "no whole words match “" if inside else ""
     return set(), ""
 
 

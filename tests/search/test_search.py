@@ -161,10 +161,10 @@ def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(
     assert exact.note is None
     alike = ask(search, home, "tokeniser ")
     assert [hit.session.id for hit in alike.hits] == [PARSER]
-    assert alike.note == "no “tokeniser”: showing similar words instead"
+    assert alike.note == "no matches for “tokeniser”: showing similar words instead"
     inside = ask(search, home, "okeniz ")
     assert [hit.session.id for hit in inside.hits] == [PARSER]
-    assert inside.note == "no “okeniz”: showing matches inside other words"
+    assert inside.note == "no whole words match “okeniz”: showing matches inside other words"
     assert ask(search, home, '"tokeniser"').hits == []
 
 

@@ -85,7 +85,7 @@ def test_sessions_that_began_at_no_known_time_have_a_heading() -> None:
     listing = Listing()
     listing.take([*SESSIONS[:2], replace(SESSIONS[2], started=None)])
     rows = listing.arrange(View(everywhere=True, sort=Sort.STARTED), Days(NOW, UTC)).rows
-    assert headings(rows) == ["Today 2", "No time known 1"]
+    assert headings(rows) == ["Today 2", "Time unknown 1"]
 
 
 def test_what_belongs_to_a_session_stands_on_its_day() -> None:

@@ -96,7 +96,7 @@ def test_of_two_projects_with_the_same_id_the_project_decides(tmp_path: Path) ->
     assert caught.value.candidates == (str(paths[1]), str(paths[0]))
     assert [find(tmp_path, each).path for each in caught.value.candidates] == paths[::-1]
     session(tmp_path, "nightly-2", key="a", minute="2026-11-20T23-06")
-    with pytest.raises(SessionAmbiguous, match="begins with night") as caught:
+    with pytest.raises(SessionAmbiguous, match="starts with night") as caught:
         find(tmp_path, "night")
     assert set(caught.value.candidates) == {*map(str, paths), "nightly-2"}
 
@@ -239,7 +239,7 @@ def test_a_file_set_aside_by_the_cli_can_be_read(tmp_path: Path) -> None:
 
 
 def test_paths_that_hold_no_session(tmp_path: Path) -> None:
-    with pytest.raises(SessionNotFound, match="not there"):
+    with pytest.raises(SessionNotFound, match="does not exist"):
         find(MAIN, "/nowhere/at-all.jsonl")
     with pytest.raises(SessionNotFound, match="not a regular file"):
         find(MAIN, str(DATA))

@@ -53,10 +53,10 @@ def test_what_is_no_session_file_is_not_opened_and_said(tmp_path: Path) -> None:
     assert names(Store(tmp_path)) == {str(good.relative_to(tmp_path / "tmp"))}
     said = {each.path.name: each.what for each in read(tmp_path).unreadable}
     assert said == {
-        "session-2026-11-20T23-04-folder00.jsonl": "is a folderand not a session file",
+        "session-2026-11-20T23-04-folder00.jsonl": "is a folder and not a session file",
         "session-2026-11-20T23-04-fifo0000.jsonl": "is a FIFO and not a session file",
-        "session-2026-11-20T23-04-link0000.jsonl": "is a symbolic linkand not a session file",
-        "session-2026-11-20T23-04-gone0000.jsonl": "is a symbolic linkand not a session file",
+        "session-2026-11-20T23-04-link0000.jsonl": "is a symbolic link and not a session file",
+        "session-2026-11-20T23-04-gone0000.jsonl": "is a symbolic link and not a session file",
     }
 
 

@@ -231,7 +231,9 @@ async def test_a_network_file_system_is_looked_at(
         assert changed.paths == {path}
         assert changed.mode == "polling"
         assert changed.reason is not None
-        assert changed.reason == "looking every 1 s: the store is on a network file system (nfs4)"
+        assert changed.reason == (
+            "checking for changes every 1 s, because the store is on a network file system (nfs4)"
+        )
         path.unlink()
         assert (await watcher.next()).paths == {path, watcher.tmp}
         registry = home / "projects.json"
