@@ -149,9 +149,9 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        from gemtui.commands.output import let_stdout_go
+        from gemtui.commands.output import discard_stdout
 
-        let_stdout_go()
+        discard_stdout()
         raise click.exceptions.Exit(0) from None
 
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, is_there, read_small
+from gemtui.files import is_file, path_exists, read_small
 from gemtui.processes import at_terminal, find_program
 
 _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne"}
@@ -74,7 +74,7 @@ def written_file(path: str, project: Path | None) -> Path:
     place = Path(path) if project is None else project / path
     if not place.is_absolute():
         raise GemtuiError(f"{path} is a relative path, but the folder of this session is unknown")
-    if not is_there(place):
+    if not path_exists(place):
         raise GemtuiError(f"{place} no longer exists")
     if not is_file(place):
         raise GemtuiError(f"{place} is not a regular file")

@@ -129,7 +129,7 @@ def write_whole(
         if over:
             Path(name).replace(target)
         else:
-            move_new(Path(name), target)
+            move_without_replacing(Path(name), target)
         if durable:
             sync_folder(target.parent)
     except BaseException:
@@ -248,7 +248,7 @@ def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
     shutil.copyfileobj(source, target)
 
 
-def move_new(source: Path, target: Path) -> None:
+def move_without_replacing(source: Path, target: Path) -> None:
     """Move a file or folder within one file system without replacing anything.
 
     Contents and times are kept. Raises FileExistsError if the target exists, and OSError.
@@ -285,7 +285,7 @@ def sync_folder(folder: Path) -> None:
 # -------------------------------------------------
 
 
-def is_there(path: Path) -> bool:
+def path_exists(path: Path) -> bool:
     """Return whether a path exists.
 
     Return False also if access is denied or the path is invalid. This function raises nothing, so

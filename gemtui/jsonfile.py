@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from gemtui.files import SMALL, move_new, read_small
+from gemtui.files import SMALL, move_without_replacing, read_small
 from gemtui.jsonin import is_deep, loads
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     (also if the value is too large), and ValueError for a number that JSON can't represent.
     """
     with _written(path, value, most) as made:
-        move_new(made, path)
+        move_without_replacing(made, path)
 
 
 def write_again(path: Path, value: DataclassInstance, most: int) -> None:

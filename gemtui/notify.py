@@ -92,7 +92,7 @@ def ask_tmux(*words: str) -> str | None:
     return answer.stdout.decode(errors="replace").strip() or None
 
 
-def rung(notice: Notification, terminal: RingingTerminal) -> str:
+def notification_sequence(notice: Notification, terminal: RingingTerminal) -> str:
     """Return the characters that ring the terminal's bell and show a notification."""
     codes = (f"\x1b]{code}\x1b\\" for code in _codes(notice, terminal.osc))
     return BELL + "".join(map(_through_tmux, codes) if terminal.tmux else codes)

@@ -19,7 +19,7 @@ from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.stderr import stderr_end, told
+from gemtui.agent.stderr import meaningful_lines, stderr_end
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
@@ -262,7 +262,7 @@ class _Gathered:
         assert outcome is not None
         failed = not outcome.status.is_done
         level = logging.WARNING if failed else logging.INFO
-        if said := told(stderr):
+        if said := meaningful_lines(stderr):
             _LOG.log(level, "session %s: stderr: %s", self._session, said)
         words = one_line(outcome)
         _LOG.log(level, "session %s ended: %s: %s", self._session, done.status, words)

@@ -55,7 +55,7 @@ class Worktree:
     removed: bool = False
 
     @property
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether the worktree's files still exist."""
         return is_folder(self.tree)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.files import is_file, is_folder, is_there, locked, read_small, resolved, write_whole
+from gemtui.files import is_file, is_folder, locked, path_exists, read_small, resolved, write_whole
 from tests.patience import PATIENCE
 
 
@@ -172,7 +172,7 @@ def test_a_path_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     odd = ["n" * 300, "a\0b", "loop", "loop/below", "file/below", "/".join(["d"] * 3000)]
     for path in (tmp_path / name for name in odd):
-        assert [ask(path) for ask in (is_there, is_file, is_folder)] == [False] * 3, path
+        assert [ask(path) for ask in (path_exists, is_file, is_folder)] == [False] * 3, path
         assert resolved(path).is_absolute()
         with pytest.raises(OSError):
             write_whole(path / "x" if path.name == "loop" else path, [b"x"])

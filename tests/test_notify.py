@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.notify import Notification, RingingTerminal, ringing_terminal, rung
+from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.text import Clean, clean_line
 from tests.hostile import ATTACK, ESCAPES, FILE_NAME, LONG, ORDER, UNTERMINATED
 
@@ -71,14 +71,16 @@ def test_inside_tmux_the_terminal_outside_counts(tmp_path: Path) -> None:
     ],
 )
 def test_the_bytes_of_each_terminal(terminal: RingingTerminal, written: str) -> None:
-    assert rung(NOTICE, terminal) == written
+    assert notification_sequence(NOTICE, terminal) == written
 
 
 @pytest.mark.parametrize("osc", [9, 99, 777])
 @pytest.mark.parametrize("hostile", [ATTACK, *ESCAPES, *ORDER, LONG, UNTERMINATED, FILE_NAME])
 def test_nothing_foreign_ends_or_begins_an_escape_code(osc: int, hostile: str) -> None:
     text = clean_line(hostile)
-    inside = rung(Notification(title=text, text=text), RingingTerminal(osc)).removeprefix("\a")
+    inside = notification_sequence(
+        Notification(title=text, text=text), RingingTerminal(osc)
+    ).removeprefix("\a")
     codes = re.findall(r"\x1b\][^\x1b]*\x1b\\", inside)
     assert "".join(codes) == inside
     assert len(codes) == (2 if osc == 99 else 1)
@@ -87,9 +89,9 @@ def test_nothing_foreign_ends_or_begins_an_escape_code(osc: int, hostile: str) -
 
 def test_a_title_does_not_reach_into_the_text() -> None:
     notice = Notification(title=Clean("a;b"), text=Clean("c"))
-    assert "notify;a,b;c" in rung(notice, RingingTerminal(777))
+    assert "notify;a,b;c" in notification_sequence(notice, RingingTerminal(777))
 
 
 def test_a_long_text_is_cut() -> None:
     notice = Notification(title=Clean("t" * 999), text=Clean("x" * 9999))
-    assert len(rung(notice, RingingTerminal(777))) < 300
+    assert len(notification_sequence(notice, RingingTerminal(777))) < 300

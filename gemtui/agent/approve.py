@@ -25,7 +25,7 @@ async def answer_questions(gate: GateFolder, approve: Approve) -> None:
                 with suppress(OSError):
                     await asyncio.to_thread(gate.here)
             looks += 1
-            while gate.is_asked(number):
+            while gate.has_question(number):
                 request = await asyncio.to_thread(gate.question, number)
                 if request is not None:
                     answering.create_task(_answer(gate, request, approve))

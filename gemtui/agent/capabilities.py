@@ -48,7 +48,7 @@ class Capabilities:
     output_formats: tuple[str, ...] = ()
     approval_modes: tuple[str, ...] = ()
 
-    def knows(self, flag: str) -> bool:
+    def supports(self, flag: str) -> bool:
         """Return whether the CLI accepts a flag.
 
         The CLI exits with code 1 if it does not know a flag.
@@ -63,7 +63,7 @@ class Capabilities:
     @property
     def sufficient(self) -> bool:
         """Whether gemtui can start runs: the CLI reports them and reads policy files."""
-        return self.streams and self.knows("policy")
+        return self.streams and self.supports("policy")
 
     def to_dict(self) -> dict[str, object]:
         """Return the capabilities as `gemtui doctor --json` prints them.
@@ -73,10 +73,10 @@ class Capabilities:
         """
         return {
             "stream": self.streams,
-            "resume": self.knows("resume"),
-            "session_id": self.knows("session-id"),
-            "policies": self.knows("policy"),
-            "skip_trust": self.knows("skip-trust"),
+            "resume": self.supports("resume"),
+            "session_id": self.supports("session-id"),
+            "policies": self.supports("policy"),
+            "skip_trust": self.supports("skip-trust"),
             "approval_modes": list(self.approval_modes),
             "models": list(MODELS),
             "web_search": True,

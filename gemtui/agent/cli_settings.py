@@ -95,7 +95,7 @@ class CliSettings:
         return setting_paths(self.get("adminPolicyPaths"), self.home, cwd)
 
     @property
-    def usual_mode(self) -> ApprovalMode:
+    def default_run_mode(self) -> ApprovalMode:
         """The approval mode of a run without a mode of its own; never yolo."""
         usual = self.get("general", "defaultApprovalMode")
         plans = self.get("general", "plan", "enabled")

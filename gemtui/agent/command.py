@@ -18,11 +18,11 @@ import orjson
 
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_errors import broken_at_home, remarks
+from gemtui.agent.policy_errors import errors_in_user_policies, remarks
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
-from gemtui.files import is_there
+from gemtui.files import path_exists
 from gemtui.policy.file.levels import policy_text, rules
 from gemtui.policy.file.searches import DENY_OPTION
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
@@ -108,7 +108,7 @@ class Command:
         yield _words(self.environ, argv, stdin if self.stdin else "/dev/null")
 
 
-def line_again(request: Request, folder: RunFolder) -> Clean:
+def rerun_line(request: Request, folder: RunFolder) -> Clean:
     """Return the line for bash or zsh that repeats a run in a new session.
 
     The line reads the prompt and the policies from the run's folder. It leaves out the settings,
@@ -174,7 +174,7 @@ def command_of(
     settings = machine.settings_unread is None
     if settings:
         files[SETTINGS] = _settings_text(options, machine)
-    named = None if options.resume or not known.knows("session-id") else session_id
+    named = None if options.resume or not known.supports("session-id") else session_id
     argv = [
         str(machine.cli),
         f"--output-format={STREAM_JSON}",
@@ -189,7 +189,7 @@ def command_of(
     ]
     _check_words(argv, known)
     environ = _environ(options, machine, folder)
-    at_home = broken_at_home([path for path in machine.user_policies if is_there(path)])
+    at_home = errors_in_user_policies([path for path in machine.user_policies if path_exists(path)])
     as_word = options.prompt_in_argv
     if as_word and len(prompt.encode("utf-8", "surrogatepass")) > ARGUMENT_LIMIT:
         raise OptionError(f"the prompt is longer than {ARGUMENT_LIMIT:,} bytes: pass it on stdin")
@@ -210,7 +210,7 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
     """Raise OptionError for an argument that the CLI would reject or misread."""
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
-        if not known.knows(flag):
+        if not known.supports(flag):
             raise OptionError(f"this version of Gemini CLI has no option --{flag}: update it")
         if flag in _LISTS and ("," in value or value != value.strip()):
             raise OptionError(
@@ -261,7 +261,7 @@ def _mode(options: AgentOptions, machine: Machine) -> list[str]:
 def _session(options: AgentOptions, known: Capabilities, session_id: str | None) -> list[str]:
     if not options.resume:
         return [f"--session-id={session_id}"] if session_id else []
-    if not known.knows("resume"):
+    if not known.supports("resume"):
         raise OptionError("this version of Gemini CLI can't resume a session: update it")
     return [f"--resume={options.resume}"]
 
@@ -296,7 +296,7 @@ def _policies(
     paths = [
         *([ours[DENIES]] if DENIES in ours else []),
         *([folder / GATE] if options.asks else []),
-        *(path for path in machine.user_policies if is_there(path)),
+        *(path for path in machine.user_policies if path_exists(path)),
         *(path.absolute() for path in options.policies),
         *([ours[ALLOWS]] if ALLOWS in ours else []),
     ]

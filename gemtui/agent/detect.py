@@ -92,13 +92,13 @@ def find_cli(
     on_path = find_program(_NAME, environ)
     if on_path:
         return Cli(path=Path(on_path), found_by=FoundBy.PATH)
-    for place in usual_places(environ) if places is None else places:
+    for place in usual_paths(environ) if places is None else places:
         if is_file(place) and os.access(place, os.X_OK):
             return Cli(path=place, found_by=FoundBy.USUAL_PLACE)
     return None
 
 
-def usual_places(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
+def usual_paths(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
     """Yield the paths where package managers install the CLI, newest Node.js first."""
     if prefix := environ.get("NPM_CONFIG_PREFIX"):
         yield Path(prefix, "bin", _NAME)

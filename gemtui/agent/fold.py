@@ -43,7 +43,7 @@ from gemtui.transcript.model import (
     outline,
 )
 from gemtui.transcript.parts import pretty
-from gemtui.transcript.tools import ToolKind, asked_change, kind_of
+from gemtui.transcript.tools import ToolKind, kind_of, requested_change
 
 _STATUS = {
     ResultStatus.SUCCESS: ToolStatus.SUCCESS,
@@ -257,7 +257,7 @@ def _display(call: ToolCall, output: str | None) -> Display | None:
     kind = kind_of(call.name)
     if kind is ToolKind.SHELL:
         return written_display(output)
-    return asked_change(kind, call.args, output)
+    return requested_change(kind, call.args, output)
 
 
 def _is_running(block: Block) -> bool:

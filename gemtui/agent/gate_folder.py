@@ -61,13 +61,13 @@ class GateFolder:
         """Publish a question that any gemtui process can answer. Raises OSError."""
         write_once(self._place("question", request.number), request, LARGEST)
 
-    def settle_open(self, settled: Settled) -> None:
+    def settle_all_open(self, settled: Settled) -> None:
         """Record the same outcome for all questions that have none. Raises OSError."""
-        for number in self.numbers():
+        for number in self.question_numbers():
             with suppress(FileExistsError):
                 self.settle(number, settled)
 
-    def last_here(self) -> float | None:
+    def last_presence(self) -> float | None:
         """Return when a user was last present, in seconds since 1970; None = never."""
         with suppress(OSError):
             return (self.path / _HERE).stat().st_mtime
@@ -86,7 +86,7 @@ class GateFolder:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
 
-    def former(self, number: int) -> bytes:
+    def former_bytes(self, number: int) -> bytes:
         """Return the bytes saved by `keep_former`. Raises OSError."""
         return read_small(self._former(number), LARGEST)
 
@@ -97,14 +97,14 @@ class GateFolder:
         """Record that a file differs from what was approved. Raises OSError."""
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
-    def lets_pass(self, number: int, call: PassedCall) -> None:
+    def record_passed(self, number: int, call: PassedCall) -> None:
         """Record a call that one of the user's rules allowed. Raises OSError.
 
         Raises OSError.
         """
         write_once(self._place("passed", number), call, LARGEST)
 
-    def was_hooked(self, number: int, call: HookedCall) -> None:
+    def record_hooked(self, number: int, call: HookedCall) -> None:
         """Record a call that another hook changed. Raises OSError.
 
         Raises OSError.
@@ -128,7 +128,7 @@ class GateFolder:
         """
         (self.path / _HERE).touch(mode=0o600)
 
-    def asked(self) -> dict[int, bool]:
+    def unanswered_by_number(self) -> dict[int, bool]:
         """Map each question's number, in order, to whether it is still unanswered."""
         found = self._found()
         answered = found["answer"] | found["settled"]
@@ -140,14 +140,14 @@ class GateFolder:
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
 
-    def passed(self, known: Container[int] = ()) -> dict[int, PassedCall]:
+    def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
         """Return the calls that one of the user's rules allowed, by number.
 
         `known`: numbers to leave out.
         """
         return self._new("passed", PassedCall, known)
 
-    def hooked(self, known: Container[int] = ()) -> dict[int, HookedCall]:
+    def hooked_calls(self, known: Container[int] = ()) -> dict[int, HookedCall]:
         """Return the calls that another hook changed, by number.
 
         `known`: numbers to leave out.
@@ -169,15 +169,15 @@ class GateFolder:
             found[each[1]].add(int(each[2]))
         return found
 
-    def numbers(self) -> list[int]:
+    def question_numbers(self) -> list[int]:
         """Return the numbers of all questions so far."""
-        return list(self.asked())
+        return list(self.unanswered_by_number())
 
     def waiting(self) -> list[int]:
         """Return the numbers of the unanswered questions."""
-        return [number for number, waits in self.asked().items() if waits]
+        return [number for number, waits in self.unanswered_by_number().items() if waits]
 
-    def is_asked(self, number: int) -> bool:
+    def has_question(self, number: int) -> bool:
         """Return whether a question has this number; numbers are 1-based, without gaps."""
         return os.path.lexists(self._place("question", number))
 
@@ -197,11 +197,11 @@ class GateFolder:
             return False
         return True
 
-    def take_back(self, number: int) -> None:
+    def revoke(self, number: int) -> None:
         """Revoke the rules that came with an answer. Raises OSError."""
         self._place("back", number).touch(mode=0o600)
 
-    def is_taken_back(self, number: int) -> bool:
+    def is_revoked(self, number: int) -> bool:
         """Return whether the rules of an answer have been revoked."""
         return os.path.lexists(self._place("back", number))
 

@@ -89,7 +89,7 @@ class GeminiRun:
         can be ended.
         """
         if self.exit() is None:
-            again = self.folder.aborted() is not None
+            again = self.folder.abort_request() is not None
             try:
                 self.folder.abort(Abort.KILL if again else Abort.TERM)
             except OSError:
@@ -139,9 +139,11 @@ class GeminiRun:
             for line in reader.feed(chunk):
                 for event in stream.feed(line):
                     yield event
-            while self.asks and self.gate.is_asked(asked + 1):
+            while self.asks and self.gate.has_question(asked + 1):
                 asked += 1
-                for event in stream.asks(await asyncio.to_thread(self.gate.question, asked)):
+                for event in stream.question_events(
+                    await asyncio.to_thread(self.gate.question, asked)
+                ):
                     yield event
             looks = 0 if chunk else looks + 1
             if looks % _OWNER_LOOK == _OWNER_LOOK - 1:
@@ -264,7 +266,7 @@ def owner_lives(owner: Owner | None) -> bool:
     """
     if owner is None:
         return False
-    return bool(process_tree.living((ProcessId(pid=owner.pid, began=owner.began),)))
+    return bool(process_tree.still_running((ProcessId(pid=owner.pid, began=owner.began),)))
 
 
 class UnguardedAdapter:

@@ -32,7 +32,7 @@ def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, .
     return (*map(finding_words, shown), *more)
 
 
-def broken_at_home(policies: Sequence[Path]) -> Iterator[str]:
+def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
     """Yield the errors in the user's own policy files, which every session loads."""
     found = _findings([path for path in policies if not _is_empty_folder(path)])
     errors = [each for each in found if each.severity is Severity.ERROR]

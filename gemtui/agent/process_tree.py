@@ -80,7 +80,7 @@ def adopt_strays() -> bool:
     return bool(ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-def strays(guardian: int) -> set[psutil.Process]:
+def inherited_processes(guardian: int) -> set[psutil.Process]:
     """Return the processes that a run's guardian has inherited, with descendants.
 
     `guardian`: the pid of this process or of its parent, which has called `adopt_strays`. Returns
@@ -100,7 +100,7 @@ def identify(process: psutil.Process) -> ProcessId | None:
     return None
 
 
-def living(ids: Iterable[ProcessId]) -> set[psutil.Process]:
+def still_running(ids: Iterable[ProcessId]) -> set[psutil.Process]:
     """Return the processes that are still running; a reused pid does not count."""
     found = set()
     for each in ids:
@@ -111,7 +111,7 @@ def living(ids: Iterable[ProcessId]) -> set[psutil.Process]:
     return found
 
 
-def members(group: int) -> set[psutil.Process]:
+def group_members(group: int) -> set[psutil.Process]:
     """Return all living processes of a process group."""
     found = set()
     for process in psutil.process_iter():

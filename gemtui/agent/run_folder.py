@@ -292,7 +292,7 @@ class RunFolder:
         """Record who supervises the run."""
         self._store("supervisor.json", owner)
 
-    def asked(self) -> int:
+    def requested_at(self) -> int:
         """Return when the run was requested, in nanoseconds since the epoch; 0 = unknown."""
         with suppress(OSError):
             return (self.path / "request.json").stat().st_mtime_ns
@@ -300,9 +300,9 @@ class RunFolder:
 
     def is_starting(self) -> bool:
         """Return whether the run is so new that its supervisor may not be recorded yet."""
-        return self.owner() is None and self.is_young("request.json")
+        return self.owner() is None and self.is_recent("request.json")
 
-    def is_young(self, name: str = "") -> bool:
+    def is_recent(self, name: str = "") -> bool:
         """Return whether the file, or the folder itself, is younger than `STARTING`."""
         with suppress(OSError):
             return time.time() - (self.path / name).stat().st_mtime < STARTING
@@ -316,18 +316,18 @@ class RunFolder:
         """Ask the supervisor to end the run; a later call can only make it end faster."""
         write_whole(self.path / "abort", (how.value.encode(),))
 
-    def aborted(self) -> Abort | None:
+    def abort_request(self) -> Abort | None:
         """Return how somebody asked the run to end; None = nobody has."""
         try:
             return Abort(read_small(self.path / "abort").decode("ascii"))
         except (OSError, ValueError):
             return None
 
-    def reserve(self) -> None:
+    def reserve_space(self) -> None:
         """Reserve disk space for the exit record, because the run may fill the disk."""
         write_whole(self.path / "reserve", (bytes(RESERVE),))
 
-    def tell_full(self) -> None:
+    def note_full_disk(self) -> None:
         """Append a note to stderr, if the disk is full, that output is missing.
 
         Whether the disk is full is tested by writing a little more, because only that test also

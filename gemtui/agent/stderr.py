@@ -25,7 +25,7 @@ _NOISE = re.compile(
 )
 
 
-def told(text: str) -> str:
+def meaningful_lines(text: str) -> str:
     """Return the meaningful lines, each once, cleaned; the last 2,000 characters."""
     said = _USAGE.split(clean(text))[0]
     lines = (line.rstrip() for line in said.split("\n"))
@@ -43,4 +43,4 @@ def stderr_end(path: Path) -> str:
 
 def last_words(path: Path) -> str:
     """Return the meaningful lines at the end of a stderr file."""
-    return told(stderr_end(path))
+    return meaningful_lines(stderr_end(path))

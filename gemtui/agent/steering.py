@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gemtui.agent.approval import Milliseconds
 from gemtui.agent.run_folder import RunFolder
-from gemtui.files import is_there, locked
+from gemtui.files import locked, path_exists
 from gemtui.jsonfile import read_as, write_again, write_once
 
 LARGEST = 16_000_000
@@ -129,7 +129,7 @@ class Steering:
 
     # --- messages --------------------------------------------------------------------------------
 
-    def say(self, text: str) -> Word:
+    def send_message(self, text: str) -> Word:
         """Send the agent a message, to be read with the agent's next tool result.
 
         Raises OSError.
@@ -147,11 +147,11 @@ class Steering:
         found = (self._read(f"word-{each}.json", Word) for each in sorted(self._numbers(_WORD)))
         return [each for each in found if each is not None]
 
-    def delivered(self, word: Word) -> Delivered | None:
+    def delivery(self, word: Word) -> Delivered | None:
         """Return when, and with which call, a message was delivered, if it was."""
         return self._read(f"delivered-{word.number}.json", Delivered)
 
-    def deliver(self, word: Word, tool_name: str, tool_use_id: str | None) -> None:
+    def record_delivery(self, word: Word, tool_name: str, tool_use_id: str | None) -> None:
         """Record that a message is being delivered. Raises OSError.
 
         Called by the supervisor.
@@ -264,7 +264,7 @@ class Steering:
         return locked(self.path / _EDITING, wait=False)
 
     def _is_edited(self) -> bool:
-        if not is_there(self.path / _EDITING):
+        if not path_exists(self.path / _EDITING):
             return False
         with locked(self.path / _EDITING, wait=False) as free:
             return not free
@@ -294,7 +294,7 @@ class Steering:
             if (file.state, file.run) == ("sending", run):
                 self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
 
-    def give_back(self, run: str) -> None:
+    def return_claimed(self, run: str) -> None:
         """Put a run's claimed prompt back into the queue, because the run did not begin.
 
         Raises OSError.
@@ -303,7 +303,7 @@ class Steering:
             if (file.state, file.run) == ("sending", run):
                 self._rename(file.name, _File("next", file.place, file.id).name)
 
-    def hand_on(self, to: Steering) -> None:
+    def hand_over(self, to: Steering) -> None:
         """Append this queue to the queue of another run. Raises OSError."""
         if not self._waiting():
             return

@@ -180,7 +180,7 @@ class Stream:
                 self._malformed(Malformed(error="not a JSON object", raw=repr(line.data)))
         return self._said
 
-    def asks(self, question: ApprovalRequest | None) -> list[AgentEvent]:
+    def question_events(self, question: ApprovalRequest | None) -> list[AgentEvent]:
         """Return the event for a question to the user; empty if it can't be read."""
         self._said = []
         if question is None:
@@ -251,7 +251,7 @@ class Stream:
         text = wire.message_text(event)
         if event.get("delta") is True:
             self._deltas.append(text)
-            self._turns.says()
+            self._turns.note_text()
             self._say(TextDelta(delta=text), at)
         elif text:
             self._flush(at)
@@ -266,7 +266,7 @@ class Stream:
 
     def _answers(self, text: str, at: int) -> None:
         self._answer = text
-        self._turns.says()
+        self._turns.note_text()
         self._say(TextSaid(content=text), at)
 
     def _use(self, use: wire.WireUse, at: int) -> None:

@@ -60,7 +60,7 @@ class RunKeeper(Protocol):
     The supervisor calls the keeper.
     """
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Check the files once; return the number of seconds until the next check."""
 
     def close(self) -> object:
@@ -178,7 +178,7 @@ class Supervisor:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time()))
-        self.folder.reserve()
+        self.folder.reserve_space()
         started = datetime.now(UTC)
         code = None
         self._keeper = self._keeper_of(self.folder, self.request)
@@ -277,7 +277,7 @@ class Supervisor:
         """
         if self._keeper is not None:
             try:
-                return min(STEP, self._keeper.look())
+                return min(STEP, self._keeper.check())
             except Exception as error:
                 self._write_down(error)
         return STEP
@@ -342,7 +342,7 @@ class Supervisor:
 
     def _how(self) -> Abort | None:
         """Return the strongest request to end so far, by signal, by file or by an answer."""
-        asked = self.folder.aborted()
+        asked = self.folder.abort_request()
         if self._gate is not None and self._gate.stopped:
             self._asked = self._asked or Abort.TERM
         if asked is Abort.KILL:
@@ -380,7 +380,7 @@ class Supervisor:
 
     def _left(self) -> set[psutil.Process]:
         """Return the run's processes that have outlived the CLI."""
-        inherited = process_tree.strays(self._guardian)
+        inherited = process_tree.inherited_processes(self._guardian)
         tagged = process_tree.tagged(self.request.id)
         return process_tree.alive(self._seen | inherited | tagged)
 
@@ -420,7 +420,7 @@ class Supervisor:
         killed.
         """
         deadline = time.monotonic() + self.request.grace
-        while (left := process_tree.members(group)) and time.monotonic() < deadline:
+        while (left := process_tree.group_members(group)) and time.monotonic() < deadline:
             time.sleep(STEP)
         process_tree.send(left, signal.SIGKILL)
 
@@ -430,7 +430,7 @@ class Supervisor:
             self._budget.close()
         self._look_at_gate()
         self.folder.remove_secrets(self.request.secrets)
-        self.folder.tell_full()
+        self.folder.note_full_disk()
         self._keep_last()
         left = self._left()
         if not left:

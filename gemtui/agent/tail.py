@@ -61,7 +61,7 @@ class NewLines:
         self._read = 0
         self._rest = b""
 
-    def look(self) -> list[bytes]:
+    def read(self) -> list[bytes]:
         """Return the new lines, without line feeds; empty if the file can't be read."""
         try:
             with open_regular(self._path) as file:

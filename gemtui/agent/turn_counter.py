@@ -37,7 +37,7 @@ class TurnLimit:
         """Whether all tool calls have results and the model has written nothing since."""
         return self._had_results and not self._waiting
 
-    def says(self) -> None:
+    def note_text(self) -> None:
         """Record that the model has written text."""
         self._had_results = False
         if self._left <= 0:
@@ -45,7 +45,7 @@ class TurnLimit:
 
     def calls(self, id: str) -> None:
         """Record a tool call."""
-        self.says()
+        self.note_text()
         self._waiting.add(id)
 
     def has_result(self, id: str) -> None:
@@ -84,7 +84,7 @@ class TurnWatch:
         return self._turns.between_turns
 
     def _look(self) -> None:
-        for line in self._lines.look():
+        for line in self._lines.read():
             self._count(line)
 
     def _count(self, line: bytes) -> None:
@@ -99,6 +99,6 @@ class TurnWatch:
         if event.get("type") == "tool_use":
             self._turns.calls(str(event.get("tool_id")))
         elif event.get("type") == "message" and event.get("role") == "assistant":
-            self._turns.says()
+            self._turns.note_text()
         elif event.get("type") == "tool_result":
             self._turns.has_result(str(event.get("tool_id")))

@@ -13,7 +13,7 @@ import orjson
 
 from gemtui.agent.events import DoneStatus, ResultStatus
 from gemtui.transcript.model import Usage
-from gemtui.transcript.parts import Part, instant, mapping, parts_of, possible, string
+from gemtui.transcript.parts import Part, instant, mapping, parts_of, plausible, string
 from gemtui.transcript.tools import UNKNOWN_TOOL
 
 _USE_NESTS = ("functionCall", "function_call", "value")
@@ -209,7 +209,7 @@ def _tokens(stats: Part) -> Usage | None:
         cached=count("cached"),
         total=count("total_tokens"),
     )
-    return None if usage == Usage() else possible(usage)
+    return None if usage == Usage() else plausible(usage)
 
 
 def _result_status(layers: list[Part], error: Part) -> ResultStatus:

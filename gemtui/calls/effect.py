@@ -225,7 +225,7 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
         path = _path_of(str(arguments["file_path"]), context)
     except _FailsError as error:
         return replace(nothing, fails=str(error))
-    found = replace(nothing, path=path, arguments={**kept, "file_path": paths.pinned(path)})
+    found = replace(nothing, path=path, arguments={**kept, "file_path": paths.cli_spelling(path)})
     try:
         file = _read(path)
         found = replace(found, before=file.text, was="" if file.data is None else digest(file.data))

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gemtui.calls.javascript import BLANKS
-from gemtui.files import is_there, read_small, resolved
+from gemtui.files import path_exists, read_small, resolved
 from gemtui.paths import gemini_home
 
 MOST = 128 * 1024
@@ -93,9 +93,9 @@ def env_files(
     home = gemini_home(environ).parent
     here = resolved(project)
     for folder in (here, *here.parents, home):
-        if is_there(place := folder / ".gemini" / ".env"):
+        if path_exists(place := folder / ".gemini" / ".env"):
             return (place,)
-        if is_there(place := folder / ".env") and (not ignore_local or folder == home):
+        if path_exists(place := folder / ".env") and (not ignore_local or folder == home):
             return (place,)
     return ()
 

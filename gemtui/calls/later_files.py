@@ -249,7 +249,7 @@ _EVERYWHERE = tuple(
 """Paths under `.gemini` that affect all runs, whatever project they are in."""
 
 
-def decides_later(path: Path, project: Path) -> str | None:
+def why_runs_later(path: Path, project: Path) -> str | None:
     """Return why a file determines what runs later, as a clause; None if it does not.
 
     `path`, `project`: absolute, with links resolved. For a path in the project, the names of the
@@ -295,7 +295,7 @@ _PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.
 # --- changes of settings -------------------------------------------------------------------------
 
 
-def gives(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
+def describe_settings_change(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
     """Describe a change to a settings file of the CLI, in one sentence per setting.
 
     `before`, `after`: the whole contents; None = there is no file. Returns nothing for other files.

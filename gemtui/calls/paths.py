@@ -40,7 +40,7 @@ def decoded(path: str) -> str:
     return path
 
 
-def pinned(real: str) -> str:
+def cli_spelling(real: str) -> str:
     """Return the spelling that the CLI resolves to exactly this absolute path."""
     return real.replace("%", "%25")
 

@@ -134,7 +134,7 @@ def _no_trust_question(value: Any) -> str:
 
 
 def _corrected(value: Any) -> str:
-    return "A model may rewrite texts after you have approved them." * corrects(value)
+    return "A model may rewrite texts after you have approved them." * lets_model_correct(value)
 
 
 def _sent(value: Any) -> str:
@@ -211,7 +211,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
 }
 
 
-def corrects(value: Any) -> bool:
+def lets_model_correct(value: Any) -> bool:
     """Return whether this `tools.disableLLMCorrection` lets a model rewrite texts."""
     return value is not None and not value and not isinstance(value, list | dict)
 

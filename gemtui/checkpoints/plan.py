@@ -119,7 +119,7 @@ def _step(
         result = reverted
     if result == now:
         return None
-    if result.kind != ABSENT and not store.holds(result.content):
+    if result.kind != ABSENT and not store.has_contents(result.content):
         return Step(
             path=path, action=Action.KEEP, why=_DROPPED, target=target, left=left, now=now,
             result=now,
@@ -134,7 +134,7 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
     follows = False
     for delta in deltas:
         if delta.undo:
-            if follows and same(groups[-1][1], delta.before):
+            if follows and states_equal(groups[-1][1], delta.before):
                 groups[-1] = groups[-1][0], delta.after
             else:
                 groups.append((delta.before, delta.after))
@@ -149,13 +149,13 @@ def _revert(
 
     Return a message with the reason if the change can't be reverted.
     """
-    if same(now, before):
+    if states_equal(now, before):
         return now
     if before.kind == UNKEPT:
         return f"its earlier contents were not stored: {before.why}"
-    if now.kind == UNKEPT and not same(now, after):
+    if now.kind == UNKEPT and not states_equal(now, after):
         return f"it can't be compared: {now.why}"
-    if same(now, after):
+    if states_equal(now, after):
         return before if before.mode >= 0 else with_mode(before, now)
     if {now.kind, before.kind, after.kind} == {FILE}:
         mode = before.mode if now.mode == after.mode and before.mode >= 0 else now.mode
@@ -174,7 +174,7 @@ def with_mode(state: FileState, like: FileState) -> FileState:
     return state._replace(mode=mode) if state.kind == FILE else state
 
 
-def same(one: FileState, other: FileState) -> bool:
+def states_equal(one: FileState, other: FileState) -> bool:
     """Return whether two states are equal, ignoring unknown modes."""
     if one == other:
         return True

@@ -133,7 +133,7 @@ def _drop(store: CheckpointStore, first: int, checkpoints: list[Checkpoint]) -> 
         return False
     with store.transaction():
         store.drop_before(first)
-    store.shrink()
+    store.release_space()
     return True
 
 

@@ -16,10 +16,10 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from gemtui.checkpoints.merge import MOST_LINES
-from gemtui.checkpoints.plan import Action, Step, same, with_mode, without_collisions
+from gemtui.checkpoints.plan import Action, Step, states_equal, with_mode, without_collisions
 from gemtui.checkpoints.states import ABSENT, FILE, GONE, LINK, UNKNOWN, FileState
 from gemtui.checkpoints.store import CheckpointStore, Keeper, Tree, WritingCall, digest_of
-from gemtui.checkpoints.undo import RecordedChange, by_person
+from gemtui.checkpoints.undo import RecordedChange, made_by_user
 from gemtui.checkpoints.weave import Weave, WovenLines
 from gemtui.transcript.tools import ToolKind, kind_of
 
@@ -196,7 +196,7 @@ def _recorded(contents: Contents, content: bytes | None) -> FileState:
 
 
 def _owner(call: WritingCall) -> HunkOwner:
-    if by_person(call):
+    if made_by_user(call):
         return HunkOwner(OwnerKind.PERSON, tool=call.tool)
     return HunkOwner(
         _kind(call.tool), _id("c", call.use), call.tool, call.command, call.session, call.use
@@ -238,7 +238,7 @@ class FileReview:
         self._pieces: dict[str, WovenLines[HunkOwner]] = {}
         self._weave = self._woven()
 
-    def told(self) -> ReviewedFile | None:
+    def result(self) -> ReviewedFile | None:
         """Return the file with its hunks; None if the file is unchanged."""
         hunks = tuple(self._hunks())
         if not hunks:
@@ -275,7 +275,7 @@ class FileReview:
         return weave
 
     def _hunks(self) -> Iterator[ReviewHunk]:
-        if same(self.was, self.now):
+        if states_equal(self.was, self.now):
             return
         if self._weave is None:
             yield self._whole()
@@ -314,7 +314,7 @@ class FileReview:
             )
 
     def _whole(self) -> ReviewHunk:
-        owner = self._last(lambda old, new: not same(old, new))
+        owner = self._last(lambda old, new: not states_equal(old, new))
         removed = self._text(self.was) if self.now.kind == ABSENT else None
         fixed = ""
         if not self.was.kept:
@@ -369,7 +369,7 @@ class FileReview:
 
         Hunks that can't be reverted stay. `keeper`: stores the new contents.
         """
-        told = self.told()
+        told = self.result()
         hunks = [] if told is None else told.hunks
         chosen = [each for each in hunks if each.id in ids and not each.fixed]
         if not chosen:
@@ -405,7 +405,7 @@ def file_reviews(
     for path, each in sorted(changes.items()):
         passing = PassingContents(contents)
         review = FileReview(path, each, now(path, passing), passing, late=late, by_lines=left > 0)
-        told = review.told()
+        told = review.result()
         if told is not None:
             left -= sum(len(line) for hunk in told.hunks for line in (*hunk.removed, *hunk.added))
             yield review, told
@@ -423,11 +423,11 @@ def _versions(
     """Yield each later state with its owner; unobserved changes are the user's."""
     last = changes[0].before
     for change in changes:
-        if change.before != UNKNOWN and not same(last, change.before):
+        if change.before != UNKNOWN and not states_equal(last, change.before):
             yield change.before, PERSON
         yield change.after, change.owner
         last = change.after
-    if not same(last, now):
+    if not states_equal(last, now):
         yield now, late
 
 
@@ -447,7 +447,7 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
     )
 
 
-def built_on(
+def dependent_hunks(
     files: Iterable[ReviewedFile], ids: Collection[str]
 ) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
     """Yield hunks that stay, although they changed lines of a hunk that is reverted.

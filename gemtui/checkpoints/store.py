@@ -256,7 +256,7 @@ class CheckpointStore:
             raise KeyError(digest)
         return data
 
-    def holds(self, digest: str) -> bool:
+    def has_contents(self, digest: str) -> bool:
         """Return whether the contents with this digest are stored."""
         row = self._database.execute("select 1 from content where digest = ?", (digest,)).fetchone()
         return row is not None
@@ -278,13 +278,13 @@ class CheckpointStore:
             found |= self._rows("path = ? and state != ?", (name, GONE.encode()))
         return found
 
-    def below(self, name: bytes) -> Tree:
+    def files_under(self, name: bytes) -> Tree:
         """Return the files under a folder that existed at the newest checkpoint."""
         return self._rows(
             "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
         )
 
-    def around(self, names: Iterable[bytes]) -> Tree:
+    def states_around(self, names: Iterable[bytes]) -> Tree:
         """Return the states of these names, of all names above them, and of all below.
 
         The states show whether each of `names` can be created without replacing anything.
@@ -294,7 +294,7 @@ class CheckpointStore:
             return self.tree()
         found = self.states(wanted | {above for name in wanted for above in folders_of(name)})
         for name in wanted:
-            found |= self.below(name)
+            found |= self.files_under(name)
         return found
 
     def _rows(self, condition: str, values: tuple[object, ...]) -> Tree:
@@ -557,7 +557,7 @@ class CheckpointStore:
             "delete from content where digest = ?", [(each,) for each in held if each not in used]
         )
 
-    def shrink(self) -> None:
+    def release_space(self) -> None:
         """Release the file's unused space to the file system."""
         self._database.executescript("pragma incremental_vacuum")  # `execute` frees one page
         self._database.execute("pragma wal_checkpoint(truncate)").fetchall()

@@ -28,7 +28,7 @@ from gemtui.checkpoints.store import (
     WritingCall,
     open_store,
 )
-from gemtui.checkpoints.tree import TreeListing, countable, index_file, list_files
+from gemtui.checkpoints.tree import TreeListing, index_file, is_tracked_name, list_files
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
@@ -86,7 +86,7 @@ class Taker:
                 self._root, self._store.git, self._store.git_index(), without=self._without
             )
             names = {*listing.names, *listing.ignored, *self._store.unindexed()}
-            names.update(filter(countable, also or {}))
+            names.update(filter(is_tracked_name, also or {}))
             tree = self._store.tree() if listing.whole else self._store.states(names)
             names.update(tree)
             self.progress = Progress(files=len(names))
@@ -126,7 +126,7 @@ class Taker:
         new = [name for name, (state, _) in found.items() if state != GONE and name not in tree]
         below: Tree = {}
         for name in new:
-            below |= self._store.below(name)
+            below |= self._store.files_under(name)
         return {name: below[name] for name in below.keys() - tree.keys()}
 
     def _index_again(self, began: float) -> list[Path]:
@@ -269,7 +269,7 @@ def _owner(
 
 
 @contextmanager
-def taker_of(
+def open_taker(
     folder: Path, root: Path, without: tuple[Path, ...]
 ) -> Iterator[tuple[CheckpointStore, Taker]]:
     """Open a project's checkpoints to take more, creating them if there are none."""

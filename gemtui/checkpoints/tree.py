@@ -86,7 +86,7 @@ def index_file(private: Path, number: int) -> Path:
     return private / f"index-{number}"
 
 
-def countable(name: bytes) -> bool:
+def is_tracked_name(name: bytes) -> bool:
     """Return whether a name is under the root and not in a `.git` folder."""
     parts = name.split(b"/")
     return not any(part in (b"", b".", b"..") or part.lower() == b".git" for part in parts)
@@ -146,7 +146,7 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Tree
 
 def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
     return frozenset(
-        name for name in names if name and (b".git" not in name.lower() or countable(name))
+        name for name in names if name and (b".git" not in name.lower() or is_tracked_name(name))
     )
 
 

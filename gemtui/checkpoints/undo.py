@@ -15,8 +15,8 @@ from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, p
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
 from gemtui.checkpoints.store import CheckpointStore, Reason, Undo, WritingCall, only_one
-from gemtui.checkpoints.take import Before, Taker, taker_of
-from gemtui.checkpoints.tree import countable
+from gemtui.checkpoints.take import Before, Taker, open_taker
+from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
@@ -26,7 +26,7 @@ They are recorded as calls, so that they can be undone as well.
 """
 
 
-def by_person(call: WritingCall) -> bool:
+def made_by_user(call: WritingCall) -> bool:
     """Return whether the user, not a run, made the change.
 
     Such changes are recorded as calls: undos, redos, reviews and applied worktrees.
@@ -115,7 +115,7 @@ class Project:
         `dry_run`: only return the planned steps. Raises OSError, CheckpointsUnreadable.
         """
         lineage = self.store.lineage(target.session)
-        recorded = [each for each in target.recorded if countable(each.path)]
+        recorded = [each for each in target.recorded if is_tracked_name(each.path)]
 
         def wanted(call: WritingCall) -> bool:
             mine = call.session in lineage and call.began >= target.since
@@ -157,7 +157,7 @@ class Project:
     ) -> Callable[[], list[Step]]:
         def planned() -> list[Step]:
             chosen = _chosen(changes(), paths)
-            return plan(self.store, self.store.around(chosen), chosen)
+            return plan(self.store, self.store.states_around(chosen), chosen)
 
         return planned
 
@@ -235,7 +235,7 @@ class Project:
             self.store.end_undo(undo)
         return done
 
-    def settle(self) -> tuple[str, ...]:
+    def finish_interrupted(self) -> tuple[str, ...]:
         """Complete interrupted undos; return notes about all that this object completed.
 
         The next result has the same notes. Raises OSError.
@@ -251,9 +251,9 @@ def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> It
 
     `without`: folders that are never included. Raises OSError, CheckpointsUnreadable.
     """
-    with only_one(folder), taker_of(folder, root, without) as (store, taker):
+    with only_one(folder), open_taker(folder, root, without) as (store, taker):
         project = Project(root, store, taker)
-        project.settle()
+        project.finish_interrupted()
         yield project
 
 

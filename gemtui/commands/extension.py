@@ -13,7 +13,7 @@ from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, termin
 from gemtui.commands.shared_options import json_option, yes_option
 from gemtui.extension import install as action
 from gemtui.extension.status import ExtensionState, HookState, extension_state
-from gemtui.extension.words import MCP, before_install, before_removal
+from gemtui.extension.words import MCP, before_install, removal_notes
 from gemtui.text import clean_line
 
 _WIDEST = 100
@@ -73,7 +73,7 @@ def remove(yes: bool) -> int:
     if not extension_state().installed:
         note("gemtui's extension is not installed")
         return 1
-    if not _agreed(before_removal(), "Remove it?", yes=yes):
+    if not _agreed(removal_notes(), "Remove it?", yes=yes):
         return 1
     action.remove(detect_cli())
     lines_to_stdout([clean_line("removed; sessions that you start from now on don't use it")])

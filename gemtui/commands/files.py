@@ -52,9 +52,9 @@ def run(
     sessions = sessions_with_calls(snapshot, session=one, project=where)
     if as_patch:
         changes = recorded_changes(sessions, since=since)
-        return _print_patch(fitting(changes, path), where or _folder_of(one))
+        return _print_patch(matching_writes(changes, path), where or _folder_of(one))
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
-    files = files_of(fitting(writes, path))
+    files = files_of(matching_writes(writes, path))
     if as_json:
         head = b'{"version":1,"files":'
         to_stdout(encode_array(map(file_entry, files.values()), head=head, tail=b"}\n"))
@@ -65,7 +65,7 @@ def run(
     return 0 if files else 1
 
 
-def fitting(
+def matching_writes(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
     """Yield the writes of the files that the user named, and report problems.

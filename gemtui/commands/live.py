@@ -31,11 +31,11 @@ class _Live(Struct, frozen=True, kw_only=True):
     since: datetime
     project: str | None
     by: str
-    told: LiveSession | None = None
+    reported: LiveSession | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the session as JSON values; null means unknown or none."""
-        told = self.told
+        told = self.reported
         asks = None if told is None or told.question is None else told.question.to_dict()
         return {
             "session": self.session or None,
@@ -76,7 +76,7 @@ def run(*, project: Path | None, as_json: bool) -> int:
 def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
     """Yield sessions reported by hooks, then others found in files and gemtui's runs."""
     seen = set()
-    for each in LiveFolder().look():
+    for each in LiveFolder().read():
         seen.add(each.session)
         yield _Live(
             session=each.session,
@@ -84,7 +84,7 @@ def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
             since=each.since,
             project=each.project,
             by="hook",
-            told=each,
+            reported=each,
         )
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and run.session and run.session not in seen:
@@ -113,7 +113,7 @@ def _table(live: Iterable[_Live], stored: Mapping[str, Summary], now: datetime) 
 
 def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Clean, ...]:
     summary = stored.get(live.session)
-    question = None if live.told is None else live.told.question
+    question = None if live.reported is None else live.reported.question
     cells = (
         live.state.value,
         relative(live.since, now),

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct
 
-from gemtui.commands.files import file_entry, fitting
+from gemtui.commands.files import file_entry, matching_writes
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.search import SearchOptions, find, hit_entry
 from gemtui.jsonout import encode
@@ -230,7 +230,7 @@ class SessionTools:
             snapshot = read_store(index, project=self._project)
         sessions = sessions_with_calls(snapshot, project=self._project)
         writes = recorded_writes(sessions, home=index.home, cache=cache_dir())
-        found = files_of(fitting(writes, Path(given.path) if given.path else None))
+        found = files_of(matching_writes(writes, Path(given.path) if given.path else None))
         page = islice(found.values(), start, start + given.limit)
         more = start + given.limit < len(found)
         return _marked({"files": [*map(_file, page)]}, str(start + given.limit) if more else None)

@@ -11,7 +11,7 @@ from threading import Timer
 
 import click
 
-from gemtui.files import is_file, is_folder, is_there, resolved, write_whole
+from gemtui.files import is_file, is_folder, path_exists, resolved, write_whole
 from gemtui.jsonout import encode
 from gemtui.paths import typed_path
 from gemtui.text import Clean, clean_line
@@ -33,7 +33,7 @@ def to_stdout(pieces: Iterable[bytes]) -> None:
             stream.write(piece)
         stream.flush()
     except BaseException:
-        let_stdout_go()
+        discard_stdout()
         raise
 
 
@@ -42,7 +42,7 @@ def json_to_stdout(value: object) -> None:
     to_stdout([encode(value), b"\n"])
 
 
-def let_stdout_go() -> None:
+def discard_stdout() -> None:
     """Discard buffered output, so that the interpreter's final flush raises nothing."""
     try:
         handle = sys.stdout.fileno()
@@ -141,7 +141,7 @@ def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: give the name of a file in it")
     if not is_folder(target.parent):
-        what = "is not a folder" if is_there(target.parent) else "does not exist"
+        what = "is not a folder" if path_exists(target.parent) else "does not exist"
         raise click.UsageError(f"{target.parent} {what}: give a folder that exists")
     for kept in keep:
         if target.is_relative_to(resolved(kept)):

@@ -13,7 +13,7 @@ import orjson
 
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.commands.policy_context import Situation, broken
+from gemtui.commands.policy_context import Situation, report_broken
 from gemtui.commands.rule_text import columns, rule_dict
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
@@ -49,13 +49,13 @@ def explain(
 ) -> int:
     """Print the decision for a call; return 1 if the CLI ignores one of its policies."""
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
-    stands = situation.stands(folder_here())
+    stands = situation.load_policy(folder_here())
     answer = situation.engine(stands).explain(call)
     if as_json:
         json_to_stdout(_explained(answer, stands))
     else:
         lines_to_stdout(_explanation(answer, stands, situation))
-    return broken(stands, situation.named)
+    return report_broken(stands, situation.named)
 
 
 def _tool(name: str) -> str:
@@ -203,7 +203,7 @@ class Read:
             self.by_subagents += sum(each.call.subagent is not None for each in step.calls)
             yield step.calls
 
-    def say_problems(self) -> None:
+    def report_problems(self) -> None:
         """Report on stderr what could not be read."""
         if self.problems:
             first, number = self.problems[0], len(self.problems)
@@ -238,7 +238,7 @@ def read_which(which: CallSelection) -> Read:
 
 def none_found(read: Read) -> int:
     """Report that there are no calls, and return 1."""
-    read.say_problems()
+    read.report_problems()
     note("no recorded tool calls: list all sessions with gemtui sessions --everywhere")
     return 1
 
@@ -252,7 +252,7 @@ def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
     Return 1 if there are no calls, or if the CLI ignores one of the policies.
     """
     read = read_which(which)
-    stands = situation.stands(read.workspace)
+    stands = situation.load_policy(read.workspace)
     run = ReplayCounter(situation.engine(stands))
     for calls in read.calls():
         run.feed(calls)
@@ -261,10 +261,10 @@ def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
         json_to_stdout(_counts_json(counts, read, situation))
     elif counts.calls:
         lines_to_stdout(_numbers(counts, read, situation))
-    code = broken(stands, situation.named)
+    code = report_broken(stands, situation.named)
     if not counts.calls:
         return none_found(read)
-    read.say_problems()
+    read.report_problems()
     return code
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gemtui.commands.output import note
-from gemtui.files import is_folder, is_there
+from gemtui.files import is_folder, path_exists
 from gemtui.paths import typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.named_policies import find_policy
@@ -41,9 +41,9 @@ class Situation:
         """The approval mode."""
         return ApprovalMode(self.mode)
 
-    def stands(self, workspace: Path | None) -> EffectivePolicy:
+    def load_policy(self, workspace: Path | None) -> EffectivePolicy:
         """Load the policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
-        missing = next((path for path in self.admin if not is_there(path)), None)
+        missing = next((path for path in self.admin if not path_exists(path)), None)
         if missing is not None:
             raise click.UsageError(
                 f"--admin-policy: {missing} does not exist: give an existing file"
@@ -84,7 +84,7 @@ def _named(word: str) -> Iterator[Path]:
     """Yield the files and folders of one `--policy`, which is split at commas."""
     if not word.strip():
         raise click.UsageError("--policy is empty: give a policy's name or a file")
-    if "," in word and not is_there(typed_path(word)):
+    if "," in word and not path_exists(typed_path(word)):
         for part in filter(None, map(str.strip, word.split(","))):
             yield from _named(part)
         return
@@ -97,7 +97,7 @@ def _named(word: str) -> Iterator[Path]:
     yield path
 
 
-def broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
+def report_broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
     """Report files or rules that the CLI ignores, and unreadable settings.
 
     Return 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI

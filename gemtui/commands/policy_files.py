@@ -29,7 +29,7 @@ from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.named_policies import ENDING, find_policy, policies_dir
 from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, open_policy
-from gemtui.policy.file.rule_codec import said
+from gemtui.policy.file.rule_codec import explicit_fields
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
 from gemtui.policy.sentences import sentence_of
@@ -170,7 +170,7 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
         "enabled": entry.enabled,
         "line": entry.line,
         "effective": rule.effective if rule else None,
-        "fields": _plain(said(rule)) if rule else None,
+        "fields": _plain(explicit_fields(rule)) if rule else None,
         "sentence": (sentence_of(rule) or None) if rule else None,
     }
 
@@ -245,7 +245,7 @@ def check(
             passed = sum(each.tried.passes for each in examples)
             note(f"{passed:,} of {counted(len(examples), 'example')} passed")
     if past:
-        past.read.say_problems()
+        past.read.report_problems()
     bad = any(strict or each.severity is Severity.ERROR for each in found)
     return 1 if bad or (past and past.denied) else 0
 

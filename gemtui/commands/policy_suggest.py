@@ -11,7 +11,7 @@ import click
 
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file
 from gemtui.commands.policy_calls import CallSelection, none_found, read_which, reference_lines
-from gemtui.commands.policy_context import Situation, broken
+from gemtui.commands.policy_context import Situation, report_broken
 from gemtui.paths import gemini_home, typed_path
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.recorded_call import Reference
@@ -36,7 +36,7 @@ def suggest(
     if output is not None and not force and os.path.lexists(typed_path(output)):
         raise click.UsageError(f"{output} exists: name another file, or replace it with --force")
     read = read_which(which)
-    stands = situation.stands(read.workspace)
+    stands = situation.load_policy(read.workspace)
     evidence = Evidence(
         stands.policy,
         mode=situation.approval,
@@ -53,10 +53,10 @@ def suggest(
         json_to_stdout(_report(found, situation))
     elif found.calls:
         lines_to_stdout(_lines(found, situation, output))
-    code = broken(stands, situation.named)
+    code = report_broken(stands, situation.named)
     if not found.calls:
         return none_found(read)
-    read.say_problems()
+    read.report_problems()
     if output is not None and not found.suggestions:
         note(f"there are no rules to suggest: {output} was not written")
     return code

@@ -55,7 +55,7 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
         opened = open_policy(find_policy(name))
     except PolicyNotFound:
         opened = create(name)
-    document, missing = opened.document, opened.document.lacks(rules)
+    document, missing = opened.document, opened.document.missing_rules(rules)
     for rule in missing:
         document = document.add(rule)
     if missing:

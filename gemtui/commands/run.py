@@ -24,12 +24,12 @@ from gemtui.commands.writer import Writer
 from gemtui.errors import CliNotFound, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.listing import prune, waiting_words
 from gemtui.runs.quota import until_words, wait_until
-from gemtui.runs.user_commands import take_untold
+from gemtui.runs.user_commands import report_failures
 from gemtui.runs.worktrees import require_new
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -67,7 +67,7 @@ def run(words: RunArguments) -> int:
     prune(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
-    tell_before(options)
+    report_before_run(options)
 
     def show() -> Show:
         return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
@@ -103,12 +103,12 @@ async def _follow_all(
         prompt, options = show.continued(prompt, replace(options, cwd=folder))
 
 
-def tell_before(options: AgentOptions) -> None:
+def report_before_run(options: AgentOptions) -> None:
     """Report what the folder permits without asking, and store the report.
 
     The next report then names what has changed.
     """
-    told = told_before(options)
+    told = before_run_report(options)
     for words in told.lines():
         note(words)
     with suppress(OSError):  # the report is then shown again next time
@@ -137,8 +137,8 @@ async def _follow(
             for event in unstarted(error, options):
                 await writer.write(show.output(event))
         else:
-            stop.begun(run)
-            with answering(run, terminal):
+            stop.add_run(run)
+            with answer_in_terminal(run, terminal):
                 await show_all(run, writer, show)
             stderr, folder = run.stderr(), Path(run.request.cwd)
         await writer.close()
@@ -146,7 +146,7 @@ async def _follow(
 
 
 @contextmanager
-def answering(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
     """Answer the run's questions in the terminal while the block is running."""
     if terminal is None:
         yield
@@ -163,7 +163,7 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
     """Show everything that a run outputs until it ends, and then its aftermath."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
-    show.begun(run.request)
+    show.set_request(run.request)
     stderr = asyncio.ensure_future(_show_stderr(run, show))
     first = asyncio.ensure_future(_show_checkpoint(run, show))
     try:
@@ -175,12 +175,12 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
         run.abort()
         await asyncio.shield(run.wait())
         await stderr
-    await asyncio.to_thread(show.settle, Path(run.request.cwd))
+    await asyncio.to_thread(show.resolve_writes, Path(run.request.cwd))
     _say_aftermath(run, show)
     state = await asyncio.to_thread(checkpoint_state, run.folder)
     for words in () if state is None else state.notes():
         show.note(words)
-    for words in await asyncio.to_thread(take_untold):
+    for words in await asyncio.to_thread(report_failures):
         note(words)
     if left := await asyncio.to_thread(run.steering.undelivered):
         note(waiting_words(left, run.folder.id))
@@ -228,7 +228,7 @@ class Stop:
         self.stopped = asyncio.Event()
         """Set when the user wants to stop."""
 
-    def begun(self, run: GeminiRun) -> None:
+    def add_run(self, run: GeminiRun) -> None:
         """Add a run, which signals will now end as well."""
         self._runs.append(run)
         for _ in range(self._asked):

@@ -20,10 +20,10 @@ import click
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
-from gemtui.notify import Notification, RingingTerminal, ringing_terminal, rung
+from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.paths import config_file
 from gemtui.policy.edit.named_policies import path_of
-from gemtui.runs.conversation import Asked, Conversation, Counted, Given
+from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.granted import ALWAYS
 from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form
@@ -34,7 +34,7 @@ _AROUND = 8
 """The rows of the terminal needed below a call: for its reason, similar calls and the keys."""
 _FEW = 3
 """The most cautions that are listed without their number."""
-_YES: Mapping[str, Callable[[Conversation, Asked], Given]] = {
+_YES: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "y": Conversation.allow,
     "yes": Conversation.allow,
     "a": Conversation.allow_similar,
@@ -91,7 +91,9 @@ class AskingTerminal:
         if ring is not Ring.OFF:
             known = ringing_terminal(os.environ) if ring is Ring.NOTIFY else RingingTerminal()
             with suppress(OSError):
-                os.write(self.writing, rung(notice, known).encode("utf-8", "replace"))
+                os.write(
+                    self.writing, notification_sequence(notice, known).encode("utf-8", "replace")
+                )
 
     def forget_typed(self) -> None:
         """Discard input typed before the question, because it can't be an answer."""
@@ -130,7 +132,7 @@ class TerminalQuestions:
         threading.Thread(target=self._talk.questions.stay, args=(gone,), daemon=True).start()
         try:
             while True:
-                for question in await asyncio.to_thread(self._talk.look):
+                for question in await asyncio.to_thread(self._talk.refresh):
                     if question.waits:
                         await self.ask(question)
                 await asyncio.sleep(_LOOK)
@@ -195,7 +197,7 @@ class TerminalQuestions:
         self._terminal.write((visible_line(words),))
 
     async def _is_answered(self, question: Question) -> bool:
-        found = await asyncio.to_thread(self._talk.look)
+        found = await asyncio.to_thread(self._talk.refresh)
         return any(each.number == question.number and not each.waits for each in found)
 
     async def _line(self, question: Question) -> str | None:
@@ -220,7 +222,7 @@ class TerminalQuestions:
                 each.cancel()
             await asyncio.gather(reading, looking, return_exceptions=True)
 
-    async def _give(self, give: Callable[[], Given], saved: str | None = None) -> bool:
+    async def _give(self, give: Callable[[], AnswerOutcome], saved: str | None = None) -> bool:
         """Give an answer and report its result.
 
         Return False if another answer is needed. `saved`: the message to print once the answer's
@@ -265,7 +267,7 @@ class TerminalQuestions:
 
     async def _holds(self) -> bool:
         """Return whether an approval of similar calls is in effect."""
-        return any(each.holds for each in await asyncio.to_thread(self._talk.look))
+        return any(each.holds for each in await asyncio.to_thread(self._talk.refresh))
 
     async def _take_back(self) -> None:
         try:

@@ -13,7 +13,7 @@ from gemtui.commands.output import json_to_stdout, lines_to_stdout
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import options_of
 from gemtui.paths import current_folder
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.text import clean_line
 from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
@@ -23,7 +23,7 @@ def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_js
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)
     folder, cwd = adapter.runs / id, options.cwd or current_folder()
-    told = told_before(options)
+    told = before_run_report(options)
     where = (NEW_WORKTREE,) if options.worktree and worktree_of(cwd) is None else ()
     if as_json:
         found = {**report(command, prompt, folder, cwd), "before": told.to_dict()}

@@ -12,7 +12,7 @@ import click
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.commands.output import note, stdout_encoding
-from gemtui.commands.run import Stop, answering, show_all, tell_before
+from gemtui.commands.run import Stop, answer_in_terminal, report_before_run, show_all
 from gemtui.commands.run_ask import AskingTerminal
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import options_of, prompt_of
@@ -49,7 +49,7 @@ def run(words: RunArguments) -> int:
     terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     adapter = GeminiAdapter()
     prune(adapter.runs)
-    tell_before(options)
+    report_before_run(options)
     return asyncio.run(_run_all(adapter, prompt, variants, words, terminal))
 
 
@@ -102,14 +102,14 @@ async def _run_all(
                     note(f"{each.label}: not started: {error}")
                     codes.append(1)
                     continue
-                stop.begun(run)
+                stop.add_run(run)
                 begun.append((each, run))
             for variant, run in begun:
                 show = new_show()
                 if not words.as_json:
                     head = clean_line(f"== {variant.label}: {_place(run)}")
                     await writer.write(f"{head}\n".encode(stdout_encoding(), "replace"))
-                with answering(run, terminal):
+                with answer_in_terminal(run, terminal):
                     await show_all(run, writer, show)
                 codes.append(show.close(run.stderr()))
         finally:

@@ -60,7 +60,7 @@ class Show:
         self._progress = RunProgress()
         self._streamed = self._midline = self._failed = False
 
-    def begun(self, request: Request) -> None:
+    def set_request(self, request: Request) -> None:
         """Set the request of the run, which has started."""
         self._progress.request = request
 
@@ -118,7 +118,7 @@ class Show:
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
-    def settle(self, folder: Path) -> None:
+    def resolve_writes(self, folder: Path) -> None:
         """Determine whether unresolved writes in the run's folder happened."""
         self._progress.settle(folder)
 

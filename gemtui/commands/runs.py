@@ -33,7 +33,7 @@ from gemtui.runs.listing import (
 )
 from gemtui.runs.listing import clear as clear_runs
 from gemtui.runs.questions import Question, Questions
-from gemtui.runs.steered import look
+from gemtui.runs.steered import load_steered
 from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import (
@@ -89,11 +89,11 @@ def show(id: str, *, as_json: bool) -> None:
     prompt = run.folder.prompt_text() or run.prompt
     files, questions = (
         recorded_files(run, gemini_home()),
-        Questions(GateFolder.of(run.folder)).look(),
+        Questions(GateFolder.of(run.folder)).refresh(),
     )
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
-    waits = look(Steering.of(run.folder)).undelivered
+    waits = load_steered(Steering.of(run.folder)).undelivered
     if as_json:
         told = None if files is None else [each.to_dict() for each in files]
         more = {

@@ -16,7 +16,7 @@ from gemtui.agent.steering import LARGEST, Steering
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
 from gemtui.jsonout import encode_array
-from gemtui.runs.conversation import Asked, Conversation, Given
+from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
 from gemtui.runs.questions import Question
@@ -29,7 +29,7 @@ from gemtui.runs.served import (
     token_of,
     waiting_questions,
 )
-from gemtui.runs.steered import look
+from gemtui.runs.steered import load_steered
 from gemtui.text import Clean, clean_line, duration, visible_line
 from gemtui.transcript.model import Consent
 
@@ -109,7 +109,7 @@ def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_j
             "gemtui runs questions"
         )
     talking = conversation_of(run)
-    question = next((each for each in talking.look() if each.number == number), None)
+    question = next((each for each in talking.refresh() if each.number == number), None)
     if question is None:
         listed = f"gemtui runs questions {run.id[:_SHORT]}"
         raise click.UsageError(f"run {run.id[:_SHORT]} has no question {number}: see {listed}")
@@ -144,7 +144,7 @@ def _too_late(run: Run, question: Question) -> str | None:
 
 def _give(
     talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool
-) -> Given:
+) -> AnswerOutcome:
     if not allow:
         return talking.deny(asked, because)
     return talking.allow_similar(asked) if similar else talking.allow(asked)
@@ -210,7 +210,7 @@ def say(id: str, text: str, *, as_json: bool) -> int:
         )
         note(f"{why}: queue a prompt for later with gemtui runs queue")
         return 1
-    word = Steering.of(run.folder).say(words)
+    word = Steering.of(run.folder).send_message(words)
     if as_json:
         _print({"run": run.id, "message": word.number})
     return 0
@@ -233,7 +233,7 @@ def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
     if as_json:
         _print({"run": run.id, "waiting": _waiting(steering)})
         return
-    waiting = look(steering).undelivered
+    waiting = load_steered(steering).undelivered
     lines_to_stdout(visible_line(each) for each in waiting)
     if not waiting:
         note("no queued prompts for this run")
@@ -249,7 +249,7 @@ def _is_listening(run: Run) -> bool:
 
 def _waiting(steering: Steering) -> list[dict[str, Any]]:
     """Return undelivered messages, which have no id, followed by queued prompts."""
-    found = look(steering)
+    found = load_steered(steering)
     words = [{"id": None, "text": word.text} for word, at in found.words if at is None]
     return words + [{"id": each.id, "text": each.text} for each in found.prompts]
 

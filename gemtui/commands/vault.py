@@ -29,16 +29,16 @@ from gemtui.kept.contents import (
     Removal,
     VaultStatus,
     contents,
+    deletion_date_text,
     only_kept,
     removal,
     remove,
-    unless_used,
     vault_status,
 )
 from gemtui.kept.restoring import Restored, restore_from_run
 from gemtui.kept.restoring import restore as put_back
-from gemtui.kept.run_copies import kept_of, last_copies
-from gemtui.kept.vault import keep_all, switch_off, switch_on
+from gemtui.kept.run_copies import backup_of, last_copies
+from gemtui.kept.vault import keep_all, switch_off, turn_on
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.catalog import Snapshot
@@ -86,7 +86,7 @@ def status(as_json: bool) -> None:
 @json_option
 def on(as_json: bool) -> None:
     """Turn the vault on, so that all current and future sessions are saved."""
-    switch_on()
+    turn_on()
     kept = keep_all(gemini_home(), told=_progress)
     if as_json:
         json_to_stdout({"version": 1, "on": True, "new": kept})
@@ -95,7 +95,7 @@ def on(as_json: bool) -> None:
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
     note(
         f"{size(held.shared)} take up no extra space, because Gemini CLI still has the files; "
-        f"{size(held.own)} do"
+        f"{size(held.own_bytes)} do"
     )
     if extension_state(os.environ).state is not HookState.READY:
         note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
@@ -210,7 +210,7 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "", "Gemini CLI will delete these when it next starts in their projects;"
     if found.first is not None:
         session, when = found.first
-        yield "then", f"{_about(session, now)}: {unless_used(when)};"
+        yield "then", f"{_about(session, now)}: {deletion_date_text(when)};"
     if found.hits or found.first is not None:
         yield (
             "",
@@ -249,7 +249,7 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
     rule_of = partial(retention, os.environ)
     if isinstance(found, RunFolder):
-        kept = kept_of(found)
+        kept = backup_of(found)
         ids = {"session": None if kept is None else kept.session_id, "run": found.id}
         done = restore_from_run(found, rule_of, now)
     else:

@@ -100,10 +100,10 @@ def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
         "commit": worktree.commit,
         "made": worktree.made,
         "prompt": worktree.prompt,
-        "there": worktree.is_there,
+        "there": worktree.exists,
         "runs": [{"id": run.id, "state": run.state.value, "model": run.model} for run in runs],
         "files": None if changes is None else len(changes),
-        "not_applied": None if changes is None else sum(not each.is_taken for each in changes),
+        "not_applied": None if changes is None else sum(not each.is_applied for each in changes),
     }
 
 
@@ -117,13 +117,13 @@ def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:
 
 def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[Clean, ...]:
     made, changes = made_at(worktree), _changes(worktree)
-    applied = changes is not None and changes and all(each.is_taken for each in changes)
+    applied = changes is not None and changes and all(each.is_applied for each in changes)
     files = "?" if changes is None else f"{len(changes)}{' applied' if applied else ''}"
     run = runs[0] if runs else None
     return (
         clean_line(worktree.name),
         Clean("?" if made is None else relative(made, datetime.now(UTC))),
-        Clean(files if worktree.is_there else "gone"),
+        Clean(files if worktree.exists else "gone"),
         clean_line("" if run is None else run.word),
         clean_line("" if run is None else run.model or ""),
         short_path(worktree.repository),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings
-from gemtui.files import is_folder, is_there
+from gemtui.files import is_folder, path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.store import policies_dir
@@ -68,7 +68,9 @@ def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
     here = current_folder()
     users = CliSettings.read(environ, here).user_policies(here)
     places = [(policies_dir(), True), *((path, False) for path in users)]
-    return PolicyReport(places=tuple(_look(path, ours) for path, ours in places if is_there(path)))
+    return PolicyReport(
+        places=tuple(_look(path, ours) for path, ours in places if path_exists(path))
+    )
 
 
 def _look(path: Path, ours: bool) -> PolicyPlace:

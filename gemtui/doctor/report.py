@@ -31,7 +31,7 @@ from gemtui.doctor.terminal import Terminal, look_at_terminal, terminal_rows
 from gemtui.errors import ConfigError, MarksUnreadable
 from gemtui.extension.starter import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
-from gemtui.files import folder_sizes, is_private, is_there
+from gemtui.files import folder_sizes, is_private, path_exists
 from gemtui.kept.contents import PRUNE, VaultUsage, contents
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
@@ -254,7 +254,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> Gemt
     marked, marks_problem = _marked(marks)
     return GemtuiFiles(
         config=config,
-        config_found=is_there(config),
+        config_found=path_exists(config),
         config_problem=problem,
         failed_commands=tuple(each.text for each in failures()),
         theme=None if settings.theme == Config().theme else settings.theme,
@@ -478,7 +478,10 @@ def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
 def _vault_rows(held: VaultUsage) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
-        yield "vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own)}"
+        yield (
+            "vault",
+            f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}",
+        )
         yield (
             "",
             f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE}",

@@ -46,11 +46,11 @@ def install(
         raise ExtensionError(str(before.problem))
     program = cli.program()
     _require_hooks(cli)
-    if before.installed and not before.in_place:
+    if before.installed and not before.is_installed_here:
         remove(cli, environ)
     write(mcp=mcp)
     try:
-        if not before.in_place:
+        if not before.is_installed_here:
             _run(program, ["link", str(before.folder), "--consent"], environ)
     finally:
         after = extension_state(environ)
@@ -81,7 +81,7 @@ def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionS
     before = extension_state(environ)
     if before.installed:
         program = cli.program()
-        if before.in_place:
+        if before.is_installed_here:
             write()  # the CLI can only remove what it can load
         elif before.source is not None and not is_folder(before.source):
             raise ExtensionError(

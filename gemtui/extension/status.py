@@ -60,7 +60,7 @@ class ExtensionState:
         return self.state not in (HookState.MISSING, HookState.FOREIGN)
 
     @property
-    def in_place(self) -> bool:
+    def is_installed_here(self) -> bool:
         """Whether the CLI's entry refers to the folder where the files belong."""
         return self.source is not None and resolved(self.source) == resolved(self.folder)
 

@@ -54,7 +54,7 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
     yield "To remove it again: gemtui extension remove"
 
 
-def before_removal(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
+def removal_notes(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
     """Yield paragraphs about what removing the extension does, and what remains."""
     home = short_path(gemini_home(environ))
     yield (

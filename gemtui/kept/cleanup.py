@@ -121,7 +121,7 @@ class DoomedFile:
         }
 
 
-def next_hits(
+def next_deletions(
     sessions: Iterable[Summary],
     retention_of: Callable[[Path | None], Retention],
     now: datetime,
@@ -223,7 +223,7 @@ def expires(session: Summary, rule: Retention) -> datetime | None:
     return session.when + rule.age if rule.age < _EVER else None
 
 
-def is_too_late(session: Summary, rule: Retention, now: datetime) -> bool:
+def is_expired(session: Summary, rule: Retention, now: datetime) -> bool:
     """Return whether the clean-up may delete a session because of its last update.
 
     The session may be in the store, or about to be restored to it.

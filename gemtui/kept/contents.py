@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_hits, retention
+from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_deletions, retention
 from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
@@ -49,7 +49,7 @@ class VaultUsage:
     only_here: int = 0
 
     @property
-    def own(self) -> int:
+    def own_bytes(self) -> int:
         """The number of bytes that the vault uses in addition to the store."""
         return self.copied + self.only_here
 
@@ -240,7 +240,7 @@ def vault_status(
 ) -> VaultStatus:
     """Inspect the vault and the retention settings of each project. Raises nothing."""
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
-    hits = next_hits(sessions, rule, now, snapshot.unreadable)
+    hits = next_deletions(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(
         contents=contents(),
         kept=tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden),
@@ -265,7 +265,9 @@ def _project(session: Summary) -> Path | None:
     return None if session.project is None else Path(session.project)
 
 
-def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
+def deletion_reason(
+    session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime
+) -> str:
     """Describe when and why the clean-up will delete a session.
 
     Returns "" if the clean-up does not consider the session.
@@ -274,16 +276,16 @@ def fate(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: 
     if Flag.KEPT in session.flags:
         return "deleted by Gemini CLI; only the vault has it"
     beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
-    for hit in next_hits(beside, lambda _: rule, now, snapshot.unreadable):
+    for hit in next_deletions(beside, lambda _: rule, now, snapshot.unreadable):
         if hit.session.name == session.name:
             return f"Gemini CLI will delete it at its next start: {hit.words()}; {STOP}"
     when = expires(session, rule)
     if when is None:
         return ""
-    return f"{unless_used(when)}; {STOP}"
+    return f"{deletion_date_text(when)}; {STOP}"
 
 
-def unless_used(when: datetime) -> str:
+def deletion_date_text(when: datetime) -> str:
     """Describe the date from which the clean-up may delete a session."""
     return f"from {when.astimezone():%Y-%m-%d}, unless used again"
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.errors import DeletionFailed
-from gemtui.files import move_new
+from gemtui.files import move_without_replacing
 from gemtui.sessions.belongings import belongings, is_plain_id
 from gemtui.sessions.store import SessionKind, name_of
 from gemtui.sessions.summary import Summary
@@ -100,7 +100,7 @@ def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[Item, ...]:
     )
 
 
-def carry_out(
+def delete_planned(
     deletion: Deletion, *, permanent: bool = False, trash: Trash | None = None
 ) -> Deleted:
     """Move everything in a plan to the system's trash.
@@ -150,13 +150,13 @@ def _changed(deletion: Deletion) -> list[Path]:
     return [path for path in {**planned, **now} if planned.get(path) != now.get(path)]
 
 
-def bring_back(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
+def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
     """Restore everything that a deletion moved to the trash to its original place.
 
     No file is overwritten. Returns the items that could not be restored, each with the reason;
     these remain in the trash, and in `trash`.
     """
-    return trash.bring_back(lambda path: _in_store(path, home))
+    return trash.restore_all(lambda path: _in_store(path, home))
 
 
 # --- files of a session --------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class Trash:
             send2trash(path)
             self.items.append(Trashed(path=path, place=present(), identity=identity))
 
-    def bring_back(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
+    def restore_all(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
         """Restore all items without overwriting; return those that failed, with reasons.
 
         `allowed`: returns whether a path may still be written to. Items that failed stay where they
@@ -327,7 +327,7 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
         raise OSError("its original folder was deleted or replaced")
     item.path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        move_new(place, item.path)
+        move_without_replacing(place, item.path)
     except FileExistsError:
         raise OSError("another file has taken its place") from None
     if place.parent.name == "files":  # as specified by freedesktop.org

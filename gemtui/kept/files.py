@@ -16,7 +16,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.files import copy_content, make_folder, move_new, open_regular, sync, sync_folder
+from gemtui.files import (
+    copy_content,
+    make_folder,
+    move_without_replacing,
+    open_regular,
+    sync,
+    sync_folder,
+)
 from gemtui.sessions.vault_files import TEMPORARY
 
 _PIECE = 1 << 20
@@ -115,7 +122,7 @@ def append_rest(path: Path, copy: Path) -> None:
     os.utime(copy, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
-def link_instead(path: Path, kept: Path) -> bool:
+def replace_with_link(path: Path, kept: Path) -> bool:
     """Replace `kept` with a hard link to a file that contains all of it.
 
     Returns False if that is impossible. Raises OSError.
@@ -127,7 +134,7 @@ def link_instead(path: Path, kept: Path) -> bool:
     return True
 
 
-def copy_instead(path: Path, kept: Path, *, head: bytes = b"") -> None:
+def replace_with_copy(path: Path, kept: Path, *, head: bytes = b"") -> None:
     """Replace `kept` with a copy of a file, once the copy is flushed to the disk.
 
     Raises OSError.
@@ -159,7 +166,7 @@ def flush(path: Path) -> None:
 # --- restoring -----------------------------------------------------------------------------------
 
 
-def put(
+def restore_file(
     kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
 ) -> bool:
     """Restore an archived file to its place, complete and flushed to the disk.
@@ -191,6 +198,6 @@ def _put_copy(kept: Path, place: Path, write: Callable[[Path, Path], None]) -> N
             if link(new, place):
                 return
             if new == beside:
-                move_new(new, place)
+                move_without_replacing(new, place)
         finally:
             new.unlink(missing_ok=True)

@@ -26,9 +26,9 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import OptionError, RestoreFailed
 from gemtui.files import open_regular, write_new
 from gemtui.jsonin import loads
-from gemtui.kept.cleanup import Retention, is_too_late, short_id
-from gemtui.kept.files import copy_file, copy_instead, put
-from gemtui.kept.run_copies import covers, kept_of, read_session, session_files
+from gemtui.kept.cleanup import Retention, is_expired, short_id
+from gemtui.kept.files import copy_file, replace_with_copy, restore_file
+from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
 from gemtui.kept.vault import detach, is_on, keep
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
@@ -116,7 +116,7 @@ def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restore
     If the conversation itself is missing, it is restored in the same way as from the vault. Raises
     RestoreFailed or OSError.
     """
-    kept = kept_of(folder)
+    kept = backup_of(folder)
     if kept is None:
         return Restored(paths=())
     mains = {copy: path for path, copy in kept.states.items() if path.parent.name == "chats"}
@@ -133,7 +133,7 @@ def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restore
     less = {
         path: copy
         for copy, path in mains.items()
-        if os.path.lexists(path) and not covers(path, copy)
+        if os.path.lexists(path) and not contains_copy(path, copy)
     }
     back = tuple(_put_others(others, lambda _: False))
     return Restored(paths=back, in_the_way=less)
@@ -155,7 +155,7 @@ def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Resto
         raise RestoreFailed(f"{place.parent.parent} now belongs to another project, {root}")
     rule = rule_of(Path(root) if root else None)
     removed = tuple(_clear_obstacles(place, session, rule, now))
-    renewed = is_too_late(session, rule, now)
+    renewed = is_expired(session, rule, now)
     others: tuple[Path, ...] = ()
     if is_plain_id(session.id):  # before the session, so that a retry is possible
         others = tuple(_put_others(source.others(session.id), source.is_shared))
@@ -202,7 +202,7 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
         "lastUpdated": iso(session.when),
         "kind": "main",
     }
-    copy_instead(
+    replace_with_copy(
         session.path, session.path, head=orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE)
     )
 
@@ -227,7 +227,7 @@ def _clear_obstacles(
     for path in _of_this_id(place):
         there = read_session(path)
         goes = there is None or not (there.resumable and there.has_header)
-        if not goes and path != place and there is not None and not is_too_late(there, rule, now):
+        if not goes and path != place and there is not None and not is_expired(there, rule, now):
             continue
         if there is None or (not goes and path == place):
             raise RestoreFailed(f"{path} has taken its place: move it away, then restore again")
@@ -290,7 +290,7 @@ def _is_shared(kept: Path) -> bool:
 def _put(
     kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
 ) -> None:
-    if not put(kept, place, shared=shared, write=write):
+    if not restore_file(kept, place, shared=shared, write=write):
         raise RestoreFailed(f"{place} already exists: move it away, then restore again")
 
 

@@ -29,20 +29,20 @@ from gemtui.kept.files import (
     append_rest,
     begins_with,
     copy_file,
-    copy_instead,
-    link_instead,
+    replace_with_copy,
+    replace_with_link,
     size_of,
 )
 from gemtui.kept.run_copies import (
     Aftermath,
     KeptSession,
     aftermath_of,
+    backup_of,
+    contains_copy,
     copy_at_end,
-    covers,
-    done_so_far,
-    holds,
+    has_content,
     keep_before,
-    kept_of,
+    newest_aftermath,
     put_file_back,
     session_files,
     unsettled,
@@ -79,13 +79,13 @@ class SessionKeeper:
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
         self._newest = dict(kept.newest)
-        self._done = done_so_far(folder)
+        self._done = newest_aftermath(folder)
         self._places = self._chats({*kept.seen, *kept.files})
         self._times: dict[Path, int] = {}
         self._unclear: dict[Path, Stamp] = {}
         self._said = False
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Handle changes since the last call; return the seconds to wait before the next.
 
         Raises OSError.
@@ -194,7 +194,7 @@ class SessionKeeper:
             self._remove(path)
 
     def _has_content(self, path: Path) -> bool:
-        return path not in self._kept.seen and bool(holds(path, self._kept.session_id))
+        return path not in self._kept.seen and bool(has_content(path, self._kept.session_id))
 
     def _is_ghost(self, path: Path) -> bool:
         """Return whether a file that appeared during the run is a complete ghost.
@@ -203,13 +203,13 @@ class SessionKeeper:
         after a ghost was removed, the new file has no header.
         """
         again = path in self._done.ghosts
-        empty = holds(path, self._kept.session_id) is False or (
-            again and holds(path, None) is False
+        empty = has_content(path, self._kept.session_id) is False or (
+            again and has_content(path, None) is False
         )
         if not empty or not (self._said or again or _lines(path) >= _RECORDS):
             return False
         others = [each for each in self._expected() if each.parent.name == "chats"]
-        return any(holds(each, self._kept.session_id) for each in others)
+        return any(has_content(each, self._kept.session_id) for each in others)
 
     def _remove(self, path: Path) -> None:
         try:
@@ -250,7 +250,7 @@ class SessionKeeper:
         number = next(number for number in count() if str(number) not in taken)
         newest = self._folder.path / f"now-{number}{path.suffix}"
         try:
-            if not link_instead(path, newest):
+            if not replace_with_link(path, newest):
                 newest = newest.with_name(f"{_COPY}{number}{path.suffix}")
                 copy_file(path, newest)
         except FileNotFoundError:
@@ -264,8 +264,8 @@ class SessionKeeper:
             _rejoin(path, newest)
         elif _is_copy(newest):
             pass
-        elif covers(path, newest):
-            link_instead(path, newest)
+        elif contains_copy(path, newest):
+            replace_with_link(path, newest)
         else:
             return False
         return True
@@ -307,7 +307,7 @@ def _rejoin(path: Path, newest: Path) -> None:
 
 def _refresh(path: Path, copy: Path) -> None:
     if path.suffix != ".jsonl":
-        copy_instead(path, copy)
+        replace_with_copy(path, copy)
     elif begins_with(path, copy, sampled=True):
         append_rest(path, copy)
 
@@ -381,7 +381,7 @@ class ResumeGuard:
         Because every start of the CLI cleans up, the sessions of earlier runs are settled first.
         Raises OSError, which keeps the run from starting.
         """
-        settle_left(folder.path.parent)
+        settle_abandoned(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
         if resumed:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
@@ -391,13 +391,13 @@ class ResumeGuard:
 
         If the disk is full, the result is not recorded.
         """
-        kept = kept_of(folder)
+        kept = backup_of(folder)
         if kept is not None and aftermath_of(folder) is None:
             with suppress(OSError):
                 SessionKeeper(folder, kept).close()
 
 
-def settle_left(runs: Path) -> tuple[RunFolder, ...]:
+def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:
     """Settle the sessions of ended runs whose supervisors were killed before that.
 
     Returns these runs. This takes little time if there is nothing to do. While processes of such a
@@ -413,10 +413,10 @@ def settle_left(runs: Path) -> tuple[RunFolder, ...]:
 
 
 def _put_right_for_now(folder: RunFolder) -> None:
-    kept = kept_of(folder)
+    kept = backup_of(folder)
     if kept is not None:
         with suppress(OSError):
-            SessionKeeper(folder, kept).look()
+            SessionKeeper(folder, kept).check()
 
 
 def _is_over(folder: RunFolder) -> bool:

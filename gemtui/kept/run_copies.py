@@ -22,9 +22,9 @@ from msgspec.structs import asdict
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, is_there, write_whole
+from gemtui.files import is_file, path_exists, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.kept.files import begins_with, copy_file, copy_instead, put, size_of
+from gemtui.kept.files import begins_with, copy_file, replace_with_copy, restore_file, size_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
 from gemtui.sessions.summarise import read_file
@@ -112,7 +112,7 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
     return kept
 
 
-def kept_of(folder: RunFolder) -> KeptSession | None:
+def backup_of(folder: RunFolder) -> KeptSession | None:
     """Return a run's backup of a session; None if the run did not resume a session.
 
     Returns None as well if the backup's record is corrupt; see `is_damaged`.
@@ -131,7 +131,7 @@ def kept_of(folder: RunFolder) -> KeptSession | None:
 
 def is_damaged(folder: RunFolder) -> bool:
     """Return whether a run may have a backup whose record is unreadable."""
-    return is_there(folder.path / _BEFORE) and kept_of(folder) is None
+    return path_exists(folder.path / _BEFORE) and backup_of(folder) is None
 
 
 def _newest(folder: RunFolder) -> dict[Path, Path]:
@@ -144,7 +144,7 @@ def copy_at_end(newest: Path) -> None:
 
     Raises OSError.
     """
-    copy_instead(newest, _at_end(newest))
+    replace_with_copy(newest, _at_end(newest))
 
 
 def _at_end(newest: Path) -> Path:
@@ -154,13 +154,13 @@ def _at_end(newest: Path) -> Path:
 def _whole(newest: Path) -> Path:
     """Return a newest state, or its copy from the run's end if that has more."""
     copy = _at_end(newest)
-    if not is_there(copy):
+    if not path_exists(copy):
         return newest
     try:
         if newest.suffix == ".jsonl":
             whole = begins_with(newest, copy, sampled=True)
         else:
-            whole = covers(newest, copy)
+            whole = contains_copy(newest, copy)
     except OSError:
         whole = False
     return newest if whole else copy
@@ -174,7 +174,7 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
     _write(folder, _NOW, _Now(files=_pairs(newest), **asdict(done)))
 
 
-def done_so_far(folder: RunFolder) -> Aftermath:
+def newest_aftermath(folder: RunFolder) -> Aftermath:
     """Return what has been done so far, as recorded by `write_newest`."""
     found = _read(folder, _NOW, Aftermath)
     return Aftermath() if found is None else found
@@ -206,12 +206,12 @@ def runs_that_keep(runs: Path) -> Iterator[RunFolder]:
 
 def unsettled(runs: Path) -> Iterator[RunFolder]:
     """Yield the folders of runs that resumed a session and have not been checked yet."""
-    return (folder for folder in runs_that_keep(runs) if not is_there(folder.path / _AFTER))
+    return (folder for folder in runs_that_keep(runs) if not path_exists(folder.path / _AFTER))
 
 
 def drop_kept(folder: RunFolder) -> None:
     """Delete a run's backup of a session. Raises OSError."""
-    kept = kept_of(folder)
+    kept = backup_of(folder)
     newest = _newest(folder).values()
     for copy in () if kept is None else (*kept.files.values(), *newest, *map(_at_end, newest)):
         copy.unlink(missing_ok=True)
@@ -251,7 +251,7 @@ def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
     return known if isinstance(known, Summary) else None
 
 
-def holds(path: Path, session_id: str | None) -> bool | None:
+def has_content(path: Path, session_id: str | None) -> bool | None:
     """Return whether a file of this session has, or once had, content.
 
     Returns None if unknown. `session_id`: None for a file that does not name its session.
@@ -271,7 +271,7 @@ def holds(path: Path, session_id: str | None) -> bool | None:
         return None
 
 
-def covers(path: Path, copy: Path) -> bool:
+def contains_copy(path: Path, copy: Path) -> bool:
     """Return whether a file contains everything in a copy of the session.
 
     That is the case if the file begins with the copy's content, or has at least as many messages.
@@ -303,7 +303,9 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
     that was removed, if it still exists, so that a running CLI continues to write to it. A state
     from before the run is copied. Raises OSError.
     """
-    return not os.path.lexists(path) and put(kept.states[path], path, shared=path in kept.newest)
+    return not os.path.lexists(path) and restore_file(
+        kept.states[path], path, shared=path in kept.newest
+    )
 
 
 # --- records in the run's folder ---------------------------------------------------------------
@@ -376,7 +378,7 @@ class LastCopy:
     size: int
 
     @property
-    def in_the_way(self) -> Mapping[Path, Path]:
+    def blocked_copies(self) -> Mapping[Path, Path]:
         """The copies that can't be restored because their places are taken.
 
         The files in these places contain less than the copies.
@@ -418,7 +420,7 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
     stores: dict[Path, Store] = {}
     found = []
     for folder in runs_that_keep(runs):
-        if (kept := kept_of(folder)) is None:
+        if (kept := backup_of(folder)) is None:
             continue
         if kept.home not in stores:
             stores[kept.home] = Store(kept.home)
@@ -447,7 +449,7 @@ def forget_copies(runs: Path, home: Path, session_id: str) -> None:
 
 
 def _keeps(folder: RunFolder, home: Path, session_id: str) -> bool:
-    kept = kept_of(folder)
+    kept = backup_of(folder)
     return kept is not None and (kept.home, kept.session_id) == (home, session_id)
 
 
@@ -464,6 +466,6 @@ def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
     return {
         path: copy
         for path, copy in _copies(kept).items()
-        if holds(copy, kept.session_id) is not False
-        and not any(covers(each, copy) for each in holders)
+        if has_content(copy, kept.session_id) is not False
+        and not any(contains_copy(each, copy) for each in holders)
     }

@@ -35,7 +35,7 @@ from gemtui.kept.files import (
     facts_of,
     flush,
     link,
-    link_instead,
+    replace_with_link,
     same_version,
     temporary,
 )
@@ -60,7 +60,7 @@ def is_on() -> bool:
     return os.path.lexists(vault_dir() / _ON)
 
 
-def switch_on() -> None:
+def turn_on() -> None:
     """Turn the vault on; `keep_all` archives existing sessions. Raises OSError."""
     make_own_file(vault_dir() / _ON)
 
@@ -228,7 +228,7 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
             return False
         with _replacing():
             if begins_with(path, kept):
-                return True if link_instead(path, kept) else None
+                return True if replace_with_link(path, kept) else None
     raise AssertionError
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gemtui.policy.match import command_patterns, path_patterns
 from gemtui.policy.match.path_pattern_text import files_of, projects_of
-from gemtui.policy.match.pattern_forms import anywhere
+from gemtui.policy.match.pattern_forms import anywhere_pattern
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, nearest, problem_with
 from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
@@ -282,7 +282,7 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
         elif decision is Decision.DENY:
             limits.append("Interactive auto_edit sessions don't check the policy for edits.")
     else:
-        pattern = path_patterns.below(path, roots) if folder else _exactly(path, roots)
+        pattern = path_patterns.folder_pattern(path, roots) if folder else _exactly(path, roots)
         tools = ("read_file",) if reads else tools
         limits = [_LINKS, _OF_THE_MODE]
         if not folder and "." not in path.rpartition("/")[2]:
@@ -296,7 +296,7 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
 
 
 def _exactly(path: str, roots: Sequence[str]) -> str:
-    return path_patterns.exactly([path], roots)
+    return path_patterns.files_pattern([path], roots)
 
 
 _LINKS = "A symbolic link can lead elsewhere."
@@ -313,7 +313,7 @@ def _command(decision: Decision, text: str, project: Path | None) -> _About:
     words = command_patterns.command_words(re.sub(r"[ /]\*+$", "", text))
     priority = _ranked(decision, _SPECIFIC)
     if decision is not Decision.ALLOW:
-        rule = _rule(decision, (_SHELL,), args_pattern=anywhere((" ".join(words),)))
+        rule = _rule(decision, (_SHELL,), args_pattern=anywhere_pattern((" ".join(words),)))
         return _About(rule, priority, (_MENTIONED,))
     root = "" if project is None else str(project).rstrip("/")
     regex = command_patterns.allowed(words, root)

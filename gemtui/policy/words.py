@@ -87,7 +87,7 @@ def condition_result(rule: Rule, matches: bool) -> str:
         shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:_PREFIXES]]
         if len(rule.command_prefixes) > _PREFIXES:
             shown.append(f"one of {len(rule.command_prefixes) - _PREFIXES} more")
-        does = "begins" if matches else "does not start"
+        does = "starts" if matches else "does not start"
         return f"the command {does} with {' or '.join(shown)}"
     if rule.command_regex:
         return f"the command {'matches' if matches else 'does not match'} {rule.command_regex}"

@@ -36,7 +36,7 @@ from gemtui.transcript.display_model import DiffDisplay, TextDisplay
 from gemtui.transcript.displays import is_rebuilt
 from gemtui.transcript.file_output import files_read, part_read
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
-from gemtui.transcript.shell_output import said
+from gemtui.transcript.shell_output import command_output
 from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 
 _CHUNK = 1024 * 1024
@@ -291,7 +291,9 @@ def _of_read(call: ToolCall, output: str, names: Callable[[str], bool]) -> _Seen
 def _of_command(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
     command = call.args.get("command")
     folder = call.args.get("dir_path") or call.args.get("directory")
-    output = call.display.text if isinstance(call.display, TextDisplay) else said(call.output)
+    output = (
+        call.display.text if isinstance(call.display, TextDisplay) else command_output(call.output)
+    )
     if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
         return None
     place = folder if isinstance(folder, str) else ""

@@ -174,7 +174,7 @@ def rebuild(records: Iterable[Record]) -> Rebuilt | None:
     """
     state = _State()
     for record in sorted(records, key=lambda each: each.source.time):
-        state.take(record)
+        state.add(record)
     if not state.lines or state.newest is None:
         return None
     return Rebuilt(
@@ -192,7 +192,7 @@ class _State:
     notes: list[str] = field(default_factory=list)
     _last: Record | None = None
 
-    def take(self, record: Record) -> None:
+    def add(self, record: Record) -> None:
         """Update the state with what a record shows."""
         if self._last is not None and self._is_contested(record, self._last):
             if not record.writes and self._last.writes:

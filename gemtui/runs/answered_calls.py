@@ -25,8 +25,8 @@ from gemtui.transcript.model import (
     Transcript,
     outline,
 )
-from gemtui.transcript.rows import Row, of_rows, put_in
-from gemtui.transcript.tools import WRITING, ToolKind, asked_change, kind_of
+from gemtui.transcript.rows import Row, insert_row, of_rows
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
 
 _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
@@ -51,7 +51,7 @@ class AnsweredCalls:
         """Maps the number of a question to the id of its call."""
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
-    def told(
+    def with_answers(
         self,
         transcript: Transcript,
         questions: Sequence[Question],
@@ -122,7 +122,7 @@ class AnsweredCalls:
         if made is None or made[1] is not question:
             message = _own_message(question)
             made = self._made[key] = (outline(message), question, message, outline(message))
-        put_in(rows, (made[3], made[2]))
+        insert_row(rows, (made[3], made[2]))
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
@@ -187,7 +187,9 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
     args = call.args if call.hooked else args
     answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
-        answered = replace(answered, display=asked_change(kind_of(call.name), args, call.output))
+        answered = replace(
+            answered, display=requested_change(kind_of(call.name), args, call.output)
+        )
     return answered
 
 

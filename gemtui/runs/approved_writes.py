@@ -71,7 +71,7 @@ class ApprovedWrites:
             self._open.append(_Write(number, key, id, effect))
         return True
 
-    def made(self, key: CallKey, response: object, *, alone: bool) -> bool:
+    def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
         """Compare a written file with its preview; return False if it differs unexpectedly.
 
         `response`: the tool's response, as the hook reports it. `alone`: no command is running. If
@@ -162,7 +162,7 @@ def put_back(gate: GateFolder, number: int) -> Path:
     if not found.was:
         path.unlink(missing_ok=True)
         return path
-    data = gate.former(number)
+    data = gate.former_bytes(number)
     if digest(data) != found.was:
         raise PutBackError("the copy of the earlier contents is corrupt")
     if not os.path.lexists(path):

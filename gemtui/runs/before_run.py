@@ -131,7 +131,7 @@ class Report:
         write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
 
 
-def told_before(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
+def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
     """Return the report on what a run with these options does without asking.
 
     Settings are judged with the values of the variables in them, but shown with the variables'

@@ -203,7 +203,7 @@ class RunBudget:
 
     def _told_id(self) -> str | None:
         """The session that Gemini CLI says it has begun; an older one chooses its id itself."""
-        for line in self._init.look():
+        for line in self._init.read():
             with suppress(orjson.JSONDecodeError):
                 event = orjson.loads(line)
                 if isinstance(event, dict) and event.get("type") == "init":

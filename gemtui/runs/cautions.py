@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.calls.later_files import gives
+from gemtui.calls.later_files import describe_settings_change
 from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import HOLDS_CONTROLS, look_alikes
 from gemtui.transcript.tools import args_hold_controls, asked_path
@@ -54,7 +54,7 @@ def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
         yield Caution(danger.why, piece)
     effect = proposal.effect
     if effect.path is not None:
-        for words in gives(Path(effect.path), effect.before, effect.after):
+        for words in describe_settings_change(Path(effect.path), effect.before, effect.after):
             yield Caution(words.removesuffix("."))
     for remark in proposal.remarks:
         yield Caution(remark, danger=False)

@@ -26,8 +26,8 @@ from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.prune import CheckpointsUsage, prune
 from gemtui.checkpoints.states import GONE, UNKNOWN
 from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
-from gemtui.checkpoints.take import Before, Progress, Taker, taker_of
-from gemtui.checkpoints.tree import countable
+from gemtui.checkpoints.take import Before, Progress, Taker, open_taker
+from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError, GemtuiError
@@ -80,7 +80,7 @@ def name_in(root: Path, path: str) -> bytes | None:
         name = os.fsencode(real.relative_to(root))
     except (ValueError, OSError):
         return None
-    return name if countable(name) else None
+    return name if is_tracked_name(name) else None
 
 
 def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None:
@@ -121,7 +121,7 @@ class RunCheckpoints:
         self._changed = Condition()
         self._thread: Thread | None = None
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Record the run's activity; return the seconds until the next check.
 
         The first call waits until the checkpoint before the prompt has been taken. Raises any error
@@ -157,7 +157,7 @@ class RunCheckpoints:
         began = time.monotonic()
         until, told = began + _LONGEST, began + _SLOW
         with self._changed:
-            while not self._ready and time.monotonic() < until and not self._folder.aborted():
+            while not self._ready and time.monotonic() < until and not self._folder.abort_request():
                 self._changed.wait(_STEP)
                 if time.monotonic() > told:
                     told += _SLOW / 2
@@ -187,7 +187,7 @@ class RunCheckpoints:
 
     def _read(self) -> bool:
         """Process new output of the run; return whether there was any."""
-        lines = self._lines.look()
+        lines = self._lines.read()
         for line in lines:
             if any(kind in line for kind in _KINDS):
                 with suppress(orjson.JSONDecodeError):
@@ -252,7 +252,7 @@ class RunCheckpoints:
     def _work(self) -> None:
         """Take checkpoints until the run has ended, and then a last one."""
         try:
-            with taker_of(self._place, self._root, self._without) as (store, taker):
+            with open_taker(self._place, self._root, self._without) as (store, taker):
                 project, self._taker = Project(self._root, store, taker), taker
                 while self._take_or_fail(project):
                     pass
@@ -286,7 +286,7 @@ class RunCheckpoints:
             calls, also, session = [*self._calls.values()], {**self._also}, self._session
         began = time.time()
         with only_one(self._place):
-            settled = project.settle()
+            settled = project.finish_interrupted()
             project.taker.take(
                 reason,
                 run=self._run,

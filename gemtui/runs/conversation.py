@@ -81,7 +81,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AnswerOutcome:
     """The outcome of an answer.
 
     `problem`: why the answer could not be saved; "" if it was saved or need not be.
@@ -104,9 +104,9 @@ class Conversation:
         self._gate, self.cwd, self._environ = gate, cwd, environ
         self.questions = Questions(gate)
 
-    def look(self) -> tuple[Question, ...]:
+    def refresh(self) -> tuple[Question, ...]:
         """Return all questions so far, in order."""
-        return self.questions.look()
+        return self.questions.refresh()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
         """Return a question with the present effect of its call.
@@ -137,21 +137,21 @@ class Conversation:
 
     # --- answers; each raises OSError if it can't be written -----------------------------------
 
-    def allow(self, asked: Asked) -> Given:
+    def allow(self, asked: Asked) -> AnswerOutcome:
         """Approve the call as it is shown. Raises ValueError if it can't be approved."""
         if (why := asked.refusal) is not None:
             raise ValueError(why)
         arguments = None if asked.changed is None else asked.changed.arguments
         return self._give(asked, Approval.allow(arguments, shown=asked.effect.mark))
 
-    def allow_similar(self, asked: Asked) -> Given:
+    def allow_similar(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in this run.
 
         Raises ValueError if no calls are similar.
         """
         return self._give(asked, self._all_like(asked))
 
-    def always(self, asked: Asked) -> Given:
+    def always(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in all runs.
 
         Raises ValueError if no calls are similar.
@@ -161,14 +161,14 @@ class Conversation:
             try:
                 keep_always(asked.similar.rule)
             except (GemtuiError, OSError) as error:
-                return Given(Counted.NOT_KEPT, str(error))
+                return AnswerOutcome(Counted.NOT_KEPT, str(error))
         return given
 
-    def deny(self, asked: Asked, reason: str = "") -> Given:
+    def deny(self, asked: Asked, reason: str = "") -> AnswerOutcome:
         """Deny the call; the reason is sent to the model."""
         return self._give(asked, Approval.deny(reason))
 
-    def stop(self, asked: Asked, reason: str = "") -> Given:
+    def stop(self, asked: Asked, reason: str = "") -> AnswerOutcome:
         """Deny the call, and end the run."""
         return self._give(asked, Approval.stop(reason))
 
@@ -178,7 +178,7 @@ class Conversation:
         Return the question that it answered; None if there is no such answer. Raises PolicyError
         and OSError.
         """
-        return self.questions.take_back()
+        return self.questions.revoke_newest()
 
     def _all_like(self, asked: Asked) -> Approval:
         if not asked.has_similar:
@@ -187,9 +187,9 @@ class Conversation:
             raise ValueError(why)
         return Approval.allow(rules=asked.similar.toml, shown=asked.effect.mark)
 
-    def _give(self, asked: Asked, approval: Approval) -> Given:
+    def _give(self, asked: Asked, approval: Approval) -> AnswerOutcome:
         first = self._gate.answer(asked.question.number, approval)
-        return Given(Counted.FIRST if first else Counted.SECOND)
+        return AnswerOutcome(Counted.FIRST if first else Counted.SECOND)
 
 
 def similar_to(

@@ -11,7 +11,7 @@ from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.settings import settings_problems, system_settings_path
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
-from gemtui.files import is_file, is_there
+from gemtui.files import is_file, path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
@@ -62,7 +62,7 @@ def effective_policy(
     """
     read = _settings(settings, workspace, environ)
     cwd = workspace or current_folder()
-    own = () if alone and policies else filter(is_there, read.user_policies(cwd))
+    own = () if alone and policies else filter(path_exists, read.user_policies(cwd))
     files = [*own, *policies]
     admins = _admin_files(admin or read.admin_policies(cwd))
     policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
@@ -89,7 +89,7 @@ def _admin_files(named: Sequence[Path]) -> list[Path]:
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]
-    return [path for path in named if is_there(path)]
+    return [path for path in named if path_exists(path)]
 
 
 def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, str]) -> CliSettings:

@@ -30,7 +30,7 @@ from gemtui.runs.observed_files import MOST, OwnFiles, kept, too_large
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import asked_change, kind_of
+from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import (
     SAME,
     UNCONFIRMED,
@@ -81,12 +81,12 @@ class FileTracker:
         self._before: FolderState | None = None
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
 
-    def look_before(self, began: int) -> None:
+    def record_before(self, began: int) -> None:
         """Record the folder's state as the run begins; `began`: as for `FolderState`."""
         if not too_large(self._root):
             self._before = FolderState(self._root, began)
 
-    def look_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
+    def changes_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
         """Return the observed changes, plus up to `MOST` others since the run began."""
         if self._before is None:
             return seen
@@ -181,7 +181,7 @@ class FileTracker:
             return call
         if not found:
             return call_with(call, status=ToolStatus.ERROR)
-        change = asked_change(kind_of(call.name), call.args, None)
+        change = requested_change(kind_of(call.name), call.args, None)
         return call_with(call, status=ToolStatus.SUCCESS, display=change)
 
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:

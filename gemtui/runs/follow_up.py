@@ -50,13 +50,13 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
         try:
             begun = await begin(sent.text, id)
         except (GemtuiError, OSError):
-            await asyncio.to_thread(steering.give_back, id)
+            await asyncio.to_thread(steering.return_claimed, id)
             raise
         except BaseException:
             _settle(run)
             raise
         if begun is None:
-            await asyncio.to_thread(steering.give_back, id)
+            await asyncio.to_thread(steering.return_claimed, id)
             return None
         with suppress(OSError):  # if this fails, the start is detected later
             await asyncio.to_thread(steering.confirm, id)
@@ -109,9 +109,9 @@ def _settle(run: RunFolder) -> None:
         if begun.owner() is not None or begun.exit() is not None:
             steering.confirm(id)
         elif not begun.is_starting():
-            steering.give_back(id)
+            steering.return_claimed(id)
     if (last := went_on(run)) is not None:
-        steering.hand_on(Steering.of(last))
+        steering.hand_over(Steering.of(last))
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
@@ -140,4 +140,4 @@ def hand_on(run: RunFolder, to: RunFolder) -> None:
     with steering.sending() as alone:
         if alone:
             _settle(run)
-            steering.hand_on(Steering.of(to))
+            steering.hand_over(Steering.of(to))

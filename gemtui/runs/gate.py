@@ -156,7 +156,7 @@ class Gate:
     def problem(self) -> str | None:
         """Return why all processes of the run must be killed at once; None otherwise."""
         with self._lock:
-            self._calls.look()
+            self._calls.update()
             if self._calls.began and not self._came:
                 return UNGATED
             for id in self._calls.ended():
@@ -179,7 +179,7 @@ class Gate:
         if not self._writes.close():
             self._wrong = self._wrong or DIFFERS
         if self._files.exists():
-            self._files.settle_open(self._settled(Consent.ABANDONED, reason=ENDED))
+            self._files.settle_all_open(self._settled(Consent.ABANDONED, reason=ENDED))
 
     # --- one event -----------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Gate:
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
-            hooked = id is None and not nested and self._calls.is_told_otherwise(name)
+            hooked = id is None and not nested and self._calls.may_be_changed(name)
             model = self._calls.model
         folder = string(event.get("cwd"))
         elsewhere = bool(folder) and resolved(Path(folder)) != resolved(Path(self._request.cwd))
@@ -305,8 +305,8 @@ class Gate:
             arguments = {**arguments, "file_path": does.path}
         with self._lock:
             for answer in self._granted.answers:
-                if self._files.is_taken_back(answer):
-                    self._granted.take_back(answer)
+                if self._files.is_revoked(answer):
+                    self._granted.revoke(answer)
             return self._granted.allows(Call(call.tool_name, arguments))
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
@@ -324,7 +324,7 @@ class Gate:
             tool_use_id=call.tool_use_id,
             at=round(self._clock() * 1000),
         )
-        self._files.lets_pass(number, passed)
+        self._files.record_passed(number, passed)
 
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
         """Return the response that runs a call exactly as it is, despite other hooks."""
@@ -353,7 +353,7 @@ class Gate:
                 if is_sealed(made) or not self._rules().can_carry_seal(tool):
                     self._wrong = ALTERED if others else PASSED
             alone = not any(count for (name, _), count in self._let.items() if name == SHELL)
-        if not self._writes.made(call, event.get("tool_response"), alone=alone):
+        if not self._writes.is_as_approved(call, event.get("tool_response"), alone=alone):
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
@@ -362,7 +362,7 @@ class Gate:
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
         with suppress(OSError):  # the run can continue without this record
-            self._files.was_hooked(self._hooked, call)
+            self._files.record_hooked(self._hooked, call)
 
     # --- messages and prompts --------------------------------------------------------------------
 
@@ -383,13 +383,13 @@ class Gate:
     def _words(self, tool: str) -> Answer:
         """Return the messages sent since the last call, for the main agent."""
         with self._lock:
-            self._calls.look()
+            self._calls.update()
             if self._calls.agents and tool != AGENT:
                 return _GO_ON
             id = self._calls.last_passed(tool)
-            words = [each for each in self._steering.words() if not self._steering.delivered(each)]
+            words = [each for each in self._steering.words() if not self._steering.delivery(each)]
             for word in words:
-                self._steering.deliver(word, tool, id)
+                self._steering.record_delivery(word, tool, id)
         if not words:
             return _GO_ON
         said = "\n\n".join(each.text for each in words)
@@ -467,7 +467,7 @@ class Gate:
             traceback.print_exception(error)
 
     def _is_somebody_here(self) -> bool:
-        last = self._files.last_here()
+        last = self._files.last_presence()
         return last is not None and self._clock() - last < FRESH
 
     def _refuse(self, number: int, answer: Approval) -> Answer:

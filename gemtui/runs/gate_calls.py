@@ -45,9 +45,9 @@ class CallWatch:
         self._others: Counter[str] = Counter()
         """The number of calls, by tool name, that hooks reported differently from the stream."""
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Process new output of the CLI."""
-        for line in self._lines.look():
+        for line in self._lines.read():
             if any(kind in line for kind in _KINDS):
                 self._handle(line)
 
@@ -58,7 +58,7 @@ class CallWatch:
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """Match a call that a hook reported to the stream; return its id there, or None."""
-        self.look()
+        self.update()
         for id, call in self._announced.items():
             if not call.passed and call.name == name and unsealed(call.arguments) == arguments:
                 call.passed = True
@@ -67,7 +67,7 @@ class CallWatch:
             self._others[name] += 1
         return None
 
-    def is_told_otherwise(self, name: str) -> bool:
+    def may_be_changed(self, name: str) -> bool:
         """Return whether another hook may have changed a call of this tool.
 
         Use this for a call that matches no announced call. Return True if the stream has announced

@@ -20,7 +20,7 @@ from gemtui.calls.env_files import (
     is_of_user,
     written_by,
 )
-from gemtui.calls.setting_effects import corrects
+from gemtui.calls.setting_effects import lets_model_correct
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME
 from gemtui.extension.status import HookState, extension_state
@@ -74,7 +74,7 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
             f"the one shown: remove security.toolSandboxing from {place}"
         )
     for place, value in settings.each("tools", "disableLLMCorrection"):
-        if corrects(value):
+        if lets_model_correct(value):
             yield (
                 "a model could rewrite texts after you have approved them: remove "
                 f"tools.disableLLMCorrection from {place}"
@@ -86,7 +86,7 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
                 "Gemini CLI would write to a file that the project names: remove "
                 f"telemetry.outfile from {place}"
             )
-    mode = options.approval_mode or settings.usual_mode
+    mode = options.approval_mode or settings.default_run_mode
     for place, _ in settings.each("general", "plan", "directory"):
         if mode is ApprovalMode.PLAN:
             yield (

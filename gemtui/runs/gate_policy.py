@@ -145,10 +145,10 @@ class GatePolicy:
         plain = Path(os.path.normpath(self._workspace / named)) if "\0" not in named else None
         if plain is not None and path in (str(plain), str(resolved(plain))):
             return
-        texts = [paths.pinned(path)]
+        texts = [paths.cli_spelling(path)]
         for folder in {self._workspace, resolved(self._workspace)}:
             if Path(path).is_relative_to(folder):
-                texts.append(paths.pinned(str(Path(path).relative_to(folder))))
+                texts.append(paths.cli_spelling(str(Path(path).relative_to(folder))))
         yield tuple(replace(call, args={**call.args, "file_path": text}) for text in texts)
 
     def _judge(self, call: Call, effect: Effect | None) -> Judgement:
@@ -228,7 +228,7 @@ class GatePolicy:
             return "It is outside of the run's folders."
         if paths.has_other_names(effect.path):
             return "It has other names (hard links), under which it changes as well."
-        why = later_files.decides_later(path, self._workspace)
+        why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)
         return None if why is None else _sentence(why)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.errors import WorktreeError
-from gemtui.files import is_there, make_folder, resolved, write_new
+from gemtui.files import make_folder, path_exists, resolved, write_new
 from gemtui.processes import FOLDER, find_program
 from gemtui.text import counted
 
@@ -185,7 +185,7 @@ def _nearest(folder: Path) -> Path | None:
     In contrast to git, this ignores the repository's configuration.
     """
     place = resolved(folder)
-    return next((each for each in (place, *place.parents) if is_there(each / ".git")), None)
+    return next((each for each in (place, *place.parents) if path_exists(each / ".git")), None)
 
 
 def _git_folder_of(tree: Path) -> Path:

@@ -17,7 +17,7 @@ from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
 from gemtui.calls.shell.reads_only import (
     CommandPlace,
-    is_listed,
+    is_known_program,
     program,
     why_acts,
     why_git_may_act,
@@ -66,7 +66,7 @@ class Granted:
         found = (number for number, each in self._answers.items() if rule in each.rules)
         return next(found, 0)
 
-    def take_back(self, answer: int) -> None:
+    def revoke(self, answer: int) -> None:
         """Revoke the rules of the answer with this number."""
         del self._answers[answer]
         self._engine = None
@@ -139,7 +139,7 @@ def _why_wider(
         return "its folder belongs to another git repository"
     if program(words) == "cd":
         return why_commands_act(commands, place)
-    if is_listed(words):
+    if is_known_program(words):
         return why_acts(words, place)
     return why_git_may_act(words) if program(words) == "git" else None
 

@@ -25,7 +25,7 @@ import orjson
 
 from gemtui.checkpoints.states import UNKNOWN
 from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
-from gemtui.checkpoints.take import Before, taker_of
+from gemtui.checkpoints.take import Before, open_taker
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import GemtuiError
@@ -68,7 +68,9 @@ def hooked_use(tool: str, arguments: Any) -> str:
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 
 
-def take_hooked(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
+def take_hooked_checkpoints(
+    project: Project, spool: Path, files: Iterable[Path] | None = None
+) -> None:
     """Take the checkpoints for the events in `spool`; requires the project lock.
 
     Events of other projects are ignored. `files`: process only these events; None means all. Raises
@@ -177,10 +179,10 @@ def _work(data: Path, file: Path) -> None:
     if file.name.endswith("AfterAgent") and not place.is_dir():
         return
     pid = file.name.partition(".")[0]
-    with only_one(place), taker_of(place, root, own) as (store, taker):
+    with only_one(place), open_taker(place, root, own) as (store, taker):
         project = Project(root, store, taker)
-        project.settle()
-        take_hooked(project, file.parent, file.parent.glob(f"{pid}.*.*"))
+        project.finish_interrupted()
+        take_hooked_checkpoints(project, file.parent, file.parent.glob(f"{pid}.*.*"))
     if event.kind == "BeforeAgent" and data == data_dir():
         prune_if_due()
 

@@ -12,10 +12,10 @@ from gemtui.agent.approval import ApprovalRequest
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command
 from gemtui.calls.shell.plain_words import Unclear, plain_commands
-from gemtui.calls.shell.reads_only import is_listed
+from gemtui.calls.shell.reads_only import is_known_program
 from gemtui.files import resolved
 from gemtui.policy.file.rule_codec import text_of
-from gemtui.policy.match.path_patterns import LENGTH, exactly, place_of
+from gemtui.policy.match.path_patterns import LENGTH, files_pattern, place_of
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.call_groups import EDITS
@@ -80,7 +80,7 @@ def _opens(text: str, prefix: Prefix) -> str:
         words = plain_commands(text)[0]
     except Unclear:
         return prefix.opens
-    if is_listed(words):
+    if is_known_program(words):
         return "with arguments that only read files of the project"
     if prefix.program == "git":
         return (
@@ -99,7 +99,7 @@ def _file(path: str, cwd: Path) -> LikeThis:
     real = real_path(path, cwd)
     if not real.is_relative_to(resolved(cwd)):
         return LikeThis(words="a symbolic link in its path leads outside of the project")
-    pattern = exactly([str(real)], [])
+    pattern = files_pattern([str(real)], [])
     if len(pattern) > LENGTH:
         return LikeThis(words="its path is too long for a pattern")
     words = f"writes and edits of the file {place.path}, whatever they change"

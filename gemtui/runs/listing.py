@@ -29,7 +29,7 @@ from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
-from gemtui.files import is_folder, is_private, is_there, open_regular, resolved
+from gemtui.files import is_folder, is_private, open_regular, path_exists, resolved
 from gemtui.kept.run_copies import LastCopy, is_damaged, last_copies
 from gemtui.paths import state_dir
 from gemtui.runs.ending import RunState, Status, status_of
@@ -218,7 +218,7 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
     """Add the processes that are alive without a supervisor to the run."""
     if run.state is RunState.RUNNING:
         return run
-    living = tagged | process_tree.living(run.exit.left if run.exit is not None else ())
+    living = tagged | process_tree.still_running(run.exit.left if run.exit is not None else ())
     if not living:
         return run
     pids = tuple(sorted(process.pid for process in living))
@@ -283,7 +283,9 @@ def broken_runs(place: Path) -> tuple[Path, ...]:
 
 def _is_broken(folder: RunFolder) -> bool:
     unread = folder.request() is None or _made(folder) is None
-    young = folder.is_young() and (not is_there(folder.prompt) or folder.is_young("prompt.txt"))
+    young = folder.is_recent() and (
+        not path_exists(folder.prompt) or folder.is_recent("prompt.txt")
+    )
     return unread and is_folder(folder.path) and not young
 
 
@@ -358,7 +360,7 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
         if folder in last or is_damaged(folder) or not _is_readable(folder):
             continue
         shutil.rmtree(folder.path, ignore_errors=True)
-        removed += not is_there(folder.path)
+        removed += not path_exists(folder.path)
     return removed
 
 

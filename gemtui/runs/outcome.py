@@ -32,7 +32,7 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.run_folder import Request
-from gemtui.agent.stderr import told
+from gemtui.agent.stderr import meaningful_lines
 from gemtui.agent.stream import Limit
 from gemtui.errors import GemtuiError
 from gemtui.policy.model.rules import Call
@@ -369,7 +369,7 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     if last is not None and last.code == Limit.BUDGET:
         return _over_budget(last)
     said = last.message if last else ""
-    cause = cause_of(said, told(stderr), progress.exit_code)
+    cause = cause_of(said, meaningful_lines(stderr), progress.exit_code)
     detail = [
         plain_message(said) or _last_line(stderr),
         *_retries(stderr),
@@ -547,7 +547,7 @@ def _retries(stderr: str) -> Iterator[str]:
 
 
 def _last_line(stderr: str) -> str:
-    return told(stderr).rsplit("\n", 1)[-1][:_DETAIL]
+    return meaningful_lines(stderr).rsplit("\n", 1)[-1][:_DETAIL]
 
 
 _API_ERROR = re.compile(r"^\[API Error: (.*)\](\n.*)?$", re.DOTALL)

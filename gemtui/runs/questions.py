@@ -101,11 +101,11 @@ class Questions:
                     self._gate.here()
             gone.wait(_SIGN)
 
-    def look(self) -> tuple[Question, ...]:
+    def refresh(self) -> tuple[Question, ...]:
         """Load new files, and return all questions so far, in order."""
         if not self._gate.exists():
             return self.all
-        for number, waits in self._gate.asked().items():
+        for number, waits in self._gate.unanswered_by_number().items():
             known = self._known.get(number)
             if known is None:
                 request = self._gate.question(number)
@@ -117,7 +117,7 @@ class Questions:
                 if (settled, answered) != (known.settled, known.answered):
                     known = replace(known, settled=settled, answered=answered)
                     known = replace(known, beyond=self._beyond(number) if answered else None)
-            if known.holds and self._gate.is_taken_back(number):
+            if known.holds and self._gate.is_revoked(number):
                 known = replace(known, beyond=Beyond.TAKEN_BACK)
             self._known[number] = known
         found = tuple(self._known[number] for number in sorted(self._known))
@@ -127,7 +127,10 @@ class Questions:
         return self.all
 
     def _read_unasked(self) -> None:
-        passed, hooked = self._gate.passed(self._passed), self._gate.hooked(self._hooked)
+        passed, hooked = (
+            self._gate.passed_calls(self._passed),
+            self._gate.hooked_calls(self._hooked),
+        )
         if passed or hooked:
             self._passed |= passed
             self._hooked |= hooked
@@ -139,17 +142,17 @@ class Questions:
             return None
         return Beyond.ALWAYS if answer.always else Beyond.RUN
 
-    def take_back(self) -> Question | None:
+    def revoke_newest(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
         Return the question that it answered; None if there is no such answer. Raises PolicyError
         and OSError.
         """
-        newest = next((each for each in reversed(self.look()) if each.holds), None)
+        newest = next((each for each in reversed(self.refresh()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)
         if newest is None or answer is None:
             return None
-        self._gate.take_back(newest.number)
+        self._gate.revoke(newest.number)
         if answer.always:
             for rule in Policy.parse(answer.rules).rules:
                 forget_always(rule)

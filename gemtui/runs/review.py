@@ -22,8 +22,8 @@ from gemtui.checkpoints.review import (
     PassingContents,
     ReviewedFile,
     ReviewHunk,
-    built_on,
     chosen_hunks,
+    dependent_hunks,
     file_reviews,
     missing,
     owned_changes,
@@ -31,11 +31,11 @@ from gemtui.checkpoints.review import (
 )
 from gemtui.checkpoints.states import UNKNOWN, FileState
 from gemtui.checkpoints.store import CheckpointStore, WritingCall, open_store
-from gemtui.checkpoints.undo import REVIEW, by_person, covered_calls, open_project
+from gemtui.checkpoints.undo import REVIEW, covered_calls, made_by_user, open_project
 from gemtui.errors import UndoError
 from gemtui.paths import hooked_dir
 from gemtui.runs.checkpointing import project_of
-from gemtui.runs.hooked_checkpoints import is_pending, take_hooked
+from gemtui.runs.hooked_checkpoints import is_pending, take_hooked_checkpoints
 from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.runs.undo import NO_FILES, prompts_of, require_idle
 from gemtui.sessions.summary import Summary
@@ -190,7 +190,7 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
         require_idle(folder)
     place, root, own = project_of(folder)
     with open_project(place, root, own) as project:
-        take_hooked(project, hooked_dir())
+        take_hooked_checkpoints(project, hooked_dir())
         calls = _calls(subject, project.store)
         record = _record(calls, root, project.store)
         also = {each.path: UNKNOWN for each in record.changes}
@@ -198,7 +198,7 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
 
         def planned() -> list[Step]:
             changes = _changes(subject, calls, record, project.store, project.store)
-            tree = project.store.around(changes)
+            tree = project.store.states_around(changes)
             steps, files[:] = revert_steps(changes, tree, project.store, ids)
             return steps
 
@@ -209,7 +209,9 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
     kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
     done_files = [each for each in files if each.path not in kept]
     hunks = chosen_hunks(done_files, ids)
-    stay = tuple((hunk.id, stay_words(file, hunk)) for file, hunk in built_on(done_files, ids))
+    stay = tuple(
+        (hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids)
+    )
     left = [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
     return Reverted(
@@ -269,7 +271,7 @@ def _changes(
     def mine(call: WritingCall) -> bool:
         if subject.run:
             return call.run == subject.run
-        return not by_person(call) and (call.session == subject.session or call.use in uses)
+        return not made_by_user(call) and (call.session == subject.session or call.use in uses)
 
     return owned_changes(store, mine, record.changes, contents)
 

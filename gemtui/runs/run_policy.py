@@ -41,7 +41,7 @@ def policy_of_run(
         environ=environ,
     )
     chosen = (request.about or {}).get("approval_mode")
-    return found, ApprovalMode(chosen) if chosen else found.settings.usual_mode
+    return found, ApprovalMode(chosen) if chosen else found.settings.default_run_mode
 
 
 def _paths(request: Request, flag: str) -> list[Path]:

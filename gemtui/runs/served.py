@@ -128,7 +128,7 @@ def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
     for run in runs:
         if run.state is RunState.RUNNING:
             talking = conversation_of(run)
-            for question in talking.look():
+            for question in talking.refresh():
                 if question.waits:
                     yield WaitingQuestion(run, talking.asked(question))
 

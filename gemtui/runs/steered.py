@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from gemtui.agent.steering import Delivered, NextPrompt, Steering, Word
 from gemtui.transcript.model import Author, Message, Outline, Text, Transcript, outline
-from gemtui.transcript.rows import of_rows, put_in, rows_of
+from gemtui.transcript.rows import insert_row, of_rows, rows_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class Steered:
         return (*words, *(prompt.text for prompt in self.prompts))
 
 
-def look(steering: Steering) -> Steered:
+def load_steered(steering: Steering) -> Steered:
     """Load the messages and the queue from their small files."""
-    words = tuple((word, steering.delivered(word)) for word in steering.words())
+    words = tuple((word, steering.delivery(word)) for word in steering.words())
     return Steered(words=words, prompts=tuple(steering.prompts()))
 
 
@@ -55,5 +55,5 @@ def with_words(
                 time=datetime.fromtimestamp(delivered.at / 1000, UTC),
             )
             made[word.number] = outline(message), message
-        put_in(rows, made[word.number])
+        insert_row(rows, made[word.number])
     return of_rows(transcript, rows)

@@ -44,4 +44,4 @@ def stop(run: Run) -> bool:
 def _left(run: Run) -> set[psutil.Process]:
     ended = run.folder.exit()
     recorded = () if ended is None else ended.left
-    return process_tree.tagged(run.id) | process_tree.living(recorded)
+    return process_tree.tagged(run.id) | process_tree.still_running(recorded)

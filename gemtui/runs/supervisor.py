@@ -33,9 +33,9 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
     if not (request.about or {}).get("resume"):
         return None
     from gemtui.kept.resume_guard import SessionKeeper
-    from gemtui.kept.run_copies import kept_of
+    from gemtui.kept.run_copies import backup_of
 
-    kept = kept_of(folder)
+    kept = backup_of(folder)
     return None if kept is None else SessionKeeper(folder, kept)
 
 
@@ -45,12 +45,12 @@ class Keepers:
     def __init__(self, keepers: Sequence[RunKeeper]) -> None:
         self._keepers = keepers
 
-    def look(self) -> float:
+    def check(self) -> float:
         """Let each Keeper check; return the seconds until the earliest next check."""
         waits = list[float]()
 
         def let_look(keeper: RunKeeper) -> None:
-            waits.append(keeper.look())
+            waits.append(keeper.check())
 
         with ExitStack() as stack:
             for keeper in reversed(self._keepers):

@@ -37,7 +37,7 @@ from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.checkpointing import name_in, project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.fork import Fork, fork_session
-from gemtui.runs.hooked_checkpoints import take_hooked
+from gemtui.runs.hooked_checkpoints import take_hooked_checkpoints
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.sessions.live import LiveFolder, LiveState
@@ -192,7 +192,7 @@ def _undo_files(
         return None, False, [NO_FILES]
     place, root, own = project_of(Path(session.project))
     with open_project(place, root, own) as project:
-        take_hooked(project, hooked_dir())
+        take_hooked_checkpoints(project, hooked_dir())
         placed = with_uses(placed_calls(session), project.store)
         record = RecordedCalls(root)
         covered = covered_calls(project.store)
@@ -239,7 +239,7 @@ def require_idle(folder: Path) -> None:
                 f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop "
                 f"{run.id[:8]}"
             )
-    for live in LiveFolder().look():
+    for live in LiveFolder().read():
         if live.state in _AT_WORK and live.project and resolved(Path(live.project)) == place:
             raise UndoError(
                 f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle"

@@ -78,7 +78,7 @@ class CommandFailure:
     setting: str
     words: tuple[str, ...]
     why: str
-    told: bool = False
+    reported: bool = False
 
     @property
     def text(self) -> str:
@@ -129,12 +129,14 @@ def failures() -> Iterator[CommandFailure]:
             yield found
 
 
-def take_untold() -> tuple[str, ...]:
+def report_failures() -> tuple[str, ...]:
     """Return notifications of failures, each only once."""
-    untold = [each for each in failures() if not each.told]
+    untold = [each for each in failures() if not each.reported]
     for each in untold:
         with suppress(OSError):
-            known = CommandFailure(setting=each.setting, words=each.words, why=each.why, told=True)
+            known = CommandFailure(
+                setting=each.setting, words=each.words, why=each.why, reported=True
+            )
             write_again(_failure_file(each.setting), known, _LARGEST)
     return tuple(clean_line(each.text) for each in untold)
 

@@ -29,7 +29,7 @@ from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoE
 from gemtui.files import resolved
 from gemtui.own_folders import make_own_folder
 from gemtui.paths import current_folder, worktrees_dir
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.runs.checkpointing import project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.git_worktree import GitRepository
@@ -60,7 +60,7 @@ class EnteredWorktree(NamedTuple):
 
     worktree: Worktree
     options: AgentOptions
-    made: bool
+    is_new: bool
     notes: tuple[str, ...] = ()
 
 
@@ -74,7 +74,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     found = worktree_of(folder)
     wanted = replace(options, worktree=False)
     if found is not None:
-        return EnteredWorktree(found, wanted, made=False)
+        return EnteredWorktree(found, wanted, is_new=False)
     if not options.worktree:
         return None
     require_new(options)
@@ -82,12 +82,14 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
     with suppress(OSError):  # the report is then shown again
-        if not told_before(options).is_news:  # the user has already agreed to the same settings
-            told_before(entered).remember()
+        if not before_run_report(
+            options
+        ).is_news:  # the user has already agreed to the same settings
+            before_run_report(entered).remember()
     return EnteredWorktree(
         made,
         entered,
-        made=True,
+        is_new=True,
         notes=(f"working in the new worktree {made.name}, on branch {made.branch}", *notes, *more),
     )
 
@@ -174,7 +176,7 @@ def _name(prompt: str) -> str:
 
 def leave_worktree(entered: EnteredWorktree) -> None:
     """Remove a worktree created for a run that then did not start. Raises nothing."""
-    if entered.made:
+    if entered.is_new:
         _discard(entered.worktree)
 
 
@@ -203,7 +205,7 @@ class WorktreeChange:
     old: str | None
     new: str | None
     why: str = ""
-    is_taken: bool = False
+    is_applied: bool = False
 
     @property
     def name(self) -> str:
@@ -239,7 +241,7 @@ class WorktreeChange:
             "change": self.change,
             "added": added,
             "removed": removed,
-            "applied": self.is_taken,
+            "applied": self.is_applied,
             "why": self.why or None,
         }
 
@@ -261,7 +263,7 @@ def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
 
 
 def _require_whole(worktree: Worktree) -> None:
-    if not worktree.is_there:
+    if not worktree.exists:
         raise WorktreeError(
             f"the files of worktree {worktree.name} have been deleted: remove the worktree"
         )
@@ -285,7 +287,7 @@ def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeCha
         taken = worktree.taken.get(path.hex()) == after.encode()
         yield WorktreeChange(
             path=path, when=when, before=before, after=after, old=old, new=new,
-            why=why or reason, is_taken=taken,
+            why=why or reason, is_applied=taken,
         )  # fmt: skip
 
 
@@ -530,8 +532,8 @@ def losses_of(worktree: Worktree) -> Losses:
     """Return what would be lost if a worktree were removed. Raises nothing."""
     files = None
     with suppress(GemtuiError, OSError):
-        files = tuple(each.name for each in worktree_changes(worktree) if not each.is_taken)
-    if worktree.base is None or not worktree.is_there:
+        files = tuple(each.name for each in worktree_changes(worktree) if not each.is_applied)
+    if worktree.base is None or not worktree.exists:
         files = ()
     with suppress(GemtuiError, OSError):
         found = GitRepository.of(worktree.repository).commits(worktree.branch, worktree.commit)
@@ -562,7 +564,7 @@ def remove_worktree(worktree: Worktree) -> Removed:
             f"{run.id[:8]}"
         )
         raise WorktreeError(words)
-    if worktree.is_there:
+    if worktree.exists:
         shutil.rmtree(worktree.tree)
     notes = list[str]()
     branch_left = False

@@ -16,7 +16,7 @@ from gemtui.search.documents import UNREADABLE, FileDocuments
 from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex
 from gemtui.search.read_documents import readable_documents
-from gemtui.sessions.load import made_of
+from gemtui.sessions.load import message_fingerprints
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.replay import Replay
 from gemtui.sessions.store import ChatFile
@@ -80,7 +80,7 @@ class _Growing:
 
     def add(self, index: WriteIndex, place: ChatFile) -> None:
         """Index the messages that have been added to the log."""
-        messages = made_of(self.log)
+        messages = message_fingerprints(self.log)
         start = len(self._messages)
         if self._replay is not self.log.replay or messages[:start] != self._messages:
             start, self._settled = 0, ()

@@ -255,7 +255,7 @@ class Indexer:
         self._say(pickle.dumps((home, folder, False)))
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
-    def look(self) -> None:
+    def notify_changed(self) -> None:
         """Report that the store has changed; new text is searchable within a second."""
         self._say(b"\n")
 

@@ -69,7 +69,7 @@ def engine_query(
     return Engine.boolean_query(clauses)
 
 
-def wanted_terms(query: Query) -> list[Term]:
+def required_terms(query: Query) -> list[Term]:
     """Return the terms that must occur, leaving out those without any word."""
     return [term for term in query.terms if not term.excluded and words(term.text)]
 
@@ -115,7 +115,7 @@ def _times(query: Query) -> Iterator[_Clause]:
 def _terms(
     query: Query, likeness: Likeness, missing: Collection[Term], in_a_row: bool
 ) -> Iterator[_Clause]:
-    if not all(term.excluded for term in query.terms) and not wanted_terms(query):
+    if not all(term.excluded for term in query.terms) and not required_terms(query):
         yield Occur.Must, Engine.empty_query()
     for term in query.terms:
         if row := words(term.text):

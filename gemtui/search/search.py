@@ -35,7 +35,7 @@ from gemtui.search.file_list import IndexedFile, NoIndex
 from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.integrity import IndexDamaged
-from gemtui.search.matching import Likeness, may_be_inside, wanted_terms
+from gemtui.search.matching import Likeness, may_be_inside, required_terms
 from gemtui.search.ranking import Matches, SearchedIndex, SearchRequest, recounted, results_of
 from gemtui.search.results import Hit, Page, Results
 from gemtui.search.scope import File, SearchScope, SnapshotScope, StoreScope
@@ -170,7 +170,7 @@ class Search:
             found.add(source, ask)
             found.count_all()
             unread = unread[len(chunk) :]
-            sought = found.count > 0 or not wanted_terms(query)
+            sought = found.count > 0 or not required_terms(query)
             yield results(found, complete=sought and not unread and not cancelled())
 
     def scope(self, index: Index, project: Path | None) -> StoreScope:
@@ -291,7 +291,7 @@ def _missing(sources: Sequence[SearchedIndex], ask: SearchRequest) -> list[Term]
         alone = Query(text=term.text, terms=(term,))
         return _matches(sources, ask._replace(query=alone, limit=1)).count > 0
 
-    return [term for term in wanted_terms(ask.query) if not term.quoted and not occurs(term)]
+    return [term for term in required_terms(ask.query) if not term.quoted and not occurs(term)]
 
 
 def _may_be_mistyped(term: Term) -> bool:

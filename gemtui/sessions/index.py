@@ -104,7 +104,7 @@ class Index:
             self._asked |= names
             self._catalog.learn(names)
 
-    def take(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
+    def add_known(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
         """Add summaries that another index of the same store has read."""
         for place, summary in known:
             self._take(place, summary)
@@ -325,7 +325,7 @@ class Index:
         """Return the latest time at which the session in a file may have been updated."""
         known = self._catalog.file(place.name)
         if known is None or known.partial:
-            return resolve.said_update(place)
+            return resolve.latest_update(place)
         return known.when.timestamp()
 
     def _root_of(self, place: ChatFile) -> str | None:

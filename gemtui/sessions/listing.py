@@ -308,7 +308,7 @@ class Listing:
         self._entries: dict[str, ListEntry] = {}
         self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
 
-    def take(self, sessions: Sequence[Summary]) -> None:
+    def replace_all(self, sessions: Sequence[Summary]) -> None:
         """Replace the sessions, which must be sorted newest first, as in a snapshot."""
         labels = project_labels(sessions)
         old = self._entries if labels == self._labels else {}

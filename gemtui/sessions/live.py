@@ -135,7 +135,7 @@ class LiveFolder:
         self.folder = live_dir() if folder is None else folder
         self._records: dict[int, tuple[tuple[int, ...], _LiveRecord | None]] = {}
 
-    def look(self) -> tuple[LiveSession, ...]:
+    def read(self) -> tuple[LiveSession, ...]:
         """Return one entry for each session: waiting ones first, then the newest.
 
         `_urgency` defines the order of all states. Invalid and unreadable files are left out.

@@ -73,7 +73,7 @@ def placed_messages(
         yield _message(item, calls), item.entry.slot if alone else None
 
 
-def made_of(log: SessionLog) -> list[tuple[object, ...]]:
+def message_fingerprints(log: SessionLog) -> list[tuple[object, ...]]:
     """Return a fingerprint for each message that `placed_messages` yields.
 
     As long as a log only grows, a message whose fingerprint is equal has not changed.
@@ -250,7 +250,7 @@ def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator
         ids = _call_ids(entry)
         hidden = frozenset(id for id in ids if home.setdefault(id, entry.id) != entry.id)
         left = _without(entry, hidden) if hidden else entry
-        if left.facts.says or not hidden:
+        if left.facts.has_content or not hidden:
             outline = replace(replay.outline(left), dropped=why)
             yield _Item(entry=left, outline=replay.intern(outline, hidden), hidden=hidden)
 

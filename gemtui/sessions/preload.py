@@ -58,7 +58,7 @@ class StorePreload:
         index = Index(self._home, cache=self._cache)
         if self._project is not None:
             index.expect(self._project)
-        index.take(self._files)
+        index.add_known(self._files)
         return index
 
     def _give(self, rows: Future[Snapshot]) -> None:

@@ -74,7 +74,7 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     replies: tuple[CallFact, ...] = ()
 
     @property
-    def says(self) -> bool:
+    def has_content(self) -> bool:
         """Whether the record contains content or calls."""
         return bool(self.content or self.calls or self.part_ids)
 

@@ -59,7 +59,7 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
         Such an answer may be waiting for its calls, which are stored when they end; see
         assets/gemini-cli.md#tool-calls.
         """
-        return self.facts.outline.author is Author.MODEL and not self.facts.says
+        return self.facts.outline.author is Author.MODEL and not self.facts.has_content
 
 
 class StoredCall(Struct, frozen=True, gc=False):
@@ -284,7 +284,7 @@ def _weight(facts: RecordFacts) -> int:
 
 def _why(turn: list[ReplayedMessage]) -> Dropped:
     answered = any(
-        entry.facts.says and entry.facts.outline.author is Author.MODEL for entry in turn
+        entry.facts.has_content and entry.facts.outline.author is Author.MODEL for entry in turn
     )
     asked = turn[0].facts.outline.prompt
     return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED

@@ -64,7 +64,7 @@ def latest(
     return best
 
 
-def said_update(place: ChatFile) -> float:
+def latest_update(place: ChatFile) -> float:
     """Return the latest of a file's modification time and the updates recorded in it.
 
     Only both ends of the file are read: a log records its last update at the end, a legacy file at

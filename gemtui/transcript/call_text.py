@@ -24,7 +24,7 @@ from gemtui.transcript.display_model import (
     TextDisplay,
     TodosDisplay,
 )
-from gemtui.transcript.file_output import FileLines, asked_lines, lines_read
+from gemtui.transcript.file_output import FileLines, lines_read, requested_lines
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import pretty, string
 from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, target
@@ -110,7 +110,7 @@ def lines_asked(call: ToolCall) -> str:
     """
     if kind_of(call.name) is not ToolKind.READ:
         return ""
-    first, last = asked_lines(call.args)
+    first, last = requested_lines(call.args)
     if first is None and last is None:
         return ""
     return f"{1 if first is None else first}-{'' if last is None else last}"

@@ -30,16 +30,16 @@ from gemtui.transcript.export_style import STYLE
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,
+    author_name,
     call_words,
     caution,
+    dropped_note,
     ended_badly,
     facts,
-    not_counted,
     passages,
     subject,
     usage_words,
     when,
-    who,
 )
 from gemtui.transcript.markdown_html import highlighted, rendered
 from gemtui.transcript.media import MediaDamaged, decoded, image_words, media_type
@@ -121,11 +121,11 @@ def message_end(message: Message) -> str:
 
 
 def _head(message: Message) -> Iterator[str]:
-    yield escape(who(message))
+    yield escape(author_name(message))
     if message.time is not None:
         yield time_element(message.time)
     if message.dropped:
-        yield f"({not_counted(message.dropped)})"
+        yield f"({dropped_note(message.dropped)})"
 
 
 def block_elements(block: Block) -> Iterator[str]:

@@ -109,7 +109,7 @@ def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
     return Clean(time.isoformat(sep=" ", timespec="seconds"))
 
 
-def who(message: Message) -> Clean:
+def author_name(message: Message) -> Clean:
     """Name the author of a message: `You`, `Gemini` with its model, or `Gemini CLI`."""
     match message.author:
         case Author.USER:
@@ -151,7 +151,7 @@ def dropped_words(counts: Mapping[Dropped, int]) -> Clean:
     return Clean(", ".join(f"{counts[why]:,} {why.word}" for why in Dropped if counts.get(why)))
 
 
-def not_counted(why: Dropped) -> Clean:
+def dropped_note(why: Dropped) -> Clean:
     """Explain why a message in the log is no longer part of the conversation."""
     return Clean(f"{why.word}: no longer part of the conversation")
 
@@ -171,9 +171,9 @@ STATUS = {
 
 def head(message: Message) -> Clean:
     """Return the first line of a message: author, time, and why it was dropped."""
-    words = [who(message), when(message.time) if message.time else "time unknown"]
+    words = [author_name(message), when(message.time) if message.time else "time unknown"]
     if message.dropped:
-        words.append(not_counted(message.dropped))
+        words.append(dropped_note(message.dropped))
     return Clean(", ".join(words))
 
 

@@ -46,7 +46,7 @@ def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | 
     if head is not None:
         own = shown.startswith(f"Read lines {head['lines']} from ")
         return FileLines(int(head["first"]), output[head.end() :]) if own else None
-    return FileLines(max(1, asked_lines(args)[0] or 1), output)
+    return FileLines(max(1, requested_lines(args)[0] or 1), output)
 
 
 class FilePart(NamedTuple):
@@ -73,7 +73,7 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
         return None
     text, added, _ = output.partition(_PROJECT_CONTEXT)
     certain = not added and _HOOK not in output
-    first, total = max(1, asked_lines(args)[0] or 1), None
+    first, total = max(1, requested_lines(args)[0] or 1), None
     for head in (_HEAD, _OLD_HEAD):
         if (found := head.match(text)) is not None:
             certain &= found["lines"] in shown
@@ -96,7 +96,7 @@ def files_read(output: str) -> Iterator[tuple[str, str]]:
         yield name, text.removesuffix("\n").removesuffix("\n")
 
 
-def asked_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:
+def requested_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Return the first and last line that a read requested; None if unspecified."""
     first, last, offset, limit = map(
         _number, map(args.get, ("start_line", "end_line", "offset", "limit"))

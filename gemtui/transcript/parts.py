@@ -118,10 +118,10 @@ def usage_of(tokens: object) -> Usage | None:
     if not isinstance(tokens, dict):
         return None
     counts = map(tokens.get, Usage.__struct_fields__)
-    return possible(Usage(*[count if type(count) is int else None for count in counts]))
+    return plausible(Usage(*[count if type(count) is int else None for count in counts]))
 
 
-def possible(usage: Usage) -> Usage | None:
+def plausible(usage: Usage) -> Usage | None:
     """Return `usage` if plausible, else None.
 
     Token counts are implausible if any is negative or huge, or if `cached` exceeds `input`.

@@ -15,7 +15,7 @@ def rows_of(transcript: Transcript) -> list[Row]:
     return [(line, at) for at, line in enumerate(transcript.outlines)]
 
 
-def put_in(rows: list[Row], row: Row) -> None:
+def insert_row(rows: list[Row], row: Row) -> None:
     """Insert a message by time: after the last message that is not newer, or else at the end."""
     time = row[0].time
     places = range(len(rows), 0, -1)

@@ -35,7 +35,7 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
     return int(code) if code and code != "(none)" else None
 
 
-def said(output: str | None) -> str:
+def command_output(output: str | None) -> str:
     """Return the command's own output, without the lines that Gemini CLI adds."""
     text = output or ""
     head = _HEAD.match(text)

@@ -386,15 +386,15 @@ def _display(
     kind = kind_of(name)
     if kind is ToolKind.SHELL and (display is None or isinstance(display, TextDisplay)):
         whole = output if display is None else display.text
-        return written_display(shell_output.said(whole) if whole == output else whole)
+        return written_display(shell_output.command_output(whole) if whole == output else whole)
     if kind in (ToolKind.MCP, ToolKind.OTHER) and display in (None, TextDisplay(text=output or "")):
         return table(output or "") or coloured(output or "") or display
     if display is not None:
         return display
-    return asked_change(kind, args, output) if status is ToolStatus.SUCCESS else None
+    return requested_change(kind, args, output) if status is ToolStatus.SUCCESS else None
 
 
-def asked_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
+def requested_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
     """Return the change requested by a write or edit, if the CLI stored no diff.
 
     Returns None for other calls.

@@ -35,9 +35,9 @@ from gemtui.ui.kit.messages import (
     RunWithPolicyRequested,
     SessionRequested,
 )
-from gemtui.ui.kit.signals import ExitSignals, end_at_once, left, terminal_attributes
+from gemtui.ui.kit.signals import ExitSignals, cancel_alarm, exit_immediately, terminal_attributes
 from gemtui.ui.kit.suspending import JobControl
-from gemtui.ui.kit.textual_fixes import mend
+from gemtui.ui.kit.textual_fixes import apply_fixes
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
 from gemtui.ui.sessions.screen import SessionsScreen
@@ -85,7 +85,7 @@ class GemtuiApp(AppBase):
         clock: Callable[[], datetime] = lambda: datetime.now().astimezone(),
         terminal: list[Any] | None = None,
     ) -> None:
-        mend()
+        apply_fixes()
         no_color = "NO_COLOR" in os.environ
         super().__init__(start, config, clock, ansi_color=True if no_color else None)
         self.set_class(config.ascii, "-ascii")
@@ -93,7 +93,7 @@ class GemtuiApp(AppBase):
         self._terminal = terminal
         self._job: JobControl | None = None
         self.policies = PolicyMode(self)
-        self.runs = RunMode(self, may_start=self.policies.settled)
+        self.runs = RunMode(self, may_start=self.policies.ready_to_start)
         self.sessions = SessionsScreen(start, config)
         for theme in THEMES:
             self.register_theme(theme)
@@ -126,9 +126,9 @@ class GemtuiApp(AppBase):
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
             signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
-            self._job = JobControl(self, lambda: signals.leaving)
+            self._job = JobControl(self, lambda: signals.is_exiting)
         if self.config.theme not in self.available_themes:
-            self.say(
+            self.show_message(
                 f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True
             )
         self._find_runs()
@@ -165,7 +165,7 @@ class GemtuiApp(AppBase):
 
     async def is_running_in(self, session: str) -> bool:
         """Return whether a run is working in this session, whoever started the run."""
-        return await self.runs.at_work(session)
+        return await self.runs.is_working_in(session)
 
     # --- actions of all screens --------------------------------------------------------------
 
@@ -218,9 +218,9 @@ class GemtuiApp(AppBase):
         try:
             keep_setting(path, "theme", theme)
         except (ConfigError, OSError) as error:
-            self.say(f"The theme could not be saved: {error}", problem=True)
+            self.show_message(f"The theme could not be saved: {error}", problem=True)
         else:
-            self.say(f"Theme {theme} saved in {short_path(path)}")
+            self.show_message(f"Theme {theme} saved in {short_path(path)}")
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
@@ -228,7 +228,7 @@ class GemtuiApp(AppBase):
         from gemtui.ui.kit.put_back import show_lost
 
         await show_lost(self, self.sessions.kept())
-        self.sessions.store.look_again()
+        self.sessions.store.reload()
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:
@@ -251,7 +251,9 @@ class GemtuiApp(AppBase):
 
     def action_help_quit(self) -> None:
         """Explain how to quit, because ctrl+c copies a selection and nothing is selected."""
-        self.say(f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui.")
+        self.show_message(
+            f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui."
+        )
 
     def action_suspend_process(self) -> None:
         """Return to the shell until `fg`."""
@@ -291,7 +293,7 @@ class GemtuiApp(AppBase):
 
     @on(RunWithPolicyRequested)
     async def _run_with_policy(self, message: RunWithPolicyRequested) -> None:
-        await self.runs.show_with(message.policies, message.mode)
+        await self.runs.show_with_policies(message.policies, message.mode)
 
     @on(AllowCallRequested)
     async def _allow_call(self, message: AllowCallRequested) -> None:
@@ -338,10 +340,10 @@ def run(start: Start, config: Config) -> int:
         draw_plainly()
     gc.set_threshold(*_COLLECTOR)
     terminal = terminal_attributes()
-    end_at_once(terminal)
+    exit_immediately(terminal)
     app = GemtuiApp(start, config, terminal=terminal)
     try:
         app.run(mouse=config.mouse)
     finally:
-        left()
+        cancel_alarm()
     return app.return_code or 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.detect import Cli, CliAnswer, FoundBy, find_cli, usual_places, version_of
+from gemtui.agent.detect import Cli, CliAnswer, FoundBy, find_cli, usual_paths, version_of
 
 
 def script(path: Path, body: str) -> Path:
@@ -42,7 +42,7 @@ def test_nvm_and_mise_give_their_newest(tmp_path: Path, environ: dict[str, str])
     nvm = home / ".nvm/versions/node"
     for version in ("v9.11.2", "v20.3.0", "v20.11.0"):
         script(nvm / version / "bin" / "gemini", "true")
-    places = list(usual_places(environ))
+    places = list(usual_paths(environ))
     found = [place.parents[1].name for place in places if place.is_relative_to(nvm)]
     assert found == ["v20.11.0", "v20.3.0", "v9.11.2"]
     mise = script(home / ".local/share/mise/installs/node/22.1.0/bin/gemini", "true")
@@ -59,7 +59,7 @@ def test_a_place_counts_only_if_it_can_be_executed(tmp_path: Path, environ: dict
 
 def test_without_a_home_folder_nothing_breaks(tmp_path: Path) -> None:
     assert find_cli({"PATH": str(tmp_path)}, places=[]) is None
-    assert list(usual_places({"PATH": ""}))
+    assert list(usual_paths({"PATH": ""}))
 
 
 def test_version_is_the_last_line_that_looks_like_one(tmp_path: Path) -> None:

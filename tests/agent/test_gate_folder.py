@@ -29,7 +29,7 @@ def test_what_is_asked_is_read_as_it_was_asked(gate: GateFolder) -> None:
     hostile = question(2, content="\0\x1b]0;x\x07 \ud800 é \u202e")
     gate.ask(hostile)
     gate.ask(question(1))
-    assert [gate.question(each) for each in gate.numbers()] == [question(1), hostile]
+    assert [gate.question(each) for each in gate.question_numbers()] == [question(1), hostile]
 
 
 def test_the_first_answer_counts(gate: GateFolder) -> None:
@@ -57,7 +57,7 @@ def test_files_that_are_none_of_it_are_no_questions_and_no_answers(gate: GateFol
         '{"tool_name": "ls", "arguments": {}, "asked": 1000000000000000000}'
     )
     (gate.path / "answer-1.json").write_text('{"consent": "maybe"}')
-    assert gate.numbers() == [1, 3, 4]
+    assert gate.question_numbers() == [1, 3, 4]
     assert [gate.question(each) for each in (1, 3, 4)] == [question(1), None, None]
     assert gate.answer_to(1) is None
 
@@ -71,4 +71,4 @@ def test_everything_is_private(gate: GateFolder) -> None:
 def test_a_run_that_does_not_ask_has_none(tmp_path: Path) -> None:
     folder = GateFolder.of(RunFolder.create(tmp_path, "run"))
     assert not folder.exists()
-    assert folder.numbers() == []
+    assert folder.question_numbers() == []

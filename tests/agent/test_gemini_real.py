@@ -18,7 +18,7 @@ import pytest
 
 from gemtui.agent import process_tree
 from gemtui.agent.cli_settings import CliSettings
-from gemtui.agent.command import line_again
+from gemtui.agent.command import rerun_line
 from gemtui.agent.events import (
     AgentEvent,
     Done,
@@ -137,7 +137,7 @@ async def test_a_run_that_names_no_mode_has_that_of_the_settings(gemini: GeminiC
             cli = adapter(gemini, model)
             await collect(cli.run("go", options(gemini, approval_mode=mode)))
             environ = gemini.environment(model.url)
-            usual = CliSettings.read(environ, gemini.project).usual_mode
+            usual = CliSettings.read(environ, gemini.project).default_run_mode
             assert usual is ApprovalMode.AUTO_EDIT
             assert ('"write_file"' in json.dumps(model.asked[0].body["tools"])) is writes
 
@@ -171,7 +171,7 @@ async def test_its_commands_run_where_they_are_pasted(gemini: GeminiCli) -> None
         assert done(await collect(run.events())).status is DoneStatus.SUCCESS
         command = cli.command(prompt, given, id="pasted")
         script = command.script(prompt, cli.runs / "pasted", gemini.project)
-        for line in ("\n".join(script), line_again(run.request, run.folder)):
+        for line in ("\n".join(script), rerun_line(run.request, run.folder)):
             subprocess.run(
                 ["bash", "-c", line],
                 env=gemini.environment(model.url),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from gemtui.agent.command import line_again
+from gemtui.agent.command import rerun_line
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
@@ -21,7 +21,7 @@ async def ended(options: AgentOptions) -> GeminiRun:
 def pasted(run: GeminiRun, words: Path) -> list[str]:
     """The words that the CLI gets from the line."""
     words.unlink()
-    line = line_again(run.request, run.folder)
+    line = rerun_line(run.request, run.folder)
     subprocess.run(["bash", "-c", line], stdin=subprocess.DEVNULL, capture_output=True, check=True)
     return words.read_text().splitlines()
 

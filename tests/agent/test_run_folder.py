@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from gemtui.agent.gemini import UnguardedAdapter, owner_lives
 from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
-from gemtui.kept.resume_guard import settle_left
-from gemtui.kept.run_copies import aftermath_of, kept_of
+from gemtui.kept.resume_guard import settle_abandoned
+from gemtui.kept.run_copies import aftermath_of, backup_of
 from gemtui.runs.listing import list_runs, usage
 from tests.odd_json import ODD, spoilt
 
@@ -73,7 +73,7 @@ def test_what_is_stored_comes_back(folder: RunFolder) -> None:
 def test_what_is_no_record_counts_as_none(folder: RunFolder, stored: str) -> None:
     for name in ("request.json", "supervisor.json", "exit.json", "abort"):
         (folder.path / name).write_text(stored)
-    assert (folder.request(), folder.owner(), folder.exit(), folder.aborted()) == (None,) * 4
+    assert (folder.request(), folder.owner(), folder.exit(), folder.abort_request()) == (None,) * 4
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_an_end_at_no_time_counts_as_none(folder: RunFolder, time: object) -> No
 def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(folder: RunFolder) -> None:
     for name in ("request.json", "supervisor.json", "exit.json", "abort", "stdout.ndjson"):
         os.mkfifo(folder.path / name)
-    assert (folder.request(), folder.owner(), folder.exit(), folder.aborted()) == (None,) * 4
+    assert (folder.request(), folder.owner(), folder.exit(), folder.abort_request()) == (None,) * 4
 
 
 async def test_output_that_is_no_file_ends_as_a_run_without_words(folder: RunFolder) -> None:
@@ -136,9 +136,9 @@ def test_no_folder_stops_the_list(
             json.dumps(run.to_dict())
         attached = UnguardedAdapter(runs=runs).attach(folder)
         assert attached is None or attached.supervised() in (True, False)
-        assert folder.aborted() in (None, *Abort)
+        assert folder.abort_request() in (None, *Abort)
         assert owner_lives(folder.owner()) in (True, False)
         assert usage(runs).runs == 1
-        kept_of(folder)
+        backup_of(folder)
         aftermath_of(folder)
-        settle_left(runs)
+        settle_abandoned(runs)

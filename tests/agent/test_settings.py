@@ -151,7 +151,7 @@ def test_the_usual_mode_is_that_of_the_settings(
         folder.mkdir(parents=True)
         (folder / "settings.json").write_text(json.dumps({"general": general}))
     environ = {"GEMINI_CLI_HOME": str(tmp_path / "home")}
-    assert CliSettings.read(environ, tmp_path / "project").usual_mode == mode
+    assert CliSettings.read(environ, tmp_path / "project").default_run_mode == mode
 
 
 def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:

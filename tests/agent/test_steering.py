@@ -21,15 +21,15 @@ def texts(steering: Steering) -> list[str]:
 
 
 def test_a_word_is_delivered_once(steering: Steering) -> None:
-    first, second = steering.say("faster"), steering.say("\0 \ud800 \x1b[31m")
+    first, second = steering.send_message("faster"), steering.send_message("\0 \ud800 \x1b[31m")
     assert steering.words() == [first, second]
-    steering.deliver(first, "write_file", "t1")
-    assert steering.delivered(first) == Delivered(at=7, tool_name="write_file", tool_use_id="t1")
-    assert steering.delivered(second) is None
+    steering.record_delivery(first, "write_file", "t1")
+    assert steering.delivery(first) == Delivered(at=7, tool_name="write_file", tool_use_id="t1")
+    assert steering.delivery(second) is None
     steering.queue("and then?")
     assert steering.undelivered() == 2
     with pytest.raises(FileExistsError):
-        steering.deliver(first, "write_file", "t2")
+        steering.record_delivery(first, "write_file", "t2")
 
 
 def test_prompts_are_sent_in_their_order(steering: Steering) -> None:
@@ -93,18 +93,18 @@ def test_a_prompt_waits_on_where_it_can_not_be_changed(steering: Steering) -> No
 
 def test_what_could_not_be_read_is_not_taken(steering: Steering) -> None:
     with pytest.raises(OSError, match="large"):
-        steering.say("x" * LARGEST)
+        steering.send_message("x" * LARGEST)
     with pytest.raises(OSError, match="large"):
         steering.queue("x" * LARGEST)
     assert steering.undelivered() == 0
 
 
 def test_a_time_that_no_calendar_has_is_none(steering: Steering) -> None:
-    word = steering.say("faster")
+    word = steering.send_message("faster")
     told = steering.path / "delivered-1.json"
     for at in (10**18, -1):
         told.write_text(f'{{"at": {at}}}')
-        assert steering.delivered(word) is None
+        assert steering.delivery(word) is None
 
 
 def test_a_prompt_that_is_sent_and_edited_at_once_is_sent_once(steering: Steering) -> None:
@@ -130,14 +130,16 @@ def test_two_who_move_and_change_lose_nothing(steering: Steering) -> None:
 
 
 def test_words_that_did_not_arrive_are_the_next_prompts(steering: Steering) -> None:
-    arrived, first, second = (steering.say(each) for each in ("arrived", "first", "second"))
-    steering.deliver(arrived, "write_file", None)
+    arrived, first, second = (
+        steering.send_message(each) for each in ("arrived", "first", "second")
+    )
+    steering.record_delivery(arrived, "write_file", None)
     steering.queue("then")
     assert steering.undelivered() == 3
     steering.words_to_prompts()
     assert texts(steering) == ["first", "second", "then"]
     assert steering.words() == [arrived]
-    assert (first.number, second.number, steering.say("more").number) == (2, 3, 2)
+    assert (first.number, second.number, steering.send_message("more").number) == (2, 3, 2)
     assert steering.undelivered() == 4
     sent = [steering.send() for _ in range(5)]
     assert [each and each.text for each in sent] == ["more", "first", "second", "then", None]
@@ -146,7 +148,7 @@ def test_words_that_did_not_arrive_are_the_next_prompts(steering: Steering) -> N
 
 def test_where_the_folder_is_gone_it_is_said(steering: Steering) -> None:
     steering.path.parent.rmdir()
-    for change in (steering.queue, steering.say, steering.drop):
+    for change in (steering.queue, steering.send_message, steering.drop):
         with pytest.raises(OSError, match="No such file"):
             change("a")
     assert (steering.prompts(), steering.words(), steering.undelivered()) == ([], [], 0)

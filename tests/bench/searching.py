@@ -160,7 +160,7 @@ def _following(home: Path, store: Index, path: Path, name: str, repeat: int) -> 
             _say(path, word)
             began = time.perf_counter()
             snapshot = store.update([path])
-            indexer.look()
+            indexer.notify_changed()
             _wait(told)
             assert _ask(search, snapshot, f'"{word}"') == 1
             times.append(time.perf_counter() - began)

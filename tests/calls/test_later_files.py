@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.calls.later_files import decides_later, gives
+from gemtui.calls.later_files import describe_settings_change, why_runs_later
 
 PROJECT = Path("/home/me/parser")
 SETTINGS = PROJECT / ".gemini" / "settings.json"
@@ -36,20 +36,20 @@ venv/a.py gemini/settings.json settings.json environment.py .environment docs/.e
 
 @pytest.mark.parametrize("name", LATER.split())
 def test_a_file_that_decides_what_runs_later_is_known(name: str) -> None:
-    assert decides_later(PROJECT / name, PROJECT)
+    assert why_runs_later(PROJECT / name, PROJECT)
 
 
 @pytest.mark.parametrize("name", ORDINARY.split())
 def test_an_ordinary_file_is_none_of_them(name: str) -> None:
-    assert decides_later(PROJECT / name, PROJECT) is None
+    assert why_runs_later(PROJECT / name, PROJECT) is None
 
 
 def test_the_folders_above_a_project_do_not_count() -> None:
     project = Path("/home/me/.config/fish/tool")
-    assert decides_later(project / "a.py", project) is None
-    assert decides_later(project.parent / "config.fish", project)
+    assert why_runs_later(project / "a.py", project) is None
+    assert why_runs_later(project.parent / "config.fish", project)
     extension = Path("/home/me/.gemini/extensions/mine")
-    assert decides_later(extension / "server.js", extension)
+    assert why_runs_later(extension / "server.js", extension)
 
 
 ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}
@@ -105,7 +105,7 @@ def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: l
     texts = [
         None if value is None else f"// mine\n{json.dumps(value)}" for value in (before, after)
     ]
-    found = gives(SETTINGS, *texts)
+    found = describe_settings_change(SETTINGS, *texts)
     assert len(found) == len(said)
     assert all(each.startswith(words) for each, words in zip(found, said, strict=True))
 
@@ -113,11 +113,11 @@ def test_what_a_change_of_settings_does_is_said(before: Any, after: Any, said: l
 @pytest.mark.parametrize("value", [3, "x", None, [], {}, [1, {}], {"a": 1}, {"a": {"b": [None]}}])
 def test_values_of_any_type_are_no_error(value: Any) -> None:
     names = ("tools", "mcpServers", "hooks", "security", "general", "policyPaths", "mcp")
-    gives(SETTINGS, None, json.dumps(dict.fromkeys(names, value)))
+    describe_settings_change(SETTINGS, None, json.dumps(dict.fromkeys(names, value)))
     inner = {"allowed": value, "core": value, "discoveryCommand": value, "AfterTool": value}
-    gives(SETTINGS, None, json.dumps(dict.fromkeys(names, inner)))
+    describe_settings_change(SETTINGS, None, json.dumps(dict.fromkeys(names, inner)))
 
 
 def test_other_files_are_not_taken_for_settings() -> None:
-    assert gives(PROJECT / "settings.json", None, json.dumps(ALLOWED)) == ()
-    assert gives(SETTINGS, json.dumps(ALLOWED), None) == ()
+    assert describe_settings_change(PROJECT / "settings.json", None, json.dumps(ALLOWED)) == ()
+    assert describe_settings_change(SETTINGS, json.dumps(ALLOWED), None) == ()

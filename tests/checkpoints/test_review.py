@@ -50,7 +50,7 @@ def look(session: Session) -> dict[bytes, ReviewedFile]:
         found = owned_changes(store, lambda call: call.session == "s", (), store)
         tree = store.tree()
         told = [
-            FileReview(path, each, tree[path][0] if path in tree else GONE, store).told()
+            FileReview(path, each, tree[path][0] if path in tree else GONE, store).result()
             for path, each in found.items()
         ]
     return {each.path: each for each in told if each is not None}

@@ -197,7 +197,7 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: P
             while not all(word in shown for word in words):
                 shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
 
-    answer = asyncio.ensure_future(asking.ask(talk.look()[0]))
+    answer = asyncio.ensure_future(asking.ask(talk.refresh()[0]))
     await printed(
         "! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:"
     )

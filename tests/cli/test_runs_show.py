@@ -40,7 +40,7 @@ def test_what_waits_is_named_listed_and_said_where_it_goes(
     run = add_run(runs_dir(), "waiting")
     steering = Steering.of(run)
     steering.queue("then \x1b[31mthis\nand that")
-    steering.say("faster")
+    steering.send_message("faster")
     show(run.id, as_json=False)
     told = capsysbinary.readouterr().out.decode()
     assert "waits    faster\nwaits    then \u241b[31mthis\u240aand that\n" in told

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.vault import switch_on
+from gemtui.kept.vault import turn_on
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """The CLI's folder; the vault is on."""
-    switch_on()
+    turn_on()
     return tmp_path / "home" / ".gemini"

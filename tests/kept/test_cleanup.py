@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.cleanup import Retention, Why, expires, next_hits, retention
+from gemtui.kept.cleanup import Retention, Why, expires, next_deletions, retention
 from gemtui.kept.vault import keep_all
 from gemtui.sessions.store import Problem
 from tests.sessions import logs
@@ -24,7 +24,7 @@ RULE = Retention()
 def whys(home: Path, rule: Retention = RULE) -> dict[str, Why]:
     """By file name."""
     found = read(home)
-    hits = next_hits(found.sessions, lambda _: rule, NOW, found.unreadable)
+    hits = next_deletions(found.sessions, lambda _: rule, NOW, found.unreadable)
     return {hit.session.path.name: hit.why for hit in hits}
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_can_not_be_read_goes_and_takes_along_all_of_its_short_id(st
 def test_what_is_too_large_for_us_is_not_said_to_go(store: Path) -> None:
     path = session(store, uuid(1), talk(uuid(1), seconds=3 * 86400))
     large = Problem(path=path, line=None, what="too large", too_large=True)
-    assert next_hits((), lambda _: RULE, NOW, [large]) == ()
+    assert next_deletions((), lambda _: RULE, NOW, [large]) == ()
 
 
 def test_only_so_many_stay_where_settings_count_them(store: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import send2trash  # type: ignore[import-untyped]
 
 from gemtui.errors import DeletionFailed
-from gemtui.kept.deletion import Deletion, Trash, bring_back, carry_out, plan
+from gemtui.kept.deletion import Deletion, Trash, delete_planned, plan, restore_trashed
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from tests.sessions import logs
@@ -103,7 +103,7 @@ def test_all_that_belongs_to_a_session_goes_and_the_rest_stays(home: Path, trash
     assert [item.files for item in deletion.items] == [1, 1, 2, 1]
     assert deletion.size == sum(sizes.values())
     assert tree(home) == before
-    outcome = carry_out(deletion)
+    outcome = delete_planned(deletion)
     assert outcome.trashed
     assert str(outcome) == "4 paths moved to the trash"
     assert before - tree(home) == {path for path in before if ID[:8] in path}
@@ -115,7 +115,7 @@ def test_the_recorded_subagent_plan_and_output_go_with_their_sessions(home: Path
     expected = {"379b10d4": 2, "2096d467": 2, "0a9a25b3": 2, "27523a93": 2, "c0ffee00": 1}
     for id, count in expected.items():
         before = tree(home)
-        carry_out(plan(find(home, id), home))
+        delete_planned(plan(find(home, id), home))
         gone = before - tree(home)
         assert len(gone) == count
         assert all(id in path for path in gone)
@@ -128,7 +128,7 @@ def test_copies_go_as_well_unless_they_shall_stay(home: Path) -> None:
     chosen = plan(find(home), home, copies=False)
     assert paths(chosen) == [home / "tmp" / "proj" / ID, new]
     assert paths(plan(find(home), home))[-2:] == [old, new]
-    carry_out(chosen)
+    delete_planned(chosen)
     assert find(home).path == old
 
 
@@ -145,7 +145,7 @@ def test_another_session_with_the_same_eight_characters_stays(home: Path) -> Non
     theirs = session(home, other, minute="2026-11-20T23-05")
     (home / "tmp" / "proj" / "tool-outputs" / f"session-{other}").mkdir(parents=True)
     before = tree(home)
-    carry_out(plan(find(home), home))
+    delete_planned(plan(find(home), home))
     assert before - tree(home) == {str(mine.relative_to(home))}
     assert theirs.exists()
 
@@ -209,7 +209,7 @@ def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
     deletion = plan(find(home), home)
     assert planned(deletion, home)[:-1] == [f"proj/{ID}"]
     assert deletion.items[0].files == 4
-    carry_out(deletion)
+    delete_planned(deletion)
     assert tree(outside) == {"precious.txt", f"session-{ID}/precious.txt"}
 
 
@@ -233,7 +233,7 @@ def test_a_session_that_grew_meanwhile_stays(home: Path) -> None:
     append(deletion.session.path, logs.user("n", "I am here"))
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use") as caught:
-        carry_out(deletion)
+        delete_planned(deletion)
     assert [path for path, _ in caught.value.left] == [deletion.session.path]
     assert tree(home) == before
 
@@ -244,7 +244,7 @@ def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
     (home / "tmp" / "proj" / ID / "tracker" / "a" / "new.json").write_text("{}")
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use"):
-        carry_out(deletion)
+        delete_planned(deletion)
     assert tree(home) == before
 
 
@@ -254,7 +254,7 @@ def test_what_has_come_meanwhile_stays_with_the_rest(home: Path) -> None:
     (home / "tmp" / "proj" / "tool-outputs" / f"session-{ID}").mkdir(parents=True)
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use"):
-        carry_out(deletion)
+        delete_planned(deletion)
     assert tree(home) == before
 
 
@@ -274,7 +274,7 @@ def test_each_file_is_looked_at_again_when_its_turn_comes(
 
     monkeypatch.setattr(send2trash, "send2trash", while_others_go)
     with pytest.raises(DeletionFailed, match="has just changed") as caught:
-        carry_out(deletion)
+        delete_planned(deletion)
     assert [path for path, _ in caught.value.left] == [last]
     assert last.exists()
 
@@ -282,9 +282,9 @@ def test_each_file_is_looked_at_again_when_its_turn_comes(
 def test_a_plan_is_carried_out_once(home: Path) -> None:
     session(home, ID)
     deletion = plan(find(home), home)
-    carry_out(deletion)
+    delete_planned(deletion)
     with pytest.raises(DeletionFailed):
-        carry_out(deletion)
+        delete_planned(deletion)
 
 
 def test_without_a_trash_it_asks_first(no_trash: None, home: Path) -> None:
@@ -292,10 +292,10 @@ def test_without_a_trash_it_asks_first(no_trash: None, home: Path) -> None:
     deletion = plan(find(home), home)
     before = tree(home)
     with pytest.raises(DeletionFailed, match="moved to the trash") as caught:
-        carry_out(deletion)
+        delete_planned(deletion)
     assert len(caught.value.left) == 4
     assert tree(home) == before
-    outcome = carry_out(deletion, permanent=True)
+    outcome = delete_planned(deletion, permanent=True)
     assert str(outcome) == "4 paths deleted permanently"
     assert before - tree(home) == {path for path in before if ID[:8] in path}
 
@@ -315,7 +315,7 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
 
     monkeypatch.setattr("gemtui.kept.deletion.shutil.rmtree", refuse)
     with pytest.raises(DeletionFailed, match="1 of 4 could not be deleted") as caught:
-        carry_out(deletion, permanent=True)
+        delete_planned(deletion, permanent=True)
     assert caught.value.left == ((stuck, "Permission denied"),)
     assert (stuck / "plans" / "big.md").exists()
     assert not deletion.session.path.exists()
@@ -335,7 +335,7 @@ def facts(home: Path) -> dict[str, tuple[bytes, int, int]]:
 
 def deleted(home: Path, wanted: str = ID) -> Trash:
     trash = Trash()
-    carry_out(plan(find(home, wanted), home), trash=trash)
+    delete_planned(plan(find(home, wanted), home), trash=trash)
     return trash
 
 
@@ -347,7 +347,7 @@ def test_what_was_deleted_comes_back_as_it_was_and_leaves_the_trash(
     gone = deleted(home)
     assert gone.is_known
     assert facts(home) != before
-    assert bring_back(gone, home) == ()
+    assert restore_trashed(gone, home) == ()
     assert facts(home) == before
     assert list((trash / "files").iterdir()) == list((trash / "info").iterdir()) == []
     assert not gone.is_known
@@ -359,15 +359,15 @@ def test_of_two_with_one_name_in_the_trash_the_right_one_comes_back(home: Path) 
     first = deleted(home)
     path.write_bytes(content := b'{"sessionId": "%s"}\n' % ID.encode())
     second = deleted(home)
-    assert bring_back(second, home) == ()
+    assert restore_trashed(second, home) == ()
     assert path.read_bytes() == content
-    [(item, why)] = bring_back(first, home)
+    [(item, why)] = restore_trashed(first, home)
     assert "another file has taken its place" in why
     assert path.read_bytes() == content
     assert item.place is not None
     assert len(item.place.read_bytes()) > len(content)
     path.unlink()
-    assert bring_back(first, home) == ()
+    assert restore_trashed(first, home) == ()
     assert path.stat().st_size > len(content)
 
 
@@ -377,7 +377,7 @@ def test_a_folder_is_not_put_over_another_one(home: Path) -> None:
     newer = home / "tmp" / "proj" / ID / "plans" / "big.md"
     newer.parent.mkdir(parents=True)
     newer.write_text("newer")
-    [(item, _)] = bring_back(gone, home)
+    [(item, _)] = restore_trashed(gone, home)
     assert item.path == home / "tmp" / "proj" / ID
     assert newer.read_text() == "newer"
     assert find(home).path.exists()
@@ -387,7 +387,7 @@ def test_an_emptied_trash_gives_nothing_back_and_says_so(home: Path, trash: Path
     session(home, ID)
     gone = deleted(home)
     shutil.rmtree(trash)
-    assert [why for _, why in bring_back(gone, home)] == ["it is no longer in the trash"]
+    assert [why for _, why in restore_trashed(gone, home)] == ["it is no longer in the trash"]
     assert tree(home) == set()
 
 
@@ -402,10 +402,10 @@ def test_a_folder_that_went_too_is_made_again_but_not_through_a_link(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (home / "tmp" / "proj").symlink_to(elsewhere)
-    assert [why for _, why in bring_back(gone, home)] == [_REPLACED]
+    assert [why for _, why in restore_trashed(gone, home)] == [_REPLACED]
     assert list(elsewhere.iterdir()) == []
     (home / "tmp" / "proj").unlink()
-    assert bring_back(gone, home) == ()
+    assert restore_trashed(gone, home) == ()
     assert path.exists()
 
 
@@ -423,9 +423,9 @@ def test_what_went_before_something_failed_comes_back(
     monkeypatch.setattr("send2trash.send2trash", full)
     gone = Trash()
     with pytest.raises(DeletionFailed):
-        carry_out(plan(find(home), home), trash=gone)
+        delete_planned(plan(find(home), home), trash=gone)
     assert len(gone.items) == 3
-    assert bring_back(gone, home) == ()
+    assert restore_trashed(gone, home) == ()
     assert facts(home) == before
 
 
@@ -438,7 +438,7 @@ def test_a_trash_that_copies_tells_no_place(home: Path, monkeypatch: pytest.Monk
     session(home, ID)
     gone = deleted(home)
     assert not gone.is_known
-    assert [why for _, why in bring_back(gone, home)] == [_UNKNOWN]
+    assert [why for _, why in restore_trashed(gone, home)] == [_UNKNOWN]
 
 
 def test_without_hard_links_it_comes_back_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,5 +448,5 @@ def test_without_hard_links_it_comes_back_too(home: Path, monkeypatch: pytest.Mo
     session(home, ID)
     before, gone = facts(home), deleted(home)
     monkeypatch.setattr("os.link", none)
-    assert bring_back(gone, home) == ()
+    assert restore_trashed(gone, home) == ()
     assert facts(home) == before

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.files import begins_with, copy_instead, link_instead, put
-from gemtui.kept.vault import QUIET, detach, keep, switch_on
+from gemtui.kept.files import begins_with, replace_with_copy, replace_with_link, restore_file
+from gemtui.kept.vault import QUIET, detach, keep, turn_on
 from gemtui.paths import vault_dir
 
 BEFORE, AFTER = b"before\n", b"before\nafter\n"
@@ -19,7 +19,7 @@ BEFORE, AFTER = b"before\n", b"before\nafter\n"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A file that was quiet, which is kept by another name in the vault; `old` is beside it."""
-    switch_on()
+    turn_on()
     path = tmp_path / "chats" / "log.jsonl"
     path.parent.mkdir()
     path.write_bytes(AFTER)
@@ -31,15 +31,15 @@ def path(tmp_path: Path) -> Path:
 
 
 def copied(path: Path) -> None:
-    copy_instead(path, path.with_name("old"))
+    replace_with_copy(path, path.with_name("old"))
 
 
 def put_back(path: Path) -> None:
-    assert put(path, path.with_name("new"), shared=False)
+    assert restore_file(path, path.with_name("new"), shared=False)
 
 
 def put_back_shared(path: Path) -> None:
-    put(path, path.with_name("new"), shared=True)
+    restore_file(path, path.with_name("new"), shared=True)
 
 
 @pytest.mark.parametrize("step", [detach, copied, put_back, put_back_shared])
@@ -62,8 +62,8 @@ def test_a_disk_that_takes_nothing_is_said_and_nothing_kept_gives_way(
 
 def test_what_is_there_is_not_replaced(path: Path) -> None:
     old = path.with_name("old")
-    assert not put(path, old, shared=True)
-    assert not put(path, old, shared=False)
+    assert not restore_file(path, old, shared=True)
+    assert not restore_file(path, old, shared=False)
     assert old.read_bytes() == BEFORE
 
 
@@ -75,10 +75,10 @@ def test_where_there_are_no_links_it_is_put_back_all_the_same(
 
     monkeypatch.setattr(os, "link", refused)
     new, old = path.with_name("new"), path.with_name("old")
-    assert put(path, new, shared=True)
+    assert restore_file(path, new, shared=True)
     assert new.read_bytes() == AFTER
-    assert not put(path, new, shared=True)
-    assert not link_instead(path, old)
+    assert not restore_file(path, new, shared=True)
+    assert not replace_with_link(path, old)
     assert old.read_bytes() == BEFORE
     assert not list(path.parent.glob(".*"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.extension.content import write
-from gemtui.kept.vault import keep, keep_all, switch_off, switch_on
+from gemtui.kept.vault import keep, keep_all, switch_off, turn_on
 from gemtui.paths import extension_dir, vault_dir
 from gemtui.sessions.vault_files import store_with_kept
 from tests.kept.test_keeping import kept
@@ -93,7 +93,7 @@ def test_a_symbolic_link_is_not_followed(store: Path, tmp_path: Path) -> None:
 def test_on_another_file_system_it_copies_what_goes_on_and_nothing_else(
     other_file_system: Path, tmp_path: Path
 ) -> None:
-    switch_on()
+    turn_on()
     path = session(tmp_path / ".gemini", uuid(1))
     write()
     turn_ends(path)

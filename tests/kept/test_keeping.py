@@ -19,7 +19,7 @@ from gemtui.kept.vault import (
     keep_all,
     keep_changed,
     switch_off,
-    switch_on,
+    turn_on,
 )
 from gemtui.paths import vault_dir
 from gemtui.sessions.vault_files import store_with_kept, trees
@@ -39,7 +39,7 @@ def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_o
 ) -> None:
     path = session(tmp_path / ".gemini", uuid(1))
     assert not is_on()
-    switch_on()
+    turn_on()
     assert is_on()
     assert keep(path)
     switch_off()
@@ -176,7 +176,7 @@ def test_an_object_that_lost_messages_leaves_the_one_that_had_them(store: Path) 
 def test_on_another_file_system_files_are_copied_and_brought_up_to_date(
     other_file_system: Path, tmp_path: Path
 ) -> None:
-    switch_on()
+    turn_on()
     path = session(tmp_path / ".gemini", uuid(1))
     assert keep_all(tmp_path / ".gemini") == 1
     assert keep_all(tmp_path / ".gemini") == 0
@@ -194,7 +194,7 @@ def test_on_another_file_system_files_are_copied_and_brought_up_to_date(
 
 
 def test_there_a_plan_is_kept_as_it_was_last(other_file_system: Path, tmp_path: Path) -> None:
-    switch_on()
+    turn_on()
     home = tmp_path / ".gemini"
     session(home, uuid(1))
     plan = logs.write(home / "tmp" / "proj" / uuid(1) / "plans" / "plan.md", ["First"])
@@ -207,7 +207,7 @@ def test_there_a_plan_is_kept_as_it_was_last(other_file_system: Path, tmp_path: 
 def test_a_full_disk_leaves_what_is_kept_and_says_so(
     other_file_system: Path, tmp_path: Path
 ) -> None:
-    switch_on()
+    turn_on()
     path = session(tmp_path / ".gemini", uuid(1))
     keep(path)
     before = path.read_bytes()
@@ -231,7 +231,7 @@ def test_a_home_that_may_not_be_written_to_is_said(
     data.mkdir(mode=0o555)
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
     with nobody(), pytest.raises(PermissionError):
-        switch_on()
+        turn_on()
     assert not is_on()
 
 

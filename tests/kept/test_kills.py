@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.vault import keep_all, switch_on
+from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag
 from gemtui.sessions.vault_files import in_tree, trees
@@ -88,7 +88,7 @@ def test_keeping_that_is_killed_loses_nothing_and_is_finished_next_time(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_copies_too(other_file_system: Path, tmp_path: Path, seed: int) -> None:
-    switch_on()
+    turn_on()
     home, numbers = tmp_path / ".gemini", random.Random(seed)
     paths = [session(home, uuid(number)) for number in range(1, 40)]
     keep_all(home)

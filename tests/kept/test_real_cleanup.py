@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from gemtui.kept.cleanup import DoomedFile, Why, next_hits, retention
+from gemtui.kept.cleanup import DoomedFile, Why, next_deletions, retention
 from gemtui.kept.restoring import restore
-from gemtui.kept.vault import keep_all, switch_on
+from gemtui.kept.vault import keep_all, turn_on
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import in_tree, trees
 from tests.model_server import Gate, ModelServer, answer, text
@@ -104,7 +104,7 @@ class Store:
     def hits(self) -> tuple[DoomedFile, ...]:
         """What gemtui says that goes next."""
         found = read(self.gemini.store)
-        return next_hits(found.sessions, lambda _: rule(self.gemini), NOW, found.unreadable)
+        return next_deletions(found.sessions, lambda _: rule(self.gemini), NOW, found.unreadable)
 
     def files(self) -> dict[Path, bytes]:
         """Every file of a session and what belongs to one, with what is in it."""
@@ -120,7 +120,7 @@ def kept(home: Path, id: str) -> Summary:
 
 def test_what_the_cli_removes_was_told_and_is_kept_byte_for_byte(gemini: GeminiCli) -> None:
     store = Store(gemini)
-    switch_on()
+    turn_on()
     keep_all(gemini.store)
     before = store.files()
     told = {hit.session.path: hit.why for hit in store.hits()}
@@ -138,7 +138,7 @@ def test_what_the_cli_removes_was_told_and_is_kept_byte_for_byte(gemini: GeminiC
 
 def test_what_is_put_back_is_listed_and_resumed_by_the_cli_and_stays(gemini: GeminiCli) -> None:
     store = Store(gemini)
-    switch_on()
+    turn_on()
     keep_all(gemini.store)
     clean_up(gemini, [hit.session.path for hit in store.hits()])
     for id in (EXPIRED, GHOSTED, TWIN):

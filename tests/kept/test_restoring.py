@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from gemtui.errors import RestoreFailed
-from gemtui.kept.cleanup import Retention, next_hits
+from gemtui.kept.cleanup import Retention, next_deletions
 from gemtui.kept.restoring import Restored, restore
-from gemtui.kept.vault import keep_all, switch_on
+from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.projects import path_hash
 from gemtui.sessions.summary import Flag, Summary
@@ -36,7 +36,7 @@ def back(home: Path, now: datetime = SOON, rule: Retention = RULE) -> Restored:
     """Put back what is kept, and look at what the CLI would find."""
     restored = restore(kept(home), home, rule, now)
     assert not any(Flag.KEPT in each.flags for each in read(home).sessions)
-    assert next_hits(read(home).sessions, lambda _: rule, now) == ()
+    assert next_deletions(read(home).sessions, lambda _: rule, now) == ()
     return restored
 
 
@@ -220,7 +220,7 @@ def test_a_folder_that_belongs_to_another_project_by_now_is_left_alone(store: Pa
 
 
 def test_from_another_file_system_it_is_copied(other_file_system: Path, tmp_path: Path) -> None:
-    switch_on()
+    turn_on()
     home = tmp_path / ".gemini"
     path = session(home, uuid(1))
     set_time(path, logs.START.timestamp())
@@ -235,7 +235,7 @@ def test_from_another_file_system_it_is_copied(other_file_system: Path, tmp_path
 
 def test_what_is_in_the_store_needs_no_restoring(store: Path) -> None:
     session(store, uuid(1))
-    switch_on()
+    turn_on()
     (found,) = read(store).sessions
     with pytest.raises(RestoreFailed, match="already in its place"):
         restore(found, store, RULE, SOON)

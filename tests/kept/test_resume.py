@@ -16,8 +16,8 @@ from gemtui.agent.run_folder import Exit, Owner, Request, RunFolder
 from gemtui.errors import OptionError
 from gemtui.kept.cleanup import Retention
 from gemtui.kept.restoring import restore_from_run
-from gemtui.kept.resume_guard import ResumeGuard, SessionKeeper, settle_left
-from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, keep_before, kept_of
+from gemtui.kept.resume_guard import ResumeGuard, SessionKeeper, settle_abandoned
+from gemtui.kept.run_copies import Aftermath, KeptSession, aftermath_of, backup_of, keep_before
 from gemtui.kept.vault import keep as vault_keep
 from gemtui.runs.adapter import GeminiAdapter
 
@@ -191,7 +191,7 @@ def keeper(
     if request.param == "copied":
         _refuse_links(monkeypatch, home.folder.path)
     keeper = SessionKeeper(home.folder, home.keep())
-    keeper.look()
+    keeper.check()
     return keeper
 
 
@@ -210,16 +210,16 @@ def _refuse_links(monkeypatch: pytest.MonkeyPatch, between: Path) -> None:
 def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: SessionKeeper) -> None:
     header, context = GHOST.splitlines(keepends=True)
     ghost = home.ghost(b"")
-    keeper.look()
+    keeper.check()
     ghost.write_bytes(header)
-    keeper.look()
+    keeper.check()
     assert ghost.exists(), "its second line is still to come"
     with ghost.open("ab") as file:
         file.write(context)
-    keeper.look()
+    keeper.check()
     assert not ghost.exists()
     ghost.write_bytes(context)
-    keeper.look()
+    keeper.check()
     assert not ghost.exists(), "a CLI wrote on to what had been removed"
     home.add("session-2026-01-02T03-10-0a1b2c3d.jsonl", lines(header_of(OTHER), CONTEXT))
     assert keeper.close() == Aftermath(ghosts=(ghost,))
@@ -227,11 +227,11 @@ def test_a_ghost_goes_as_soon_as_it_is_whole(home: Home, keeper: SessionKeeper) 
 
 def test_half_a_ghost_goes_once_the_cli_has_spoken(home: Home, keeper: SessionKeeper) -> None:
     ghost = home.ghost(lines(header_of()))
-    keeper.look()
+    keeper.check()
     assert ghost.exists()
     home.folder.stdout.write_text("{}\n")
-    keeper.look()
-    keeper.look()
+    keeper.check()
+    keeper.check()
     assert not ghost.exists()
 
 
@@ -240,11 +240,11 @@ def test_what_vanishes_comes_back_with_all_that_was_written(
 ) -> None:
     with home.real.open("ab") as file:
         file.write(MORE)
-    keeper.look()
+    keeper.check()
     home.ghost()
     for path in home.chats.iterdir():
         path.unlink()
-    keeper.look()
+    keeper.check()
     assert home.real.read_bytes() == REAL + MORE
     with home.real.open("ab") as file:
         file.write(ANSWERED)
@@ -256,13 +256,13 @@ def test_what_vanishes_comes_back_with_all_that_was_written(
 def test_a_log_that_began_anew_is_joined(home: Home, keeper: SessionKeeper) -> None:
     home.real.unlink()
     home.real.write_bytes(MORE)
-    keeper.look()
+    keeper.check()
     assert home.real.read_bytes() == REAL + MORE
     with home.real.open("ab") as file:
         file.write(ANSWERED)
     assert keeper.close() == Aftermath()
     assert home.real.read_bytes() == REAL + MORE + ANSWERED
-    kept = kept_of(home.folder)
+    kept = backup_of(home.folder)
     assert kept is not None
     assert kept.newest[home.real].read_bytes() == REAL + MORE + ANSWERED
 
@@ -274,9 +274,9 @@ def test_a_log_that_the_cli_writes_whole_again_is_the_newest(
     other = home.real.with_suffix(".tmp")
     other.write_bytes(again)
     other.replace(home.real)
-    keeper.look()
+    keeper.check()
     home.real.unlink()
-    keeper.look()
+    keeper.check()
     assert home.real.read_bytes() == again
 
 
@@ -286,24 +286,24 @@ def test_files_that_come_with_the_run_are_kept_too(home: Home, keeper: SessionKe
     output = home.chats.parent / "tool-outputs" / f"session-{ID}" / "shell_1.txt"
     output.parent.mkdir(parents=True)
     output.write_text("all of it")
-    keeper.look()
+    keeper.check()
     before = home.files()
     for path in (sub, migrated, output, home.real):
         path.unlink()
-    keeper.look()
+    keeper.check()
     assert home.files() == before
 
 
 def test_no_state_takes_the_place_of_another(home: Home, keeper: SessionKeeper) -> None:
     first = home.add(f"{ID}/first.jsonl", REAL)
-    keeper.look()
-    kept = kept_of(home.folder)
+    keeper.check()
+    kept = backup_of(home.folder)
     assert kept is not None
     kept.newest[home.real].unlink()
-    later = SessionKeeper(home.folder, kept_of(home.folder) or kept)
+    later = SessionKeeper(home.folder, backup_of(home.folder) or kept)
     second = home.add(f"{ID}/second.jsonl", REAL + MORE)
-    later.look()
-    now = kept_of(home.folder)
+    later.check()
+    now = backup_of(home.folder)
     assert now is not None
     assert (now.newest[first].read_bytes(), now.newest[second].read_bytes()) == (REAL, REAL + MORE)
 
@@ -312,9 +312,9 @@ def test_another_session_of_the_same_short_id_is_left_alone(
     home: Home, keeper: SessionKeeper
 ) -> None:
     other = home.add("session-2026-01-02T03-08-0a1b2c3d.jsonl", lines(header_of(OTHER), PROMPT))
-    keeper.look()
+    keeper.check()
     other.unlink()
-    keeper.look()
+    keeper.check()
     assert keeper.close() == Aftermath()
     assert not other.exists()
 
@@ -322,12 +322,12 @@ def test_another_session_of_the_same_short_id_is_left_alone(
 def test_somebody_else_can_finish_what_a_keeper_began(home: Home, keeper: SessionKeeper) -> None:
     with home.real.open("ab") as file:
         file.write(MORE)
-    keeper.look()
+    keeper.check()
     ghost = home.ghost()
-    keeper.look()
+    keeper.check()
     home.real.unlink()
     home.folder.write_owner(Owner(pid=os.getpid(), began=0))
-    assert settle_left(home.folder.path.parent) == (home.folder,)
+    assert settle_abandoned(home.folder.path.parent) == (home.folder,)
     assert home.real.read_bytes() == REAL + MORE
     assert aftermath_of(home.folder) == Aftermath(ghosts=(ghost,), restored=(home.real,))
 
@@ -379,6 +379,6 @@ def test_a_run_whose_supervisor_was_killed_is_put_right(home: Home) -> None:
     home.keep()
     ghost = home.ghost()
     home.folder.write_owner(Owner(pid=os.getpid(), began=0))
-    assert settle_left(home.folder.path.parent) == (home.folder,)
+    assert settle_abandoned(home.folder.path.parent) == (home.folder,)
     assert not ghost.exists()
-    assert settle_left(home.folder.path.parent) == ()
+    assert settle_abandoned(home.folder.path.parent) == ()

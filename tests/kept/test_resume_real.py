@@ -18,7 +18,7 @@ from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.kept.resume_guard import ResumeGuard
-from gemtui.kept.run_copies import Aftermath, aftermath_of, kept_of
+from gemtui.kept.run_copies import Aftermath, aftermath_of, backup_of
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
@@ -246,7 +246,7 @@ async def test_a_session_that_the_cli_removed_comes_back(gemini: GeminiCli) -> N
     await unguarded.ask("another", "ok")
     assert chat.files(id) == [], "the CLI takes better care now: the guard may go"
     ResumeGuard().after(kept_by)
-    kept = kept_of(kept_by)
+    kept = backup_of(kept_by)
     assert kept is not None
     aftermath = aftermath_of(kept_by)
     assert aftermath is not None

@@ -58,20 +58,20 @@ def told(found: Transcript) -> list[tuple[str, str]]:
 def test_a_question_belongs_to_the_call_with_its_arguments() -> None:
     calls = call("a", file_path="1"), call("b", file_path="2"), call("c", file_path="2")
     answered = AnsweredCalls()
-    found = answered.told(transcript(*calls), [question(1, {"file_path": "2"})])
+    found = answered.with_answers(transcript(*calls), [question(1, {"file_path": "2"})])
     assert told(found) == [("a", ""), ("b", Consent.WAITS), ("c", "")]
     more = [question(1, {"file_path": "2"}, Consent.ALLOWED), question(2, {"file_path": "2"})]
-    found = answered.told(transcript(*calls), more)
+    found = answered.with_answers(transcript(*calls), more)
     assert told(found) == [("a", ""), ("b", Consent.ALLOWED), ("c", Consent.WAITS)]
 
 
 def test_a_question_that_names_its_call_belongs_to_no_other() -> None:
     calls = call("a", file_path="1"), call("b", file_path="1")
-    found = AnsweredCalls().told(
+    found = AnsweredCalls().with_answers(
         transcript(*calls), [question(1, {"file_path": "1"}, tool_use_id="b")]
     )
     assert told(found) == [("a", ""), ("b", Consent.WAITS)]
-    found = AnsweredCalls().told(transcript(*calls), [question(1, {}, tool_use_id="z")])
+    found = AnsweredCalls().with_answers(transcript(*calls), [question(1, {}, tool_use_id="z")])
     assert told(found) == [("a", ""), ("b", "")]
 
 
@@ -79,7 +79,7 @@ def test_a_changed_call_tells_both() -> None:
     changed = question(
         1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"}
     )
-    found = AnsweredCalls().told(transcript(call("a", command="git push")), [changed])
+    found = AnsweredCalls().with_answers(transcript(call("a", command="git push")), [changed])
     (made,) = found.calls()
     assert made.args == {"command": "git log"}
     assert made.answer is not None
@@ -90,13 +90,13 @@ def test_a_call_that_was_denied_does_not_run_until_the_others_of_its_turn_end() 
     denied = question(1, {"file_path": "1"}, Consent.DENIED, tool_use_id="a")
     allowed = question(2, {"file_path": "1"}, Consent.ALLOWED, tool_use_id="b")
     calls = call("a", file_path="1"), call("b", file_path="1")
-    found = AnsweredCalls().told(transcript(*calls), [denied, allowed])
+    found = AnsweredCalls().with_answers(transcript(*calls), [denied, allowed])
     assert [each.status for each in found.calls()] == [ToolStatus.DENIED, ToolStatus.RUNNING]
 
 
 def test_a_sub_agents_question_has_a_card_of_its_own_in_its_place() -> None:
     asked = question(1, {"file_path": "9"}, Consent.DENIED, reason="not now", subagent=True)
-    found = AnsweredCalls().told(transcript(call("a", file_path="9")), [asked])
+    found = AnsweredCalls().with_answers(transcript(call("a", file_path="9")), [asked])
     assert [each.id for each in found.outlines] == ["m0", "m1", "question-1", "m2"]
     own = found.calls()[1]
     assert own.answer is not None
@@ -108,30 +108,30 @@ def test_what_did_not_change_keeps_its_outline() -> None:
     before = transcript(call("a", file_path="1"))
     answered = AnsweredCalls()
     asked = question(1, {"file_path": "1"}), question(2, {"file_path": "1"}, subagent=True)
-    first, second = answered.told(before, asked), answered.told(before, asked)
+    first, second = answered.with_answers(before, asked), answered.with_answers(before, asked)
     assert all(one is other for one, other in zip(first.outlines, second.outlines, strict=True))
     assert first.outlines[0] is before.outlines[0]
-    assert answered.told(before, ()) is before
+    assert answered.with_answers(before, ()) is before
 
 
 def test_questions_are_followed_as_files(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run")
     gate = GateFolder.of(folder)
     questions = Questions(gate)
-    assert questions.look() == ()
+    assert questions.refresh() == ()
     gate.create()
     gate.ask(ApprovalRequest(tool_name="glob", arguments={"pattern": "\ud800\0"}, number=2))
     gate.ask(ApprovalRequest(tool_name="glob", arguments={}, number=1))
-    seen = questions.look()
+    seen = questions.refresh()
     assert [each.number for each in seen if each.waits] == [1, 2]
-    assert questions.look() is seen
+    assert questions.refresh() is seen
     assert gate.answer(1, Approval.allow())
     assert not gate.answer(1, Approval.deny())
-    assert [each.number for each in questions.look() if each.waits] == [2]
+    assert [each.number for each in questions.refresh() if each.waits] == [2]
     assert questions.all[0].settled is None
     gate.settle(1, Settled(consent=Consent.ALLOWED))
     gate.settle(2, Settled(consent=Consent.ABANDONED))
-    assert [each.settled and each.settled.consent for each in questions.look()] == [
+    assert [each.settled and each.settled.consent for each in questions.refresh()] == [
         Consent.ALLOWED,
         Consent.ABANDONED,
     ]
@@ -146,16 +146,16 @@ def test_calls_that_are_not_made_before_an_answer_are_queued() -> None:
         call("shell", "run_shell_command", command="b"),
         call("also", "run_shell_command", command="c"),
     )
-    first = AnsweredCalls().told(transcript(*calls), [question(1, {"file_path": "1"})])
+    first = AnsweredCalls().with_answers(transcript(*calls), [question(1, {"file_path": "1"})])
     running, queued = ToolStatus.RUNNING, ToolStatus.QUEUED
     assert [each.status for each in first.calls()] == [running, running, queued, queued, queued]
     both = [
         question(1, {"command": "b"}, Consent.ALLOWED, tool="run_shell_command"),
         question(2, {"command": "c"}, tool="run_shell_command"),
     ]
-    second = AnsweredCalls().told(transcript(*calls), both)
+    second = AnsweredCalls().with_answers(transcript(*calls), both)
     assert [each.status for each in second.calls()] == [running] * 3 + [queued, running]
-    over = AnsweredCalls().told(
+    over = AnsweredCalls().with_answers(
         transcript(*calls), [question(1, {"file_path": "1"}, Consent.ALLOWED)]
     )
     assert {each.status for each in over.calls()} == {running}
@@ -175,12 +175,14 @@ def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> No
     )
     hooked = HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="a")
     answered = AnsweredCalls()
-    found = answered.told(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
+    found = answered.with_answers(
+        transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,))
+    )
     assert [(each.rule, each.hooked, dict(each.args)) for each in found.calls()] == [
         ("", True, {"pattern": "/etc/*"}),
         (rule, False, {"pattern": "*"}),
         ("your answer to question 3", False, {"file_path": "1"}),
     ]
     asked = question(1, {"file_path": "2"}, Consent.ALLOWED, tool_use_id="c", hooked=True)
-    (_, _, last) = answered.told(transcript(*calls), [asked]).calls()
+    (_, _, last) = answered.with_answers(transcript(*calls), [asked]).calls()
     assert (last.hooked, dict(last.args)) == (True, {"file_path": "2"})

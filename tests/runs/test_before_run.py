@@ -10,7 +10,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.runs.gate_policy import GatePolicy
 
 
@@ -20,8 +20,8 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     own.parent.mkdir(parents=True)
     environ = {"GEMINI_CLI_HOME": str(home)}
     options = AgentOptions(cwd=project)
-    assert list(told_before(options, environ).lines()) == []
-    told_before(options, environ).remember()
+    assert list(before_run_report(options, environ).lines()) == []
+    before_run_report(options, environ).remember()
     settings = {
         "general": {"defaultApprovalMode": "auto_edit"},
         "mcpServers": {"m": {"command": "serve", "args": ["x"]}},
@@ -29,7 +29,7 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
     own.write_text(json.dumps(settings))
     env = project.parent / ".env"
     env.write_text("TOKEN=secret\nGIT_EXTERNAL_DIFF=./x\nGOOGLE_GEMINI_BASE_URL=http://far.example")
-    told = told_before(options, environ)
+    told = before_run_report(options, environ)
     changed, *lines = told.lines()
     assert changed.startswith("changed since the last run: general.defaultApprovalMode in")
     assert "secret" not in str(lines)
@@ -47,9 +47,9 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
         ],
     ]
     told.remember()
-    assert told_before(options, environ).changed == ()
+    assert before_run_report(options, environ).changed == ()
     named = AgentOptions(cwd=project, approval_mode=ApprovalMode.DEFAULT)
-    assert "defaultApprovalMode" not in str(told_before(named, environ).notices)
+    assert "defaultApprovalMode" not in str(before_run_report(named, environ).notices)
 
 
 def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: P
     }
     own.write_text(json.dumps(settings))
     environ = {"GEMINI_CLI_HOME": str(home), "MODE": "auto_edit", "TOKEN": "secret"}
-    lines = list(told_before(AgentOptions(cwd=tmp_path), environ).lines())
+    lines = list(before_run_report(AgentOptions(cwd=tmp_path), environ).lines())
     assert lines == [
         f"general.defaultApprovalMode in {own}: Runs without an approval mode write files without "
         "asking.",
@@ -76,7 +76,7 @@ def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Pat
     sandbox = {"sandboxAllowedPaths": ["/etc"], "sandboxNetworkAccess": True}
     more = {"context": {"includeDirectories": ["../x"]}, "general": {"plan": {"directory": "p"}}}
     own.write_text(json.dumps({"security": security, "tools": sandbox, **more}))
-    told = told_before(AgentOptions(cwd=tmp_path), {"GEMINI_CLI_HOME": str(home)})
+    told = before_run_report(AgentOptions(cwd=tmp_path), {"GEMINI_CLI_HOME": str(home)})
     assert {notice.setting: notice.kind for notice in told.notices} == {
         "general.plan.directory": "unasked",
         "context.includeDirectories": "unasked",
@@ -98,7 +98,7 @@ def test_agents_that_start_programs_are_named_and_asked_about(home: Path, tmp_pa
         own.write_text(json.dumps(settings))
         setup = Setup(workspace=tmp_path, settings=settings)
         judgement = GatePolicy(Policy(), setup, ApprovalMode.DEFAULT, environ).judge(call)
-        return list(told_before(AgentOptions(cwd=tmp_path), environ).lines()), judgement.why
+        return list(before_run_report(AgentOptions(cwd=tmp_path), environ).lines()), judgement.why
 
     assert told_and_asked({}) == ([], "")
     browses = {"agents": {"overrides": {"browser_agent": {"enabled": True}}}}

@@ -46,13 +46,13 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
     checkpoints = of(folder)
     place, root, own = project_of(folder.path.parent / "project")
     with only_one(place):
-        checkpoints.look()
+        checkpoints.check()
         state = checkpoint_state(folder)
         assert state is not None
         assert state.late
         says(folder, type="tool_use", tool_name="run_shell_command", tool_id="1",
              parameters={"command": "make"}, timestamp="2026-11-23T10:00:00.000Z")  # fmt: skip
-        checkpoints.look()
+        checkpoints.check()
     monkeypatch.setattr(checkpointing, "_LONGEST", PATIENCE)
     put(root, b"made", b"x")
     says(folder, type="tool_result", tool_id="1", status="success")
@@ -73,7 +73,7 @@ def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
         assert taken is not None
         project.store.begin_undo(time.time(), "s", 2, taken.id, 0, "[]")
     checkpoints = of(folder)
-    checkpoints.look()
+    checkpoints.check()
     checkpoints.close()
     state = checkpoint_state(folder)
     assert state is not None
@@ -89,7 +89,7 @@ def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
 ) -> None:
     checkpoints = of(folder)
     place, root, _ = project_of(folder.path.parent / "project")
-    checkpoints.look()
+    checkpoints.check()
     assert checkpoint_state(folder) is None
     now = time.time()
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - 1))
@@ -101,7 +101,7 @@ def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
     until = time.monotonic() + PATIENCE
     while checkpoint_state(folder) is None and time.monotonic() < until:
         try:
-            checkpoints.look()
+            checkpoints.check()
         except OSError as error:
             problem = str(error)
     (root.parent / "away").rename(root)

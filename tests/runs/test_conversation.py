@@ -12,7 +12,7 @@ import pytest
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.policy.edit.named_policies import path_of
-from gemtui.runs.conversation import Asked, Conversation, Counted, Given
+from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.granted import ALWAYS
 
 COMMAND = {"tool_name": "run_shell_command", "arguments": {"command": "make all"}}
@@ -27,10 +27,10 @@ def gate(home: Path, tmp_path: Path) -> GateFolder:
 
 
 def talk(gate: GateFolder, project: Path, **call: Any) -> tuple[Conversation, Asked]:
-    number = len(gate.numbers()) + 1
+    number = len(gate.question_numbers()) + 1
     gate.ask(ApprovalRequest(number=number, **call))
     talking = Conversation(gate, project)
-    return talking, talking.asked(talking.look()[-1])
+    return talking, talking.asked(talking.refresh()[-1])
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def talk(gate: GateFolder, project: Path, **call: Any) -> tuple[Conversation, As
 def test_the_first_answer_counts_and_a_second_says_so(
     gate: GateFolder,
     tmp_path: Path,
-    answer: Callable[[Conversation, Asked], Given],
+    answer: Callable[[Conversation, Asked], AnswerOutcome],
     kept: tuple[str, bool],
 ) -> None:
     talking, asked = talk(gate, tmp_path, **COMMAND)

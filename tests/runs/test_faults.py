@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.kept.resume_guard import settle_left
+from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import keep_before, last_copies
 from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
 from gemtui.ui.run import mode
@@ -42,7 +42,7 @@ def runs(tmp_path: Path) -> Path:
         broken_runs,
         usage,
         last_copies,
-        settle_left,
+        settle_abandoned,
         mode._may_run,
         mode._tidy,
         prune,

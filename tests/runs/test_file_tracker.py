@@ -14,7 +14,7 @@ import pytest
 
 from gemtui.runs.file_tracker import FileTracker
 from gemtui.transcript.model import ToolCall, ToolStatus
-from gemtui.transcript.tools import asked_change, kind_of
+from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 from tests.foreign_folder import ForeignFolder
 
@@ -27,7 +27,7 @@ def call(
     """A call as a stream tells it: what it changed is not in there."""
     given = {"file_path": path, **args}
     ok = status is ToolStatus.SUCCESS
-    change = asked_change(kind_of(name), given, None) if ok else None
+    change = requested_change(kind_of(name), given, None) if ok else None
     now = datetime.now(UTC)
     return ToolCall(id=id, name=name, args=given, status=status, display=change, time=now)
 
@@ -59,7 +59,7 @@ class Project:
         while began <= newest:
             probe.write_text(str(began))
             began = probe.stat().st_mtime_ns
-        self.tracker.look_before(began)
+        self.tracker.record_before(began)
 
     def shell(self, command: str) -> None:
         began = time.time()
@@ -67,7 +67,7 @@ class Project:
         self.shells.append((began, time.time()))
 
     def rows(self, *calls: ToolCall) -> list[FileWrite]:
-        return list(self.tracker.rows(calls, self.tracker.look_after({}), self.shells))
+        return list(self.tracker.rows(calls, self.tracker.changes_after({}), self.shells))
 
     def said(self, *calls: ToolCall) -> list[str]:
         """The rows, sorted: letter, name, numbers, words."""
@@ -146,7 +146,7 @@ def test_a_folder_that_is_deleted_is_told_by_its_files(project: Project) -> None
     project.begin()
     project.shell("rm -r src")
     seen = {project.path / "src": time.time()}
-    rows = project.tracker.rows((), project.tracker.look_after(seen), project.shells)
+    rows = project.tracker.rows((), project.tracker.changes_after(seen), project.shells)
     assert [row.path.name for row in rows] == ["a.txt"]
 
 
@@ -174,7 +174,7 @@ def test_where_nothing_is_known_of_before_nothing_is_said(project: Project) -> N
 def test_what_changed_before_the_look_is_not_taken_for_what_was(project: Project) -> None:
     (project.path / "old.txt").write_text("one\n")
     began = time.time_ns() - 3_600_000_000_000
-    project.tracker.look_before(began)
+    project.tracker.record_before(began)
     (project.path / "old.txt").write_text("one\ntwo\n")
     (project.path / "new.txt").write_text("new\n")
     assert project.said() == ["? new.txt seen", "? old.txt seen"]

@@ -41,8 +41,8 @@ async def run(gemini: GeminiCli, turns: Sequence[Turn], *, stop_at: str | None =
             if stop_at is not None:
                 live.stop()
             await following
-    live.told = await asyncio.to_thread(enrich, live.own, gemini.store, live.session)
-    await live.files.look()
+    live.told = await asyncio.to_thread(enrich, live.own_transcript, gemini.store, live.session)
+    await live.files.recompute()
     return live
 
 

@@ -143,7 +143,7 @@ async def test_of_two_one_sends(run: RunFolder) -> None:
 
 async def test_words_that_did_not_arrive_are_sent_first(run: RunFolder) -> None:
     Steering.of(run).queue("then")
-    Steering.of(run).say("faster")
+    Steering.of(run).send_message("faster")
 
     async def begin(text: str, id: str) -> RunFolder:
         return begun(run.path.parent, id, text)

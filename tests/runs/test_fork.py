@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from gemtui.errors import ForkFailed
-from gemtui.kept.vault import keep_all, switch_on
+from gemtui.kept.vault import keep_all, turn_on
 from gemtui.runs.fork import Fork, fork_session
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import records_of, transcript_of
@@ -161,7 +161,7 @@ def test_what_a_fork_has_of_another_session_is_counted_there_alone(tmp_path: Pat
 
 
 def test_what_only_the_vault_has_is_forked_into_the_store_and_kept(tmp_path: Path) -> None:
-    switch_on()
+    turn_on()
     path = session(tmp_path, uuid(1))
     keep_all(tmp_path)
     path.unlink()

@@ -195,7 +195,7 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     refused = asker.call("run_shell_command", command="echo $(id)")
     assert refused is not None
     assert "substitution" in refused["reason"]
-    assert asker.files.numbers() == []
+    assert asker.files.question_numbers() == []
 
 
 def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
@@ -203,7 +203,7 @@ def test_nobody_is_asked_in_vain(make: Callable[..., Asker]) -> None:
     refused = asker.call("write_file", file_path="sub/Makefile", content="")
     assert refused is not None
     assert "shell command" in refused["reason"]
-    assert asker.files.numbers() == []
+    assert asker.files.question_numbers() == []
     asker.later("run_shell_command", command="echo x > Makefile")
     assert asker.question(1).tool_name == "run_shell_command"
 
@@ -216,7 +216,7 @@ def test_nobody_s_yes_leaves_plan_mode_for_one_without_questions(asker: Asker) -
     refused = asker.call("enter_plan_mode", reason="to think")
     assert refused is not None
     assert "plan mode" in refused["reason"]
-    assert asker.files.numbers() == []
+    assert asker.files.question_numbers() == []
 
 
 def test_a_mark_from_another_run_is_taken_away(asker: Asker) -> None:
@@ -248,7 +248,7 @@ def test_a_gemini_that_a_command_starts_asks_about_the_files_that_it_means(asker
     assert asker.question(2).arguments["dir_path"] == f"{sub}/"
     refused = nested("write_file", asker.project.parent, file_path="a", content="1").result()
     assert refused["decision"] == "deny"
-    assert asker.files.numbers() == [1, 2]
+    assert asker.files.question_numbers() == [1, 2]
 
 
 def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
@@ -297,7 +297,7 @@ def test_a_call_that_would_fail_is_refused_with_the_reason(asker: Asker) -> None
     refused = asker.call("replace", file_path="a.py", old_string="1", new_string="2")
     assert refused is not None
     assert refused["reason"] == "The tool would fail: the file to edit does not exist."
-    assert asker.files.numbers() == []
+    assert asker.files.question_numbers() == []
 
 
 def test_denies_hold_for_what_a_person_wrote(make: Callable[..., Asker]) -> None:
@@ -368,7 +368,7 @@ def test_what_is_too_large_to_be_shown_is_refused(
     monkeypatch.setattr(gate_folder, "LARGEST", 100_000)
     refused = asker.call("write_file", file_path="a", content="x" * 100_000)
     assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
-    assert asker.files.numbers() == []
+    assert asker.files.question_numbers() == []
 
 
 def test_like_this_is_asked_once_until_that_is_taken_back(asker: Asker) -> None:
@@ -378,7 +378,7 @@ def test_like_this_is_asked_once_until_that_is_taken_back(asker: Asker) -> None:
     asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
     assert first.result()
     assert through(asker.call("run_shell_command", command="make test")) == {"command": "make test"}
-    asker.files.take_back(1)
+    asker.files.revoke(1)
     again = asker.later("run_shell_command", command="make test")
     asker.question(2)
     asker.files.answer(2, Approval.deny())
@@ -739,7 +739,7 @@ def test_a_call_that_a_granted_rule_lets_pass_says_so(asker: Asker) -> None:
     asker.files.answer(1, Approval.allow(rules=rule + 'decision = "allow"\npriority = 100\n'))
     assert first.result()
     assert asker.call("run_shell_command", command="make test")
-    (passed,) = asker.files.passed().values()
+    (passed,) = asker.files.passed_calls().values()
     assert (passed.arguments, passed.answer) == ({"command": "make test"}, 1)
 
 
@@ -822,7 +822,7 @@ def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None
     asker.hook("SessionStart")
     asker.hook("SessionStart", session_id="started by a command")
     assert asker.hook("AfterTool", tool_name="glob") == {}
-    word = steering.say("use the other one")
+    word = steering.send_message("use the other one")
     use = {"type": "tool_use", "tool_name": "invoke_agent", "parameters": {"agent_name": "x"}}
     asker.says({**use, "tool_id": "5"})
     assert asker.call("invoke_agent", agent_name="x") == {}
@@ -830,7 +830,7 @@ def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None
     told = asker.hook("AfterTool", tool_name="invoke_agent")
     assert told is not None
     assert "use the other one" in told["hookSpecificOutput"]["additionalContext"]
-    delivered = steering.delivered(word)
+    delivered = steering.delivery(word)
     assert delivered is not None
     assert (delivered.tool_name, delivered.tool_use_id) == ("invoke_agent", "5")
     assert asker.hook("AfterTool", tool_name="invoke_agent") == {}
@@ -859,7 +859,7 @@ def test_a_word_that_no_result_took_along_is_the_next_prompt(asker: Asker) -> No
     steering = Steering.of(asker.folder)
     asker.hook("SessionStart")
     steering.queue("and then?")
-    steering.say("use the other one")
+    steering.send_message("use the other one")
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "use the other one"}
     assert asker.hook("AfterTool", tool_name="glob") == {}
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
@@ -935,5 +935,5 @@ def test_a_call_that_another_hook_changed_says_so(asker: Asker, when: str) -> No
     asker.says({**use, "tool_name": "glob", "parameters": {"pattern": "*"}})
     asker.call("glob", pattern="*")
     asker.hook("AfterTool", tool_name="glob", tool_input={"pattern": "/etc/*"}, tool_response={})
-    (found,) = asker.files.hooked().values()
+    (found,) = asker.files.hooked_calls().values()
     assert found == HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="1")

@@ -203,7 +203,7 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         gemtui.stdin.close()
         assert files(gated) == {}
         second = attached(folder, runs)
-        assert second.gate.numbers() == [1]
+        assert second.gate.question_numbers() == [1]
         second.gate.answer(1, Approval.allow())
         await until(lambda: second.gate.question(2))
         second.gate.answer(2, Approval.deny())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent.capabilities import NEWEST
-from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, line_again
+from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, rerun_line
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.effect import CallContext, effect
@@ -67,7 +67,7 @@ def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None
     assert "yolo" not in script
     folder = RunFolder.create(tmp_path, "run")
     request = Request(id="run", argv=asks.argv, cwd=str(tmp_path), environ=asks.environ)
-    assert GATE not in line_again(request, folder)
+    assert GATE not in rerun_line(request, folder)
 
 
 def gate(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> GatePolicy:

@@ -104,7 +104,7 @@ async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     uses = [e.payload.tool_use_id for e in events if isinstance(e.payload, ToolResult)]
     assert [each.tool_use_id for each in requests] == uses
     gate = GateFolder.of(run_of(gated))
-    settled = [gate.settled(number) for number in gate.numbers()]
+    settled = [gate.settled(number) for number in gate.question_numbers()]
     assert [each and each.consent for each in settled] == [
         Consent.ALLOWED,
         Consent.DENIED,
@@ -187,15 +187,15 @@ async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> Non
                 progress.add(event)
                 if isinstance(event.payload, PermissionRequest):
                     if not run.steering.words():
-                        word = run.steering.say("Prefer the other library.")
+                        word = run.steering.send_message("Prefer the other library.")
                         run.steering.queue("Then\nwrite b.")
-                    for number in run.gate.numbers():
+                    for number in run.gate.question_numbers():
                         run.gate.answer(number, Approval.allow())
         told = [json.dumps(each.body["contents"][-1]) for each in model.asked]
     assert "Prefer the other library." in told[1]
     assert "Then\\nwrite b." in told[2]
     assert "Agent execution blocked" not in "".join(told)
-    delivered = run.steering.delivered(word)
+    delivered = run.steering.delivery(word)
     assert delivered is not None
     assert delivered.tool_name == "write_file"
     assert delivered.tool_use_id is not None
@@ -390,7 +390,7 @@ async def test_who_was_there_an_hour_ago_is_not_asked(gated: GeminiCli) -> None:
             async for event in run.owned_events():
                 if not isinstance(event.payload, PermissionRequest):
                     continue
-                if run.gate.is_asked(2):
+                if run.gate.has_question(2):
                     run.gate.answer(2, Approval.allow())
                 else:
                     was_there(3600)

@@ -140,11 +140,11 @@ class Storm:
 
     def wait_for(self, moment: str) -> None:
         """Until the moment of the attack has come, or the run has ended."""
-        number = len(self.run.gate.numbers()) + self.chance.randint(1, 3)
+        number = len(self.run.gate.question_numbers()) + self.chance.randint(1, 3)
         moments: dict[str, Callable[[], bool]] = {
             "start": lambda: True,
             "init": lambda: self.said(b'"type":"init"') > 0,
-            "asked": lambda: self.run.gate.is_asked(number),
+            "asked": lambda: self.run.gate.has_question(number),
             "answered": lambda: self.run.gate.is_answered(number),
             "settled": lambda: self.run.gate.settled(number) is not None,
             "between": lambda: self.said(b'"type":"tool_result"') >= number,
@@ -292,7 +292,7 @@ def test_what_is_there_was_allowed_as_it_is(gated: GeminiCli, seed: int) -> None
 
 def approved(run: GeminiRun) -> set[int]:
     """The questions that were answered with yes, as asked or changed."""
-    answers = {number: run.gate.answer_to(number) for number in run.gate.numbers()}
+    answers = {number: run.gate.answer_to(number) for number in run.gate.question_numbers()}
     return {number for number, each in answers.items() if each and each.consent is Consent.ALLOWED}
 
 
@@ -306,5 +306,5 @@ def allowed(run: GeminiRun, journal: Path) -> dict[str, str]:
 
 def counted(run: GeminiRun) -> Counter[str]:
     """How often each thing became of a question."""
-    found = (run.gate.settled(number) for number in run.gate.numbers())
+    found = (run.gate.settled(number) for number in run.gate.question_numbers())
     return Counter("open" if each is None else Consent(each.consent).value for each in found)

@@ -80,7 +80,7 @@ def owners(project: Path) -> dict[bytes, str | None]:
     """Do what the events ask for; whose each change was, by the tool."""
     place, root, own = project_of(project)
     with open_project(place, root, own) as opened:
-        hooked_checkpoints.take_hooked(opened, hooked_dir())
+        hooked_checkpoints.take_hooked_checkpoints(opened, hooked_dir())
         calls = opened.store.calls()
         return {
             change.path: None if change.call is None else calls[change.call].tool

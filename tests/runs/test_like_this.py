@@ -203,7 +203,7 @@ def test_the_rules_of_an_answer_are_taken_back_alone(project: Path) -> None:
     granted.add(asked(SHELL, {"command": "git add a"}, project).toml, answer=1)
     granted.add(asked(SHELL, {"command": "git commit -m a"}, project).toml, answer=4)
     assert granted.allows(shell("git add b"))
-    granted.take_back(1)
+    granted.revoke(1)
     assert granted.answers == (4,)
     assert not granted.allows(shell("git add b"))
     assert granted.allows(shell("git commit -m b"))

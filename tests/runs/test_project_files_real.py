@@ -12,7 +12,7 @@ import pytest
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.errors import GateError
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import NO_RELAUNCH, GeminiCli
@@ -42,7 +42,7 @@ async def test_an_env_file_above_the_project_reaches_programs_but_not_settings(
             del environ[NO_RELAUNCH]
         adapter = GeminiAdapter(cli=gated.program, runs=gated.folder / "runs", environ=environ)
         options = asked(gated, ask=False)
-        told = told_before(options, environ)
+        told = before_run_report(options, environ)
         async for _event in adapter.run("go", options):
             pass
     assert (gated.project / "seen.txt").read_text() == "yes\n"
@@ -68,7 +68,7 @@ async def run(
     with ModelServer([answer(*calls), answer(text("Done."))]) as model:
         adapter = asking(gemini, model)
         given = asked(gemini, ask=ask, approve=approve if ask else None, **options)
-        told = told_before(given, gemini.environment(model.url))
+        told = before_run_report(given, gemini.environment(model.url))
         async for _event in adapter.run("go", given):
             pass
     return paths, "\n".join(told.lines())

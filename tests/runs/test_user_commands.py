@@ -17,8 +17,8 @@ from gemtui.runs.user_commands import (
     CommandFailure,
     UserCommands,
     keep_failure,
+    report_failures,
     run_program,
-    take_untold,
 )
 from tests.cli.conftest import start
 from tests.fake_cli import OK, FakeCli, says
@@ -73,7 +73,7 @@ def test_a_question_that_waits_is_told_once(asker: Asker, told: Path) -> None:
         assert done.returncode == number
     assert waiting.result() is not None
     assert len(asker.gate._telling) == 1
-    assert take_untold() == ()
+    assert report_failures() == ()
 
 
 def test_the_end_of_a_run_is_told_without_what_the_run_adds(
@@ -111,11 +111,11 @@ def test_why_a_program_failed(words: list[str], why: str | None) -> None:
 def test_a_failure_is_told_once_until_it_is_another_one(home: Path) -> None:
     failure = CommandFailure(setting="on_end", words=("x\x1b",), why="was not found")
     keep_failure(failure)
-    assert take_untold() == ("on_end: x␛ was not found",)
+    assert report_failures() == ("on_end: x␛ was not found",)
     keep_failure(failure)
-    assert take_untold() == ()
+    assert report_failures() == ()
     keep_failure(CommandFailure(setting="on_end", words=("x",), why="failed"))
-    assert take_untold() == ("on_end: x failed",)
+    assert report_failures() == ("on_end: x failed",)
 
 
 def test_gemtui_run_says_that_a_program_is_missing(

@@ -12,7 +12,7 @@ import pytest
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.later_files import decides_later
+from gemtui.calls.later_files import why_runs_later
 from gemtui.checkpoints.store import folder_of
 from gemtui.errors import OptionError, WorktreeError, WorktreeNotFound
 from gemtui.paths import checkpoints_dir, config_file, worktrees_dir
@@ -241,12 +241,12 @@ def test_a_worktree_is_trusted_only_if_its_repository_is(top: Path, trusted: boo
         trust.remember(top)
     entered = enter_worktree("Do it", AgentOptions(cwd=top, worktree=True))
     assert entered is not None
-    assert entered.made
+    assert entered.is_new
     assert entered.options.trust == trusted == trust.remembered(entered.worktree.folder)
     assert any("trusted" in each for each in entered.notes) == trusted
     again = enter_worktree("More", replace(entered.options, worktree=True, resume="a"))
     assert again is not None
-    assert (again.worktree, again.made) == (entered.worktree, False)
+    assert (again.worktree, again.is_new) == (entered.worktree, False)
     remove_worktree(entered.worktree)
     assert not trust.remembered(entered.worktree.folder)
     with pytest.raises(OptionError, match="a session can be continued only in its own folder"):
@@ -267,10 +267,10 @@ def test_checkpoints_of_a_worktree_are_not_pruned(top: Path) -> None:
 
 def test_files_of_a_worktree_are_ordinary_to_its_runs(top: Path) -> None:
     worktree = made(top)
-    assert decides_later(worktree.tree / "ten", worktree.tree) is None
-    assert decides_later(worktree.tree / "justfile", worktree.tree)
-    assert decides_later(worktree.tree.parent / "worktree.json", worktree.tree)
-    assert decides_later(worktree.tree / "ten", top)
+    assert why_runs_later(worktree.tree / "ten", worktree.tree) is None
+    assert why_runs_later(worktree.tree / "justfile", worktree.tree)
+    assert why_runs_later(worktree.tree.parent / "worktree.json", worktree.tree)
+    assert why_runs_later(worktree.tree / "ten", top)
 
 
 def test_submodules_are_said_to_be_empty(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_store_is_indexed_and_followed(store: Path, folder: Path) -> None:
         assert found(store, folder, "common") == (ALL, 0, None)
         say(store, 3, "another thing")
         say(store, 12, "a new thing")
-        watched.indexer.look()
+        watched.indexer.notify_changed()
         assert watched.wait(IndexerState.DONE).total == 13
     assert found(store, folder, "thing") == ({stores.uuid(3), stores.uuid(12)}, 0, None)
     assert found(store, folder, "word3") == (set(), 0, None)
@@ -204,7 +204,7 @@ def test_a_store_that_changes_meanwhile_is_right_in_the_end(store: Path, folder:
     with indexer(store, folder) as watched:
         for number in range(40):
             say(store, number % 15, f"round{number} common")
-            watched.indexer.look()
+            watched.indexer.notify_changed()
             latest = found(store, folder, f"round{number}")[0]
             assert latest == {stores.uuid(number % 15)}
         while found(store, folder, "common")[1]:
@@ -242,7 +242,7 @@ def test_killed_while_a_log_grows_the_next_search_is_right(store: Path, folder: 
             for number in range(chosen.randrange(1, 20)):
                 words.append(f"grown{attempt}x{number}")
                 stores.append(path, logs.user(words[-1], words[-1]))
-                watched.indexer.look()
+                watched.indexer.notify_changed()
                 if chosen.random() < 0.3:
                     watched.wait(IndexerState.DONE)
             watched.process.kill()

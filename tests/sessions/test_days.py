@@ -71,7 +71,7 @@ SESSIONS = [summary(f"s{at}", hours=6 * at) for at in range(8)]
 
 def test_either_direction_has_its_headings() -> None:
     listing = Listing()
-    listing.take(SESSIONS)
+    listing.replace_all(SESSIONS)
     newest = listing.arrange(View(everywhere=True), Days(NOW, UTC))
     assert headings(newest.rows) == ["Today 3", "Yesterday 4", "Wednesday 1"]
     assert newest.shown == 8
@@ -83,7 +83,7 @@ def test_either_direction_has_its_headings() -> None:
 
 def test_sessions_that_began_at_no_known_time_have_a_heading() -> None:
     listing = Listing()
-    listing.take([*SESSIONS[:2], replace(SESSIONS[2], started=None)])
+    listing.replace_all([*SESSIONS[:2], replace(SESSIONS[2], started=None)])
     rows = listing.arrange(View(everywhere=True, sort=Sort.STARTED), Days(NOW, UTC)).rows
     assert headings(rows) == ["Today 2", "Time unknown 1"]
 
@@ -91,7 +91,7 @@ def test_sessions_that_began_at_no_known_time_have_a_heading() -> None:
 def test_what_belongs_to_a_session_stands_on_its_day() -> None:
     listing = Listing()
     below = summary("agent", hours=40, kind=SessionKind.SUBAGENT, parent="s0")
-    listing.take([*SESSIONS[:4], below, summary("old", hours=72, flags=(Flag.EMPTY,))])
+    listing.replace_all([*SESSIONS[:4], below, summary("old", hours=72, flags=(Flag.EMPTY,))])
     rows = listing.arrange(View(everywhere=True, hidden=True), Days(NOW, UTC)).rows
     assert headings(rows) == ["Today 3", "Yesterday 1", "Tuesday 1"]
     assert [row.key for row in rows][:3] == ["day Today", "s0", "agent"]
@@ -99,6 +99,6 @@ def test_what_belongs_to_a_session_stands_on_its_day() -> None:
 
 def test_ten_thousand_sessions_cost_a_heading_for_each_month() -> None:
     listing = Listing()
-    listing.take([summary(f"s{at}", hours=at * 2) for at in range(10_000)])
+    listing.replace_all([summary(f"s{at}", hours=at * 2) for at in range(10_000)])
     rows = listing.arrange(View(everywhere=True), Days(NOW, UTC)).rows
     assert len(rows) - 10_000 == len(headings(rows)) < 7 + 29

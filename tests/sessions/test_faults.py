@@ -149,7 +149,7 @@ def test_reading_one_session_fails_with_what_is_documented(
         for _ in each_call(faults):
             reader = SessionLoader(path)
             try:
-                reader.first()
+                reader.read_first()
                 reader.rest()
             except (GemtuiError, OSError):
                 assert faults.hit

@@ -34,7 +34,7 @@ def arrange(
     sessions: Sequence[Summary], view: View, project: str | None = None, marks: Sequence[Mark] = ()
 ) -> Rows:
     listing = Listing(None if project is None else Path(project))
-    listing.take(sessions)
+    listing.replace_all(sessions)
     listing.mark({mark.session: mark for mark in marks})
     return listing.arrange(view)
 
@@ -319,7 +319,7 @@ def test_archived_ones_are_counted_as_hidden() -> None:
 
 def test_a_mark_changes_the_entries_of_its_session_alone() -> None:
     listing = Listing()
-    listing.take(SORTED)
+    listing.replace_all(SORTED)
     listing.mark({mark.session: mark for mark in MARKS})
     before = {row.key: row.entry for row in entries(listing)}
     listing.mark({"old": MARKS[0], "new": Mark(session="new", name="delta")})
@@ -339,9 +339,9 @@ def entries(listing: Listing) -> list[SessionRow]:
 
 def test_rows_keep_their_keys_and_unchanged_entries() -> None:
     listing = Listing()
-    listing.take(SORTED)
+    listing.replace_all(SORTED)
     before = listing.arrange(EVERYWHERE).rows
-    listing.take((summary("newest", hours=0), replace(SORTED[0], prompts=99), *SORTED[1:]))
+    listing.replace_all((summary("newest", hours=0), replace(SORTED[0], prompts=99), *SORTED[1:]))
     after = listing.arrange(EVERYWHERE).rows
     assert [row.key for row in after[1:]] == [row.key for row in before]
     kept = [row.entry for row in after if isinstance(row, SessionRow)]

@@ -38,7 +38,7 @@ def cli() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def only(live: LiveFolder) -> LiveSession:
-    (found,) = live.look()
+    (found,) = live.read()
     return found
 
 
@@ -229,7 +229,7 @@ def test_those_that_wait_come_first(live: LiveFolder, cli: subprocess.Popen[byte
     write_live(live.folder, cli.pid, hook_input("Notification", session_id="asks"))
     write_live(live.folder, os.getpid(), hook_input("BeforeTool", session_id="works"))
     write_live(live.folder, os.getppid(), hook_input("AfterAgent", session_id="idles"))
-    assert [each.session for each in live.look()] == ["asks", "works", "idles"]
+    assert [each.session for each in live.read()] == ["asks", "works", "idles"]
 
 
 def test_a_file_that_did_not_change_is_not_read_again(
@@ -263,7 +263,7 @@ def test_what_is_no_live_file_tells_nothing(
     live: LiveFolder, cli: subprocess.Popen[bytes], content: bytes
 ) -> None:
     write_live(live.folder, cli.pid, content)
-    assert live.look() == ()
+    assert live.read() == ()
 
 
 def test_a_cut_or_huge_file_still_says_what_the_session_does(
@@ -316,21 +316,21 @@ def test_only_regular_files_named_by_a_number_are_live_files(
     (live.folder / "2").mkdir()
     for name in ("0", "-3", "99999999999", "3.json", "٣"):
         write_live(live.folder, 7, hook_input("BeforeTool")).rename(live.folder / name)
-    assert live.look() == ()
+    assert live.read() == ()
 
 
 def test_more_files_than_there_can_be_are_not_all_read(live: LiveFolder) -> None:
     live.folder.mkdir()
     for pid in range(2**30, 2**30 + MOST_FILES + 50):
         (live.folder / str(pid)).write_text('{"hook_event_name":"BeforeTool"}')
-    assert len(live.look()) == MOST_FILES
+    assert len(live.read()) == MOST_FILES
 
 
 def test_a_folder_that_is_not_there_or_may_not_be_read_is_empty(tmp_path: Path) -> None:
-    assert LiveFolder(tmp_path / "nowhere").look() == ()
+    assert LiveFolder(tmp_path / "nowhere").read() == ()
     file = tmp_path / "file"
     file.touch()
-    assert LiveFolder(file).look() == ()
+    assert LiveFolder(file).read() == ()
 
 
 # --- cleared -------------------------------------------------------------------------------------

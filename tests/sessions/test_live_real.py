@@ -30,7 +30,7 @@ class Talk:
     def comes_to(self, state: LiveState) -> LiveSession:
         """Read on until the session does this."""
         self.terminal.until(lambda: self.now(lambda live: live.state is state), state)
-        return self.live.look()[0]
+        return self.live.read()[0]
 
     def leaves(self) -> None:
         """With enter; a CLI that has little time takes the first for the choice of the command."""
@@ -40,7 +40,7 @@ class Talk:
 
     def now(self, holds: Callable[[LiveSession], bool]) -> bool:
         self.terminal.read(0.05)
-        return any(map(holds, self.live.look()))
+        return any(map(holds, self.live.read()))
 
 
 @contextmanager

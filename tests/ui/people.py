@@ -51,13 +51,13 @@ _HEARD = WeakKeyDictionary[App[Any], list[str]]()
 
 def _listen(app: GemtuiApp) -> None:
     """Keep what it says: on a busy machine it is gone before somebody looks."""
-    say, heard = app.say, _HEARD.setdefault(app, [])
+    say, heard = app.show_message, _HEARD.setdefault(app, [])
 
     def keep(text: str, *, problem: bool = False) -> None:
         heard.append(clean_line(text))
         say(text, problem=problem)
 
-    app.say = keep  # type: ignore[method-assign]
+    app.show_message = keep  # type: ignore[method-assign]
 
 
 def type_at(app: App[Any], text: str) -> None:
@@ -84,7 +84,7 @@ class Person:
         """Type all of this in one read."""
         type_at(self.app, text)
         await self.pilot.pause()
-        await self.until(lambda: not self.app.typing_ahead)
+        await self.until(lambda: not self.app.has_pending_keys)
 
     async def type(self, text: str) -> None:
         await self.press(*("space" if char == " " else char for char in text))

@@ -22,7 +22,7 @@ from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.text import Clean
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
-from gemtui.ui.run.list_dialog import ChosenRun, RunListScreen, What
+from gemtui.ui.run.list_dialog import ChosenRun, RunAction, RunListScreen
 from gemtui.ui.run.mode import RUN_MODE
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
@@ -122,7 +122,7 @@ async def test_enter_pressed_twice_starts_one_run(
 async def test_who_comes_to_the_run_pane_while_it_is_made_waits_for_it(store: Path) -> None:
     async with person(store, WIDE) as me:
         made = me.app.switch_mode(RUN_MODE)
-        await me.app.runs.show_with((), ApprovalMode.PLAN)
+        await me.app.runs.show_with_policies((), ApprovalMode.PLAN)
         await made
         assert isinstance(me.app.screen, RunScreen)
         await me.sees("mode plan")
@@ -140,7 +140,7 @@ async def test_a_run_that_ends_while_the_run_pane_is_made_is_told_of(
         registry = me.app.runs.registry
         run = await registry.start("go", AgentOptions(cwd=project))
         made = me.app.switch_mode(RUN_MODE)
-        me.app.runs.tell(run)
+        me.app.runs.run_changed(run)
         await made
         gate.touch()
         await me.until(lambda: not run.alive and run.told is not None)
@@ -174,8 +174,12 @@ FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"
     [
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
-        (lambda: RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], What.OPEN)),
-        (lambda: RunListScreen(RUNS), ["slash", *"second", "enter"], ChosenRun(RUNS[1], What.OPEN)),
+        (lambda: RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
+        (
+            lambda: RunListScreen(RUNS),
+            ["slash", *"second", "enter"],
+            ChosenRun(RUNS[1], RunAction.OPEN),
+        ),
         (lambda: CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
         (lambda: AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
         (lambda: ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),
@@ -290,9 +294,9 @@ async def test_keys_typed_while_a_dialog_is_prepared_are_for_the_dialog(
         assert await asyncio.to_thread(begun.wait, PATIENCE)
         for _ in range(20):
             await asyncio.sleep(0)
-        assert me.app.typing_ahead
+        assert me.app.has_pending_keys
         prepared.set()
         await me.until(lambda: isinstance(me.app.screen, OptionsScreen))
-        await me.until(lambda: not me.app.typing_ahead)
+        await me.until(lambda: not me.app.has_pending_keys)
         assert me.app.screen.query(Input).first().value == "heron"
         assert isinstance(me.app.screen_stack[0], RunScreen)

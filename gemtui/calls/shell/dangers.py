@@ -131,7 +131,7 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
     if span.name in ("cd", "pushd"):
         reach = reach.after_cd(rest, certain=not _MAY_NOT_HOLD.search(command))
         return reach, [*found, LEAVES] if reach.is_outside else found
-    return reach, [*found, *reach.why(span.name, rest)]
+    return reach, [*found, *reach.dangers(span.name, rest)]
 
 
 def _of_assignments(text: str) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
     yield _WRITES
     if reach is not None and (target := _REDIRECT.match(text)):
         for word in _words(text[target.end() :]):
-            yield from reach.why_redirected(word)
+            yield from reach.redirection_dangers(word)
 
 
 def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:

@@ -145,7 +145,7 @@ def spans(text: str) -> tuple[CommandSpan, ...] | None:
         if not name and node.type == "variable_assignment" and not _is_within_command(node):
             name = "="
         if name:
-            start, end = source.place(node)
+            start, end = source.span(node)
             found.append(CommandSpan(kind=node.type, name=name, start=start, end=end))
         stack.extend(reversed(node.children))
     return tuple(found)
@@ -242,13 +242,13 @@ class _Source:
         except ValueError:
             return None
 
-    def place(self, node: Node) -> tuple[int, int]:
+    def span(self, node: Node) -> tuple[int, int]:
         """Return the start and end index of a node in the command, the end exclusive."""
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
         """Return the part of the command that a node covers."""
-        start, end = self.place(node)
+        start, end = self.span(node)
         return self._text[start:end]
 
 

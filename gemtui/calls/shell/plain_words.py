@@ -58,7 +58,7 @@ class PlainWord:
     glob: int | None = None
 
 
-def unseen(command: str) -> str | None:
+def first_unseen_character(command: str) -> str | None:
     """Describe the first whitespace unknown to bash, or invisible character.
 
     Returns None if there is neither. JavaScript, and so the CLI, splits words at more whitespace
@@ -79,7 +79,7 @@ def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
     for variables, redirections, assignments, comments, compound commands, and whitespace that bash
     does not recognise.
     """
-    if (why := unseen(text)) is not None:
+    if (why := first_unseen_character(text)) is not None:
         raise Unclear(why)
     commands: list[tuple[PlainWord, ...]] = []
     words: list[PlainWord] = []

@@ -33,7 +33,7 @@ class CommandPlace:
     project: Path
     folder: Path
 
-    def leaves(self, path: str | Path) -> bool:
+    def is_outside(self, path: str | Path) -> bool:
         """Return whether a path leads out of the project, with links followed."""
         return not resolved(self.folder / path).is_relative_to(self.project)
 
@@ -350,7 +350,7 @@ _SED: Final = (
 _NOT_READING: Final = "gemtui does not know it as a command that only reads"
 
 
-def is_listed(words: Sequence[PlainWord]) -> bool:
+def is_known_program(words: Sequence[PlainWord]) -> bool:
     """Return whether `why_acts` knows the program or git subcommand of a command."""
     name = program(words)
     if name == "git":
@@ -453,7 +453,7 @@ def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | 
         return _why_pattern_acts(word, word.glob, place) if reader.patterns else _pattern(word)
     if reader.operands is Operands.GIT:
         return _outside(word) if _goes_up(word.text) else None
-    return _outside(word) if word.text != "-" and place.leaves(word.text) else None
+    return _outside(word) if word.text != "-" and place.is_outside(word.text) else None
 
 
 def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
@@ -463,13 +463,13 @@ def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | 
     if not known or known.startswith("-"):
         return f"`{_shown(word)}` could match a file whose name looks like an option"
     base = place.folder / (folder or slash)
-    if "/" in word.text[glob:] or start.startswith(".") or place.leaves(base):
+    if "/" in word.text[glob:] or start.startswith(".") or place.is_outside(base):
         return f"`{_shown(word)}` could match files outside of the project"
     try:
         with os.scandir(base) as entries:
             for count, entry in enumerate(entries):
                 linked = entry.is_symlink() and entry.name.startswith(start)
-                if count > _ENTRIES or (linked and place.leaves(base / entry.name)):
+                if count > _ENTRIES or (linked and place.is_outside(base / entry.name)):
                     return f"`{_shown(word)}` could match files outside of the project"
     except OSError:
         return f"`{_shown(word)}` is a pattern in a folder that can't be read"
@@ -496,7 +496,7 @@ def _why_find_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | Non
         elif word.text.startswith("-"):
             if word.text not in _FIND_TESTS:
                 return f"it is not known whether it only reads with `{_shown(word)}`"
-        elif word.text not in ("!", "(", ")", ",") and place.leaves(word.text):
+        elif word.text not in ("!", "(", ")", ",") and place.is_outside(word.text):
             return _outside(word)
     return None
 
@@ -508,7 +508,7 @@ def _why_sed_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None
         return _SED
     if any(text.startswith("-") for text in texts[2:]):
         return _SED
-    return next((_outside(word) for word in words[2:] if place.leaves(word.text)), None)
+    return next((_outside(word) for word in words[2:] if place.is_outside(word.text)), None)
 
 
 def _goes_up(text: str) -> bool:

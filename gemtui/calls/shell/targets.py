@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from gemtui.calls.later_files import decides_later
+from gemtui.calls.later_files import why_runs_later
 from gemtui.calls.shell import programs
 from gemtui.files import resolved
 
@@ -97,14 +97,14 @@ class Reach:
         """Whether any of the folders is unknown or outside the project."""
         return not all(each and each.is_relative_to(self.project) for each in self.folders)
 
-    def why(self, program: str, rest: Sequence[str]) -> Iterator[str]:
+    def dangers(self, program: str, rest: Sequence[str]) -> Iterator[str]:
         """Yield why a command is dangerous, judging by the paths in its arguments."""
         with suppress(_TooMuchError):
             yield from self._why(program.rsplit("/", 1)[-1], rest)
             return
         yield TOO_MUCH
 
-    def why_redirected(self, word: str) -> Iterator[str]:
+    def redirection_dangers(self, word: str) -> Iterator[str]:
         """Yield why it is dangerous to write to the target of a redirection."""
         with suppress(_TooMuchError):
             yield from self._why_written(word)
@@ -149,7 +149,7 @@ class Reach:
 
     def _why_later(self, path: Path) -> str:
         """Return why a file, or one in a folder, determines what runs later; "" = no."""
-        why = decides_later(path, self.project) or decides_later(path / "x", self.project)
+        why = why_runs_later(path, self.project) or why_runs_later(path / "x", self.project)
         return f"{LATER}: {why}" if why else ""
 
     def _paths(self, word: str) -> Iterator[Path | None]:

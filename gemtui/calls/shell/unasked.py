@@ -17,7 +17,12 @@ from gemtui.calls.env_files import env_files as env_files_of
 from gemtui.calls.env_files import is_risky, risky_variables
 from gemtui.calls.shell.git_repository import why_not_read_only
 from gemtui.calls.shell.parser import unwrapped
-from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands, unseen
+from gemtui.calls.shell.plain_words import (
+    PlainWord,
+    Unclear,
+    first_unseen_character,
+    plain_commands,
+)
 from gemtui.calls.shell.reads_only import CommandPlace, git_subcommand, program, why_acts
 from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
@@ -44,7 +49,7 @@ def why_ask(
     `project`: the folder of the run. `dir_path`: the call's argument of that name. `environ`: the
     environment of the run. `env_files`: the `.env` files that the run reads; None = find them.
     """
-    if (why := unseen(command)) is not None:
+    if (why := first_unseen_character(command)) is not None:
         return why
     place = place_of(project, dir_path)
     if isinstance(place, str):
@@ -68,7 +73,7 @@ def place_of(project: Path, dir_path: str) -> CommandPlace | str:
     root = resolved(project)
     if not dir_path:
         return CommandPlace(project=root, folder=root)
-    if unseen(dir_path) or "%" in dir_path or dir_path.startswith(("@", "~")):
+    if first_unseen_character(dir_path) or "%" in dir_path or dir_path.startswith(("@", "~")):
         return "the name of its folder can be read in two ways"
     folder = resolved(root / dir_path)
     if not folder.is_relative_to(root):
@@ -110,7 +115,9 @@ def _why_environ(
         return f"the environment has a function named {name}"
     loaded = (each for each in environ if each in _LOADED or each.startswith(_LOADED_PREFIX))
     for variable in loaded:
-        if any(not place.leaves(entry or ".") for entry in _entries(variable, environ[variable])):
+        if any(
+            not place.is_outside(entry or ".") for entry in _entries(variable, environ[variable])
+        ):
             return f"{variable} refers to files of the project"
     if name == "git":
         git = next(
@@ -136,7 +143,7 @@ def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str
         file = place.folder / entry / name
         if not os.path.lexists(file):
             continue
-        if not place.leaves(file.parent) or not place.leaves(file):
+        if not place.is_outside(file.parent) or not place.is_outside(file):
             return f"PATH finds a program `{name}` inside the project"
         if os.access(file, os.X_OK) and file.is_file():
             return None

@@ -139,7 +139,7 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     prefixes = tuple(filter(str.strip, rule.command_prefixes))
     if rule.decision is not Decision.DENY or not prefixes or rule.tools != (SHELL,):
         return
-    pattern = forms.anywhere(prefixes)
+    pattern = forms.anywhere_pattern(prefixes)
     first = prefixes[0]
     ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
     said = (
@@ -237,7 +237,7 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
         loose = said_of.startswith((".*", '[^"]*', "(", "["))
         if loose or said_of.startswith(("/", "\\/")):
             return
-        better = forms.however_named(pattern)
+        better = forms.all_spellings_pattern(pattern)
         said = (
             f"{key} is compared as the model sent it, so ./ at the start or an absolute path "
             "bypasses the rule"

@@ -18,15 +18,15 @@ from typing import Any, Self
 from gemtui.errors import PolicyError
 from gemtui.policy.check.check_policy import Checked, check_table, check_tables, check_text
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_blocks import Block, BlockKind, blocks_of, commented, uncommented
+from gemtui.policy.file.rule_blocks import Block, BlockKind, blocks_of, comment_out, uncommented
 from gemtui.policy.file.rule_codec import (
     KEYS,
     OLD_KEYS,
+    explicit_fields,
     list_text,
     read_rule,
     readable,
     rule_text,
-    said,
     value_text,
 )
 from gemtui.policy.file.schema import schema_problems
@@ -137,7 +137,7 @@ class Document:
             raise IndexError(place)
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
-    def lacks(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
         """Return the rules that are missing among the enabled rules."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
@@ -150,7 +150,7 @@ class Document:
         at = self._at(index)
         piece = self._pieces[at]
         changed = _changed(piece.toml, rule)
-        text = commented(changed) if piece.kind is BlockKind.OFF else changed
+        text = comment_out(changed) if piece.kind is BlockKind.OFF else changed
         return self._with(at, at + 1, [replace(piece, text=text)])
 
     def remove(self, index: int) -> Self:
@@ -195,7 +195,7 @@ class Document:
             return self
         if on:
             return self._with(at, at + 1, [Block(kind=BlockKind.RULE, text=piece.toml)])
-        return self._with(at, at + 1, [Block(kind=BlockKind.OFF, text=commented(piece.text))])
+        return self._with(at, at + 1, [Block(kind=BlockKind.OFF, text=comment_out(piece.text))])
 
     # --- the pieces --------------------------------------------------------------------------
 
@@ -406,7 +406,7 @@ def _rule(text: str, source: str, number: int) -> Rule | None:
 def _changed(text: str, rule: Rule) -> str:
     """Return a rule's lines, with the fields changed that differ from `rule`."""
     table = _table(text) or {}
-    had, wanted = _fields_in(table), said(rule)
+    had, wanted = _fields_in(table), explicit_fields(rule)
     for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
         if _same(had.get(key), wanted.get(key)):
             continue
@@ -427,7 +427,7 @@ def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
     arguments, _unread = readable(table)
     rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})
     missing = {"decision", "priority"} - arguments.keys()
-    return {key: value for key, value in said(rule).items() if key not in missing}
+    return {key: value for key, value in explicit_fields(rule).items() if key not in missing}
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from gemtui.errors import PolicyError, PolicyNotFound
-from gemtui.files import is_file, is_folder, is_there, resolved
+from gemtui.files import is_file, is_folder, path_exists, resolved
 from gemtui.paths import config_file, typed_path
 from gemtui.text import file_name
 
@@ -30,7 +30,7 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
     for each in (path, *named) if as_path else (*named, path):
         if is_file(each) or (folders and each == path and is_folder(each)):
             return resolved(each)
-    if wanted and is_there(path):
+    if wanted and path_exists(path):
         what = (
             "a folder: give the name of a file in it"
             if is_folder(path)

@@ -17,7 +17,7 @@ from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.files import (
     is_file,
     is_folder,
-    is_there,
+    path_exists,
     read_small,
     resolved,
     sync,
@@ -100,7 +100,7 @@ def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tup
             found.setdefault(path.absolute(), _file(path, origin))
     for paths, origin in ((named, Origin.SETTINGS), (admin, Origin.ADMIN)):
         for path in paths:
-            for file in _files_in(path) if is_there(path) and is_folder(path) else (path,):
+            for file in _files_in(path) if path_exists(path) and is_folder(path) else (path,):
                 found.setdefault(file.absolute(), _file(file, origin))
     return tuple(found.values())
 
@@ -124,7 +124,7 @@ def _file(path: Path, origin: Origin) -> PolicyFile:
 
 
 def _unwritable(path: Path) -> str:
-    if not is_there(path):
+    if not path_exists(path):
         return "it does not exist"
     if not is_file(path):
         return "it is not a file"
@@ -201,7 +201,7 @@ def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
     OSError if writing fails.
     """
     path = opened.file.path
-    read_only = _file(path, opened.file.origin).read_only if is_there(path) else ""
+    read_only = _file(path, opened.file.origin).read_only if path_exists(path) else ""
     if read_only:
         raise PolicyError(f"{path} can't be saved: {read_only}", path=path)
     data = _encoded(document.text, path)

@@ -199,7 +199,7 @@ def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -
         return False, "it depends on the arguments, so it does not hide the tool"
     try:
         text = arguments_text(call.args)
-        matches = any(one.finds(text) for one in fit)
+        matches = any(one.matches(text) for one in fit)
     except PatternTimeout:
         return False, "matching its pattern takes too long with these arguments"
     return matches, condition_result(fit[0].rule, matches)

@@ -49,7 +49,7 @@ def checked(
     for checker, condition in checkers:
         if evaluation.decision is Decision.DENY:
             break
-        if any(condition.finds(text) for text in _texts(tool, args, condition)):
+        if any(condition.matches(text) for text in _texts(tool, args, condition)):
             decision, why = _answer(checker, tool, args, roots)
             if decision is not Decision.ALLOW:
                 evaluation = replace(

@@ -72,7 +72,7 @@ def blocks_of(text: str) -> tuple[Block, ...]:
     return tuple(_between(lines, found))
 
 
-def commented(text: str) -> str:
+def comment_out(text: str) -> str:
     """Disable a rule by marking its lines, except the comments above its first line."""
     lines = lines_of(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)

@@ -117,7 +117,7 @@ def _all_text(values: Iterable[Any]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def said(rule: Rule) -> dict[str, Any]:
+def explicit_fields(rule: Rule) -> dict[str, Any]:
     """Return the fields of a rule that differ from the defaults, named as in files.
 
     A rule for any tool includes toolName, because the CLI drops a file in which it is missing.
@@ -219,7 +219,9 @@ def rule_text(rule: Rule) -> str:
             f"the priority {rule.priority:g} can't be written, because Gemini CLI ignores a "
             "file that contains it"
         )
-    lines = (f"{key_text(key)} = {value_text(value)}\n" for key, value in said(rule).items())
+    lines = (
+        f"{key_text(key)} = {value_text(value)}\n" for key, value in explicit_fields(rule).items()
+    )
     return f"[[rule]]\n{''.join(lines)}"
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 
-from gemtui.policy.match.pattern_forms import WITHIN, anywhere
+from gemtui.policy.match.pattern_forms import WITHIN, anywhere_pattern
 
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _PLAIN = re.compile(r"[\w./:@^~=+,-]+")
@@ -64,7 +64,7 @@ def covers(words: tuple[str, ...], command: str) -> bool:
 _CORE = re.compile(rf"(?:cd {_FOLDER} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:tail|head)\b.*)?")
 
 
-def core_of(command: str) -> str:
+def core_command(command: str) -> str:
     """Return the command without what agents add to it (`FORMS`); "" for several lines."""
     found = _CORE.fullmatch(command)
     return found[1] if found else ""
@@ -107,7 +107,7 @@ def mentioned_words(pattern: str) -> str:
     """
     words = " ".join(re.findall(r"(?:\\b)?((?:\\[^bx]|[^\\\[\]()|])+)(?:\\b)?", _mentions(pattern)))
     words = _unescaped(words)
-    return words if words and anywhere((words,)) == pattern else ""
+    return words if words and anywhere_pattern((words,)) == pattern else ""
 
 
 def _mentions(pattern: str) -> str:

@@ -44,7 +44,7 @@ class CompiledRule:
             source and slow(source) for source in pattern_sources(self.rule)
         )
 
-    def finds(self, text: str) -> bool:
+    def matches(self, text: str) -> bool:
         """Return whether the pattern matches the arguments; True without a pattern."""
         return self.pattern is None or self.pattern.matches(text)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gemtui.policy.match.path_patterns import READ_KEYS, below, named_anywhere
+from gemtui.policy.match.path_patterns import READ_KEYS, folder_pattern, named_anywhere
 
 _FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
 _STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
 """A group before the file's name: nothing, `./` or a project's folder."""
-_TAIL = below("", ()).partition("/(?!")[2]
+_TAIL = folder_pattern("", ()).partition("/(?!")[2]
 _PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
 """Literal text in a pattern."""
 _END = re.compile(r'"(?:\\x00|\\0)?')

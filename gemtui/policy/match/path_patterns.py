@@ -73,7 +73,7 @@ def common_folder(files: Sequence[WrittenFile]) -> str:
     return posixpath.commonpath([each.folder for each in files])
 
 
-def below(folder: str, roots: Sequence[str]) -> str:
+def folder_pattern(folder: str, roots: Sequence[str]) -> str:
     """Return a pattern for all files under `folder`.
 
     The files may be named relative to the project, or by an absolute path that begins with one of
@@ -83,7 +83,7 @@ def below(folder: str, roots: Sequence[str]) -> str:
     return f'\\x00"file_path":"{_starts(roots)}{inside}"\\x00'
 
 
-def exactly(names: Sequence[str], roots: Sequence[str]) -> str:
+def files_pattern(names: Sequence[str], roots: Sequence[str]) -> str:
     """Return a pattern for exactly these files; `names` are relative to the project.
 
     `roots`: as for `below`.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gemtui.policy.match.arguments import string
-from gemtui.policy.match.path_patterns import below
+from gemtui.policy.match.path_patterns import folder_pattern
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
@@ -64,7 +64,7 @@ def with_marks(pattern: str) -> str:
     return re.sub(r'"(\\?\}\$?)$', r'"\\x00\1', pattern)
 
 
-def anywhere(prefixes: Sequence[str]) -> str:
+def anywhere_pattern(prefixes: Sequence[str]) -> str:
     """Return an argsPattern that finds any of these prefixes' words in a command."""
     found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
@@ -111,10 +111,10 @@ def inside_folder(pattern: str) -> str | None:
     Returns None if the pattern has another form.
     """
     found = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
-    return below(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None
+    return folder_pattern(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None
 
 
-def however_named(pattern: str) -> str:
+def all_spellings_pattern(pattern: str) -> str:
     """Return a pattern for `"file_path":"docs/` that also matches other spellings.
 
     These are `./docs/` and absolute paths.

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from gemtui.calls.shell.parser import CommandPart, parse_command
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.match.command_patterns import FORMS, allowed, command_words, core_of, covers
+from gemtui.policy.match.command_patterns import FORMS, allowed, command_words, core_command, covers
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.match.path_patterns import (
     LENGTH,
     WrittenFile,
-    below,
     common_folder,
-    exactly,
+    files_pattern,
+    folder_pattern,
     place_of,
 )
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
@@ -188,7 +188,7 @@ def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
         return None
-    prefix = prefix_of(core_of(command))
+    prefix = prefix_of(core_command(command))
     if isinstance(prefix, NoPrefix):
         return None
     try:
@@ -337,13 +337,13 @@ def _folder_plan(top: str, found: _Found) -> RulePlan:
     if top:
         folder = common_folder(places)
         where = f"in {folder}/"
-        pattern, opens = below(folder, every), f"every file {where}, including new ones"
-        shorter = below(folder, named)
+        pattern, opens = folder_pattern(folder, every), f"every file {where}, including new ones"
+        shorter = folder_pattern(folder, named)
     else:
         names = _distinct(place.path for place in places)
         where = ", ".join(names)
-        pattern, opens = exactly(names, every), "only writes of these files"
-        shorter = exactly(names, named)
+        pattern, opens = files_pattern(names, every), "only writes of these files"
+        shorter = files_pattern(names, named)
     rule = replace(_allow(EDITS), args_pattern=pattern if len(pattern) <= LENGTH else shorter)
     return RulePlan(
         rule=rule,

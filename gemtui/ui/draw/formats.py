@@ -7,7 +7,7 @@ from datetime import datetime
 from gemtui.ui.draw.theme import Look
 
 
-def short(number: int) -> str:
+def short_count(number: int) -> str:
     """Format a token count in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size - size // 2000:
@@ -16,7 +16,7 @@ def short(number: int) -> str:
     return str(number)
 
 
-def moment(when: datetime, look: Look) -> str:
+def format_time(when: datetime, look: Look) -> str:
     """Format a time of day with its date, as in `12:04` or `yesterday 23:11`."""
     local = when.astimezone(look.tz)
     match (look.today - local.date()).days:

@@ -18,13 +18,13 @@ from gemtui.ui.draw.lines import (
     Line,
     Piece,
     Pieces,
-    chop,
     fit,
     own,
     prefixed,
     tabless,
     width_of,
     wrap,
+    wrap_anywhere,
 )
 from gemtui.ui.draw.theme import Look, Role
 
@@ -57,12 +57,12 @@ class Body(Struct, frozen=True, kw_only=True):
     note: Clean = EMPTY
 
 
-def whole(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
+def wrapped_rows(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
     """Yield the lines of all rows, each row wrapped to as many lines as needed.
 
     `prose`: wrap only between words.
     """
-    lay = wrap if prose else chop
+    lay = wrap if prose else wrap_anywhere
     for gutter, text in rows:
         size = width_of(gutter)
         blank = (Piece(own(" " * size), look[Role.TEXT]),) if size else ()
@@ -87,13 +87,13 @@ def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int)
     """Render `keep` rows if folded; otherwise all rows, up to a limit."""
     if folded:
         return preview(rows[:keep], look, total=len(rows))
-    lines = list(whole(rows[:LINES], look))
+    lines = list(wrapped_rows(rows[:LINES], look))
     if len(rows) > LINES:
-        lines.append(left_out(len(rows) - LINES, look))
+        lines.append(left_out_line(len(rows) - LINES, look))
     return Body(lines=tuple(lines))
 
 
-def some_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
+def fold_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
     """Return `keep` of these lines if folded; otherwise all lines."""
     if not folded:
         return Body(lines=tuple(lines))
@@ -134,7 +134,7 @@ def text_rows(
         digits = len(str(last + len(rest) - 1))
         rows = [*_numbered(rows, first, digits, look)]
         rest = [*_numbered(rest, last, digits, look)]
-    return Body(lines=(*whole(rows, look, prose=prose), *_rest(some, rest, look)))
+    return Body(lines=(*wrapped_rows(rows, look, prose=prose), *_rest(some, rest, look)))
 
 
 def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> Iterable[GutterRow]:
@@ -160,8 +160,8 @@ def _numbered(
 
 def _rest(some: Excerpt, rows: Iterable[GutterRow], look: Look) -> Iterator[Line]:
     if some.left_out:
-        yield left_out(some.left_out, look)
-    yield from whole(rows, look)
+        yield left_out_line(some.left_out, look)
+    yield from wrapped_rows(rows, look)
     if some.cut:
         yield cut_lines(look)
 
@@ -170,17 +170,17 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
     return (GutterRow((), styled(line, style)) for line in lines)
 
 
-def left_out(number: int, look: Look) -> Line:
+def left_out_line(number: int, look: Look) -> Line:
     """Return a note on the number of lines left out here."""
-    return remark(f"{counted(number, 'line')} not shown", look)
+    return note_line(f"{counted(number, 'line')} not shown", look)
 
 
 def cut_lines(look: Look) -> Line:
     """Return a note that very long lines are truncated."""
-    return remark("very long lines are cut off", look)
+    return note_line("very long lines are cut off", look)
 
 
-def remark(words: str, look: Look) -> Line:
+def note_line(words: str, look: Look) -> Line:
     """Return a note for display between lines of foreign text."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))

@@ -106,7 +106,7 @@ def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
     return tuple([Line(_stripped(row), 0, joint) for row, joint in zip(rows, joints, strict=True)])
 
 
-def chop(pieces: Pieces, width: int) -> list[Line]:
+def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
     """Wrap pieces to lines at any character, for code and output."""
     text = plain(pieces)
     if cell_len(text) <= width:
@@ -156,10 +156,10 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
     return Clean(mark + text[kept:]) if kept < len(text) else Clean("")
 
 
-def laid(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
+def lay_out(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
     """Lay out a line of code or output: wrapped if `whole`, or else cut to one line."""
     if whole:
-        return chop(pieces, look.width)
+        return wrap_anywhere(pieces, look.width)
     return [Line(cut(pieces, look))]
 
 

@@ -19,12 +19,12 @@ from gemtui.ui.draw.lines import (
     Line,
     Piece,
     Pieces,
-    chop,
     flat,
     own,
     prefixed,
     tabless,
     wrap,
+    wrap_anywhere,
 )
 from gemtui.ui.draw.table import Side, draw_table
 from gemtui.ui.draw.theme import BOLD, ITALIC, STRIKE, UNDERLINE, Look, Role
@@ -95,7 +95,7 @@ def draw_code(code: Code, look: Look) -> Iterator[Line]:
     after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
     inner = look.narrowed(2)
     for pieces in highlight(code.text, code.language, look):
-        for line in prefixed(chop(pieces, inner.width), before, after):
+        for line in prefixed(wrap_anywhere(pieces, inner.width), before, after):
             yield replace(line, code=code)
 
 

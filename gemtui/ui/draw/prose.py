@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from gemtui.text import BLANKS, Clean, clean
-from gemtui.ui.draw.gutter_rows import remark, text_rows
+from gemtui.ui.draw.gutter_rows import note_line, text_rows
 from gemtui.ui.draw.lines import BLANK, Line
 from gemtui.ui.draw.theme import Look
 
@@ -30,7 +30,7 @@ def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
         if cut:
             yield from (
                 BLANK,
-                remark("too long for Markdown; the rest is shown as plain text", look),
+                note_line("too long for Markdown; the rest is shown as plain text", look),
             )
         yield from text_rows(rest, look, folded=False, prose=True).lines
 

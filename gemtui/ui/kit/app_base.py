@@ -29,7 +29,7 @@ from textual.screen import Screen, ScreenResultType
 from textual.signal import Signal
 
 from gemtui.config import Config, Ring
-from gemtui.notify import BELL, Notification, ringing_terminal, rung
+from gemtui.notify import BELL, Notification, notification_sequence, ringing_terminal
 from gemtui.paths import state_dir
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.summary import Summary
@@ -203,7 +203,7 @@ class AppBase(App[None]):
         return not isinstance(event, events.MouseEvent) and event.time <= since
 
     @property
-    def typing_ahead(self) -> bool:
+    def has_pending_keys(self) -> bool:
         """Whether key presses are waiting until the effects of earlier ones are complete."""
         return bool(self._held)
 
@@ -321,7 +321,9 @@ class AppBase(App[None]):
             self.run_worker(self._notify(notice), group="ring")
 
     async def _notify(self, notice: Notification) -> None:
-        self._write(rung(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
+        self._write(
+            notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ))
+        )
 
     def _is_seen(self) -> None:
         """Reset the window title, because the user is back."""
@@ -349,14 +351,14 @@ class AppBase(App[None]):
     def copy(self, text: str, what: str) -> None:
         """Copy `text` to the clipboard and report it as `what`."""
         super().copy_to_clipboard(clean(text))
-        self.say(f"Copied {what}")
+        self.show_message(f"Copied {what}")
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy the selected text to the clipboard and report its size."""
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
-    def say(self, text: str, *, problem: bool = False) -> None:
+    def show_message(self, text: str, *, problem: bool = False) -> None:
         """Show a message for some seconds, in the status line if it fits.
 
         Errors and longer messages appear at the top right instead, over the screen's first lines.
@@ -365,12 +367,12 @@ class AppBase(App[None]):
             return
         line = next(iter(self.screen.query("#status").results(BarLine)), None)
         told = clean_line(text)
-        if problem or line is None or not line.tell(told, self.NOTIFICATION_TIMEOUT):
+        if problem or line is None or not line.show_message(told, self.NOTIFICATION_TIMEOUT):
             self.notify(clean(text), severity="error" if problem else "information", markup=False)
 
     def _end_message(self) -> None:
         for line in self.screen.query("#status").results(BarLine) if self.screen_stack else ():
-            line.tell_no_longer()
+            line.end_message()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
         """Show a long text on its own screen, from which it can be copied.

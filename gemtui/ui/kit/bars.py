@@ -65,7 +65,7 @@ def _least(parts: Sequence[Content]) -> int:
 class BarLine(Widget):
     """One line with parts at both ends.
 
-    `say` sets the parts; `tell` shows a temporary message in their place.
+    `show_parts` sets the parts; `show_message` shows a temporary message in their place.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class BarLine(Widget):
         self._told_at = 0.0
         self._telling: Timer | None = None
 
-    def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
+    def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
         """Set the parts; in both sequences, the more important ones come first."""
         if (list(left), list(right)) != (list(self._left), list(self._right)):
             self._left, self._right = left, right
             self.refresh()
 
-    def tell(self, text: Clean, seconds: float) -> bool:
+    def show_message(self, text: Clean, seconds: float) -> bool:
         """Show a message in place of the parts for some seconds.
 
         Return False, without showing the message, if it is too wide.
@@ -98,7 +98,7 @@ class BarLine(Widget):
         self._tell(text)
         return True
 
-    def tell_no_longer(self) -> None:
+    def end_message(self) -> None:
         """End the message once there was time to read it: something else is done now."""
         if self.told is not None and monotonic() - self._told_at > _READ:
             self._tell(None)
@@ -132,9 +132,9 @@ class StatusLine(BarLine):
     def __init__(self, *, mark: str, gives_way: Side = "right") -> None:
         super().__init__(id="status", mark=mark, gives_way=gives_way)
 
-    def say(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
+    def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
         """Set the parts; in both sequences, the more important ones come first."""
-        super().say([_calm(part) for part in left], [_calm(part) for part in right])
+        super().show_parts([_calm(part) for part in left], [_calm(part) for part in right])
 
 
 def _calm(part: Content) -> Content:

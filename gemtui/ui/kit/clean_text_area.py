@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets.text_area import Edit, EditResult
 
 from gemtui.text import clean
-from gemtui.ui.kit.clean_widgets import Entered, say_cut
+from gemtui.ui.kit.clean_widgets import Entered, notify_cut
 from gemtui.ui.kit.key_table import UNDO_KEYS
 
 _LINE_KEYS = ("enter", "ctrl+j", "shift+enter", "alt+enter")
@@ -48,7 +48,7 @@ class TextArea(widgets.TextArea):
         if self._cut:
             edit.text = edit.text[:room]
             if not was_cut:
-                say_cut(self, self._longest)
+                notify_cut(self, self._longest)
         return super().edit(edit)
 
 

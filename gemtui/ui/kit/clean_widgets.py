@@ -109,10 +109,10 @@ class Input(widgets.Input):
         was_cut, self._cut = self._cut, len(text) > room or len(line) > room
         super().replace(line[:room], start, end)
         if self._cut and not was_cut:
-            say_cut(self, LONGEST_LINE)
+            notify_cut(self, LONGEST_LINE)
 
 
-def say_cut(field: Widget, longest: int) -> None:
+def notify_cut(field: Widget, longest: int) -> None:
     """Notify the user that the field has cut off typed or pasted text."""
     words = Clean(f"Only {longest:,} characters fit here, so the rest was cut off.")
     field.app.notify(words, severity="error", markup=False)

@@ -24,7 +24,7 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
         words = editor_command(app.config.editor, os.environ, place, line)
         program = editor_program(words[0])
     except (GemtuiError, OSError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
     else:
         _run(app, words, program)
 
@@ -35,12 +35,12 @@ def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None =
         with app.suspend():
             code = at_terminal(words, program=program, folder=folder)
     except OSError as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
     except SuspendNotSupported:
-        app.say("This terminal can't run another program.", problem=True)
+        app.show_message("This terminal can't run another program.", problem=True)
     else:
         if code:
-            app.say(f"{words[0]} exited with code {code}", problem=True)
+            app.show_message(f"{words[0]} exited with code {code}", problem=True)
 
 
 def edit_text(app: AppBase, text: str, name: str) -> str | None:
@@ -62,7 +62,7 @@ def open_git_tool(app: AppBase, folder: Path) -> None:
     program = find_program(words[0]) if words else None
     if program is None:
         name = words[0] if words else "git_tool"
-        app.say(
+        app.show_message(
             f"{name} was not found on PATH. Set git_tool in gemtui's config file.", problem=True
         )
     else:

@@ -11,7 +11,7 @@ from gemtui.agent.detect import Detected, detect_cli
 from gemtui.errors import GemtuiError
 from gemtui.extension.install import install, remove
 from gemtui.extension.status import ExtensionState, HookState, extension_state
-from gemtui.extension.words import before_install, before_removal
+from gemtui.extension.words import before_install, removal_notes
 from gemtui.text import Clean, clean_line
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
 
@@ -53,14 +53,14 @@ async def install_extension(app: AppBase) -> bool:
 
 async def _show(app: AppBase) -> None:
     if app.start.demo:
-        app.say("Not available in the demo. Quit it first, then press f8.")
+        app.show_message("Not available in the demo. Quit it first, then press f8.")
         return
     found = await asyncio.to_thread(extension_state)
     if found.state is HookState.MISSING:
         await _install(app)
         return
     if not found.installed:
-        app.say(str(found.problem), problem=True)
+        app.show_message(str(found.problem), problem=True)
         return
     about = _RUNS if found.problem is None else clean_line(found.problem)
     choices = [Choice("install", Clean("Reinstall"), Clean("rewrite its files"))]
@@ -69,7 +69,7 @@ async def _show(app: AppBase) -> None:
     if chosen == "install":
         await _do(app, install, "Installed. Its hooks run in every session started from now on.")
     elif chosen == "remove" and await _agreed(
-        app, Clean("Remove the extension?"), before_removal(), yes="Remove it", no="Keep it"
+        app, Clean("Remove the extension?"), removal_notes(), yes="Remove it", no="Keep it"
     ):
         await _do(app, remove, "Removed. Sessions started from now on run without it.")
 
@@ -95,13 +95,13 @@ async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: 
     """Run an action that takes seconds in a thread, and report its result."""
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
     while not work.done():
-        app.say("Gemini CLI is working; this can take a few seconds.")
+        app.show_message("Gemini CLI is working; this can take a few seconds.")
         await asyncio.wait({work}, timeout=app.NOTIFICATION_TIMEOUT)
     try:
         found = work.result()
     except (GemtuiError, OSError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return False
     done = found.problem is None or not found.installed
-    app.say(said if done else str(found.problem), problem=not done)
+    app.show_message(said if done else str(found.problem), problem=not done)
     return found.problem is None

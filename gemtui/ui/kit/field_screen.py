@@ -58,7 +58,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         if self._restored is not None:
             for field, value in zip(self._fields(), self._restored, strict=True):
                 setattr(field, _attribute(field), value)
-            self._app.say(BACK)
+            self._app.show_message(BACK)
 
     @on(Input.Changed)
     def _note_typing(self, event: Input.Changed) -> None:
@@ -79,9 +79,9 @@ class FieldScreen(DialogScreen[ScreenResultType]):
             values = self._field_values()
             if self._typed and values not in (self._began, self._restored):
                 self._app.drafts[self._draft_key] = values
-                self.app.call_later(self._app.say, KEPT)
+                self.app.call_later(self._app.show_message, KEPT)
             elif self._restored is not None:
-                self.app.call_later(self._app.say, DISCARDED)
+                self.app.call_later(self._app.show_message, DISCARDED)
         return super().dismiss(result)
 
     @property

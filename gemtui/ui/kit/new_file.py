@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemtui.files import is_folder, is_there, resolved
+from gemtui.files import is_folder, path_exists, resolved
 from gemtui.paths import current_folder, typed_path
 
 
@@ -18,7 +18,7 @@ def free_name(stem: str, suffix: str) -> str:
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
         name = f"{stem}{more}{suffix}"
-        if not is_there(place_of(name)):
+        if not path_exists(place_of(name)):
             return name
     return stem + suffix
 
@@ -34,7 +34,7 @@ def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
         return f"Enter a {'folder' if folder else 'file'} name."
     if is_folder(path) and not folder:
         return "That is a folder. Enter a file in it."
-    if is_there(path) and not is_folder(path):
+    if path_exists(path) and not is_folder(path):
         return "That file already exists. Choose another name."
     if not is_folder(path.parent):
         return "That folder does not exist."

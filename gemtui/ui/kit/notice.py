@@ -38,7 +38,7 @@ class NoticePane(VerticalScroll, can_focus=True):
         """Build one widget for the whole text."""
         yield Static()
 
-    def say(self, heading: Clean, lines: Sequence[Clean]) -> None:
+    def show_notice(self, heading: Clean, lines: Sequence[Clean]) -> None:
         """Show a heading, and lines of text under it."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
@@ -76,7 +76,7 @@ class EmptyStore(NoticePane):
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
         """Explain why there are no sessions in `home`."""
-        self.say(*_words(home, snapshot))
+        self.show_notice(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:
         """Request to search for sessions in another folder."""

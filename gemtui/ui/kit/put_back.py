@@ -39,7 +39,7 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     rows = {copy.folder.id: (copy.session_id, title, copy.size) for copy, title in of_runs}
     rows |= {each.name: (each.id, each.title, each.size) for each in kept[:_MOST]}
     if not rows:
-        app.say(
+        app.show_message(
             "No sessions are lost. Gemini CLI still has every session that gemtui has a copy of."
         )
         return
@@ -93,9 +93,9 @@ async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | N
     try:
         done = await asyncio.to_thread(restoring)
     except (GemtuiError, OSError) as error:
-        app.say(f"The session was not restored: {error}", problem=True)
+        app.show_message(f"The session was not restored: {error}", problem=True)
         return None
-    app.say("; ".join(_words(done)))
+    app.show_message("; ".join(_words(done)))
     return done
 
 

@@ -97,7 +97,7 @@ class RowIndex(Generic[Item]):
         """Return the line below a row."""
         return self._tops[place + 1]
 
-    def within(self, place: int, top: int, bottom: int) -> bool:
+    def is_within(self, place: int, top: int, bottom: int) -> bool:
         """Return whether a row exists and is completely between two lines.
 
         `bottom` is exclusive.

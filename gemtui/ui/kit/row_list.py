@@ -157,7 +157,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def in_sight(self, place: int) -> bool:
         """Return whether a row is completely visible."""
         top = self.scroll_offset.y
-        return self._places.within(place, top, top + self._height)
+        return self._places.is_within(place, top, top + self._height)
 
     @contextmanager
     def _kept_in_place(self, *, shows: bool = False) -> Iterator[None]:

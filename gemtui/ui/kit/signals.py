@@ -35,7 +35,7 @@ They also reset the mouse, paste and keyboard modes, the cursor, and the window 
 """
 
 
-def end_at_once(attributes: list[Any] | None) -> None:
+def exit_immediately(attributes: list[Any] | None) -> None:
     """Let signals end the process immediately, until ExitSignals takes over.
 
     There is nothing to close yet, but a normal exit would wait for Textual's threads. `attributes`:
@@ -70,7 +70,7 @@ class ExitSignals:
         threading.Thread(target=_watch_terminal, name="terminal", daemon=True).start()
 
     @property
-    def leaving(self) -> bool:
+    def is_exiting(self) -> bool:
         """Return whether a signal has come that ends the app."""
         return bool(self._code)
 
@@ -99,7 +99,7 @@ class ExitSignals:
         os._exit(code)
 
 
-def left() -> None:
+def cancel_alarm() -> None:
     """Cancel the alarm, because the app has ended."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 

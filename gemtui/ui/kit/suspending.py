@@ -68,7 +68,7 @@ class JobControl:
         self._stopping = False
         self._resume()
         if not stopped:
-            self._app.say(NO_SHELL)
+            self._app.show_message(NO_SHELL)
 
     def _take_terminal_again(self) -> None:
         """Set the terminal's modes again, because a shell has changed them after a SIGSTOP."""

@@ -94,7 +94,7 @@ class RawScreen(AnsweringScreen[None]):
     def on_mount(self) -> None:
         """Set the header."""
         lines = self._text.count("\n") + 1
-        self.query_one("#header", BarLine).say(
+        self.query_one("#header", BarLine).show_parts(
             [Content.styled(self._heading, "bold")],
             [Content.styled(counted(lines, "line"), "dim")],
         )

@@ -61,7 +61,7 @@ def _get_height_of_a_cell_or_more(
     return _get_content_height(self, container, viewport, max(width, _around(self) + 1))
 
 
-def mend() -> None:
+def apply_fixes() -> None:
     """Patch Textual's classes; calling this twice is harmless."""
     XTermParser._sequence_to_key_events = _keys_with_their_modifiers  # type: ignore[method-assign]
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]

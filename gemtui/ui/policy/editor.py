@@ -55,22 +55,22 @@ class PolicyEditor:
             await self.open(ours)
         self.begun.set()
         self._changed()
-        await self.look_around()
+        await self.load_context()
 
     async def _files(self) -> tuple[PolicyFile, ...]:
         return await asyncio.to_thread(files.listed, self.folder)
 
-    async def look_around(self) -> None:
+    async def load_context(self) -> None:
         """Load the policy's context, and detect what the installed Gemini CLI supports."""
         draft = self.draft
         try:
             found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
         except (GemtuiError, OSError) as error:
-            self._app.say(str(error), problem=True)
+            self._app.show_message(str(error), problem=True)
             found = draft.around
         for problem in found.problems:
             if problem not in draft.around.problems:
-                self._app.say(problem, problem=True)
+                self._app.show_message(problem, problem=True)
         if found != draft.around:
             draft.set_context(found)
         self._machine = await asyncio.to_thread(planned_machine, self._app.adapter, self.folder)
@@ -111,7 +111,7 @@ class PolicyEditor:
                 draft.moved_on = True
             else:
                 draft.read(fresh)
-                self._app.say("Reloaded, because another program changed the file.")
+                self._app.show_message("Reloaded, because another program changed the file.")
             self._changed()
 
     async def edit(self, make: Make) -> EditedDocument | None:
@@ -125,7 +125,7 @@ class PolicyEditor:
             try:
                 made = make(seen)
             except GemtuiError as error:
-                self._app.say(str(error), problem=True)
+                self._app.show_message(str(error), problem=True)
                 return None
             if made is None:
                 return None
@@ -141,9 +141,9 @@ class PolicyEditor:
         opened = await files.load(self._app, file)
         if opened is not None and self.draft.document is seen:
             self.draft = Draft(opened, mode=self.draft.mode)
-            await self.look_around()
+            await self.load_context()
 
-    async def turn_to_ours(self, wanted: Sequence[Path]) -> None:
+    async def open_own_policy(self, wanted: Sequence[Path]) -> None:
         """Open one of gemtui's policies so that a rule can be added.
 
         This is one of `wanted`, or else the open one, the first one, or a new one. Gemini CLI's own
@@ -160,14 +160,14 @@ class PolicyEditor:
         target = named or next(iter(ours), None)
         if target is None:
             self.draft = Draft(mode=self.draft.mode)
-            await self.look_around()
+            await self.load_context()
         elif opened is None or target.path != opened.file.path:
             await self.open(target)
 
     async def save(self) -> bool:
         """Save the draft; return whether it was saved."""
         saved = await files.save(self._app, self.draft)
-        await self.look_around()
+        await self.load_context()
         return saved
 
     async def choose(self) -> None:
@@ -182,7 +182,7 @@ class PolicyEditor:
     async def _do(self, wanted: FileChoice, here: Path | None) -> None:
         app, file = self._app, wanted.file
         if wanted.what is FileAction.NEW:
-            if await self._let_go() and await files.make(app, fresh := Draft(), ""):
+            if await self._let_go() and await files.create_policy(app, fresh := Draft(), ""):
                 self.draft = fresh
         elif file is None or (file.path == here and not await self._let_go()):
             return
@@ -195,7 +195,7 @@ class PolicyEditor:
                 await self.open(path)
         elif await files.delete(app, file) and file.path == here:
             self.draft = Draft(mode=self.draft.mode)
-        await self.look_around()
+        await self.load_context()
 
     async def _let_go(self) -> bool:
-        return await files.let_go(self._app, self.draft, leaving="continue")
+        return await files.may_close(self._app, self.draft, leaving="continue")

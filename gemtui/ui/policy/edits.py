@@ -13,8 +13,8 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.words import decision_word
 from gemtui.text import counted
-from gemtui.ui.policy.levels import SimplePolicy, written
-from gemtui.ui.rules.draft import moved
+from gemtui.ui.policy.levels import SimplePolicy, with_levels
+from gemtui.ui.rules.draft import move_rule
 
 FIRST_PRIORITY = 100
 NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
@@ -24,13 +24,13 @@ class EditedDocument(NamedTuple):
     """An edited document.
 
     `what`: a description of the edit. `place`: the index of the edited rule; None if that rule no
-    longer exists. `said`: a message about effects that the table of rules does not show.
+    longer exists. `description`: a message about effects that the table of rules does not show.
     """
 
     document: Document
     what: str
     place: int | None
-    said: str = ""
+    description: str = ""
 
 
 Make = Callable[[Document], EditedDocument | None]
@@ -57,7 +57,7 @@ def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | N
 
     Return None if the document has all of them.
     """
-    missing = document.lacks(rules)
+    missing = document.missing_rules(rules)
     return add_all(document, missing) if missing else None
 
 
@@ -66,7 +66,7 @@ def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
     return EditedDocument(document.replace(place, rule), f"change rule {place + 1}", place)
 
 
-def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
+def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
     """Return the edit made with a form: a new rule, or a change of an existing rule.
 
     The rule is found again if it has been moved in the meantime. The edit raises PolicyError if the
@@ -87,7 +87,7 @@ def filled_in(seen: Document, place: int | None, rule: Rule) -> Make:
     return change
 
 
-def chosen(seen: Document, make: Make) -> Make:
+def edit_by_index(seen: Document, make: Make) -> Make:
     """Return an edit that refers to rules by their index in `seen`.
 
     The edit raises PolicyError if the document has changed since then.
@@ -123,7 +123,7 @@ def switch(document: Document, place: int) -> EditedDocument:
 
 def move(document: Document, place: int, other: int, *, above: bool) -> EditedDocument | None:
     """Move a rule past another one in the table; return None if that is impossible."""
-    found = moved(document, place, other, above=above)
+    found = move_rule(document, place, other, above=above)
     if found is None:
         return None
     said = ""
@@ -146,4 +146,4 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
     """Set levels or lists. Raises OptionError for an impossible tool name."""
-    return EditedDocument(written(document, simple), what, None)
+    return EditedDocument(with_levels(document, simple), what, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
-from gemtui.files import is_file, is_folder, is_there
+from gemtui.files import is_file, is_folder, path_exists
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import Opened, Origin, PolicyFile
@@ -80,7 +80,7 @@ async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
     try:
         return await asyncio.to_thread(store.open_policy, file)
     except (GemtuiError, OSError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return None
 
 
@@ -92,12 +92,12 @@ async def save(app: AppBase, draft: Draft) -> bool:
     """
     opened = draft.opened
     if opened is None:
-        return await make(app, draft, draft.document.text)
+        return await create_policy(app, draft, draft.document.text)
     if opened.file.read_only:
-        app.say(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
+        app.show_message(f"{draft.name} can't be saved: {opened.file.read_only}", problem=True)
         return False
-    if not draft.changed and not draft.moved_on and is_there(opened.file.path):
-        app.say("Nothing to save: the file is unchanged.")
+    if not draft.changed and not draft.moved_on and path_exists(opened.file.path):
+        app.show_message("Nothing to save: the file is unchanged.")
         return True
     if opened.file.origin is not Origin.OURS and not await _on_purpose(app, opened.file):
         return False
@@ -131,17 +131,17 @@ async def _write(
     except PolicyChanged:
         return await _changed(app, draft, opened, document)
     except (PolicyError, OSError) as error:
-        app.say(f"The policy was not saved: {error}", problem=True)
+        app.show_message(f"The policy was not saved: {error}", problem=True)
         return False
     draft.wrote(saved)
-    app.say(f"Saved: {short_path(saved.file.path)}")
+    app.show_message(f"Saved: {short_path(saved.file.path)}")
     return True
 
 
 async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
     """Ask which version to keep, because the file was changed or removed elsewhere."""
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
-    if is_there(opened.file.path):
+    if path_exists(opened.file.path):
         head, said = "The file has changed on disk", "Another program changed it."
         reload = Choice("reload", Clean("Reload it"), Clean("press u to get your changes back"))
         write = Choice("write", Clean("Overwrite it"), Clean("with the text shown here"))
@@ -168,7 +168,7 @@ def _name_problem(name: str) -> str:
     return "" if name.strip() else "Enter a name for the policy."
 
 
-async def make(app: AppBase, draft: Draft, text: str) -> bool:
+async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
     """Create a gemtui policy with this text, asking for a name until one is valid."""
     name = SUGGESTED
     while True:
@@ -181,10 +181,10 @@ async def make(app: AppBase, draft: Draft, text: str) -> bool:
         try:
             opened = await asyncio.to_thread(store.create, name, text)
         except (PolicyError, OSError) as error:
-            app.say(str(error), problem=True)
+            app.show_message(str(error), problem=True)
         else:
             draft.wrote(opened)
-            app.say(f"Saved: {short_path(opened.file.path)}")
+            app.show_message(f"Saved: {short_path(opened.file.path)}")
             return True
 
 
@@ -198,14 +198,14 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
     try:
         return await asyncio.to_thread(store.rename, file.path, asked.strip())
     except (PolicyError, OSError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return None
 
 
 async def delete(app: AppBase, file: PolicyFile) -> bool:
     """Delete one of gemtui's policies after a confirmation."""
     if file.origin is not Origin.OURS:
-        app.say("Only policies created with gemtui can be deleted here.", problem=True)
+        app.show_message("Only policies created with gemtui can be deleted here.", problem=True)
         return False
     lines = [clean_line(short_path(file.path)), Clean("This can't be undone.")]
     sure = await app.push_screen_wait(
@@ -218,13 +218,13 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
     try:
         await asyncio.to_thread(store.delete, file.path)
     except (PolicyError, OSError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return False
-    app.say(f"Deleted: {file.name}")
+    app.show_message(f"Deleted: {file.name}")
     return True
 
 
-async def let_go(app: AppBase, draft: Draft, *, leaving: str) -> bool:
+async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
     """Return whether the draft may be closed, after asking about unsaved changes."""
     if not draft.changed:
         return True
@@ -276,7 +276,7 @@ async def save_to_run(app: AppBase) -> bool:
 def edit(app: AppBase, draft: Draft) -> None:
     """Open the saved file in the user's editor, unless there are unsaved changes."""
     if draft.opened is None or draft.changed:
-        app.say("Save the policy first, because the editor opens the saved file.")
+        app.show_message("Save the policy first, because the editor opens the saved file.")
     else:
         edit_file(app, str(draft.opened.file.path), None, None)
 

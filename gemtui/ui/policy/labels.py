@@ -61,7 +61,7 @@ def _others(draft: Draft) -> Iterator[str]:
         yield f"Gemini CLI also loads {loaded} in every session."
 
 
-def locked(draft: Draft, glyphs: Glyphs) -> Content:
+def locked_text(draft: Draft, glyphs: Glyphs) -> Content:
     """Return the text for a file that can't be edited rule by rule."""
     sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
     keys = ("policy.open_file", "policy.files")

@@ -177,7 +177,7 @@ def with_choice(field: LevelRow, value: str) -> Make:
     return lambda document: set_levels(document, with_value(read(document), field.id, value), what)
 
 
-async def ask_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
+async def edit_tool_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
     """Let the user edit a list of tools; return the edit, which may change nothing."""
     if field is None or field.id not in LISTS:
         return _nothing

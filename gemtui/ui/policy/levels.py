@@ -98,7 +98,7 @@ def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | Non
     return tuple(named.get((Decision.ALLOW, 999), ())) if closed else None
 
 
-def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
+def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
     """Return the rules for levels and lists; the mode decides about unset levels.
 
     Raises OptionError for an impossible tool name.
@@ -115,14 +115,14 @@ def wanted(simple: SimplePolicy) -> tuple[Rule, ...]:
     return tuple(replace(each, interactive=None) if _always(each) else each for each in found)
 
 
-def written(document: Document, simple: SimplePolicy) -> Document:
+def with_levels(document: Document, simple: SimplePolicy) -> Document:
     """Return the document with these levels and lists.
 
     Rules that are still needed are not touched. New rules are added at the front if they restrict,
     because the first of equal rules wins, and at the end if they allow. Raises OptionError for an
     impossible tool name, and PolicyError if the document is locked.
     """
-    wishes = {_identity(rule): rule for rule in wanted(simple)}
+    wishes = {_identity(rule): rule for rule in level_rules(simple)}
     kept = set()
     for place, rule in reversed(tuple(_simple_rules(document.rules))):
         if _identity(rule) in wishes:

@@ -14,10 +14,10 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.policy.command_preview import CommandPreview
-from gemtui.ui.policy.labels import locked, mode_line, no_rules, simple_words, title, whose
+from gemtui.ui.policy.labels import locked_text, mode_line, no_rules, simple_words, title, whose
 from gemtui.ui.policy.level_rows import LevelRows
 from gemtui.ui.policy.rule_table import Headings, RuleTable
-from gemtui.ui.policy.side_pane import in_brief
+from gemtui.ui.policy.side_pane import brief_command
 from gemtui.ui.policy.tool_table import PolicyTools
 from gemtui.ui.rules.draft import Draft
 
@@ -86,7 +86,7 @@ class PolicyMain(Vertical):
         """Show the draft, with the cursor on the rule at the index `place`."""
         self._draft = draft
         stuck = bool(draft.document.locked)
-        words = locked(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
+        words = locked_text(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
         self.query_one("#no-rules", Static).update(words if self.begun else own("reading"))
         self.rules.show_rules(draft, self._words, place)
         self.set_class(stuck or not (draft.entries or self.simple), "-nothing")
@@ -96,14 +96,14 @@ class PolicyMain(Vertical):
         self._say_title(draft)
         self._say_level()
 
-    def become(self, shown: CommandPreview) -> None:
+    def show_command(self, shown: CommandPreview) -> None:
         """Show a short form of the command, for screens without the side pane."""
-        self.query_one("#brief", Static).update(in_brief(shown, self._glyphs))
+        self.query_one("#brief", Static).update(brief_command(shown, self._glyphs))
 
     def _say_title(self, draft: Draft) -> None:
         if self.begun:
             said = title(draft, len(self.rules.items), simple=self.simple)
-            self.query_one("#policy-title", BarLine).say(list(said), list(whose(draft)))
+            self.query_one("#policy-title", BarLine).show_parts(list(said), list(whose(draft)))
 
     def _say_level(self) -> None:
         levels = self.levels

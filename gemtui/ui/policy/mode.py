@@ -56,7 +56,7 @@ class PolicyMode:
         screen = await self.show()
         screen.rule_keys.offer(call, policies)
 
-    async def settled(self, policies: Sequence[Path]) -> bool:
+    async def ready_to_start(self, policies: Sequence[Path]) -> bool:
         """Return whether a run may start with these files, asking about unsaved changes."""
         draft, screen = self.draft, self._made
         opened = None if draft is None else draft.opened
@@ -74,6 +74,6 @@ class PolicyMode:
         draft = self.draft
         if draft is None or not draft.changed or self._app.start.demo:
             return True
-        from gemtui.ui.policy.files import let_go
+        from gemtui.ui.policy.files import may_close
 
-        return await let_go(self._app, draft, leaving="quit")
+        return await may_close(self._app, draft, leaving="quit")

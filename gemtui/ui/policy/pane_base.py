@@ -41,8 +41,8 @@ class PolicyPane(DialogGuardScreen[None]):
         made = await self.editor.edit(make)
         if made is not None:
             self.show(made.place)
-            if made.said:
-                self.gemtui.say(made.said)
+            if made.description:
+                self.gemtui.show_message(made.description)
 
 
 class PolicyPart(ScreenPart[PolicyPane]):

@@ -34,7 +34,7 @@ class RuleKeys(PolicyPart):
     async def action_words(self) -> None:
         screen, draft = self.screen, self.screen.draft
         if draft.document.locked:
-            screen.gemtui.say(draft.document.locked, problem=True)
+            screen.gemtui.show_message(draft.document.locked, problem=True)
             return
         shown = WordsScreen(draft, screen.editor.folder)
         rules = await screen.gemtui.push_screen_wait(shown)
@@ -48,7 +48,7 @@ class RuleKeys(PolicyPart):
         """Edit the list of tools under the cursor of the simple view."""
         screen = self.screen
         chosen = screen.main.levels.chosen
-        await screen.edit(await level_rows.ask_list(screen.gemtui, screen.draft, chosen))
+        await screen.edit(await level_rows.edit_tool_list(screen.gemtui, screen.draft, chosen))
 
     @dialog
     async def open_rule(self) -> None:
@@ -59,12 +59,12 @@ class RuleKeys(PolicyPart):
             await self._form(rule, place)
         elif place is not None:
             words = "This rule can't be read. Press o to open the file in your editor."
-            self.screen.gemtui.say(words)
+            self.screen.gemtui.show_message(words)
 
     async def _form(self, rule: Rule, place: int | None = None) -> None:
         document = self.screen.draft.document
         if document.locked:
-            self.screen.gemtui.say(document.locked, problem=True)
+            self.screen.gemtui.show_message(document.locked, problem=True)
         else:
             form = RuleForm(document, rule, project=self.screen.editor.folder, place=place)
             await self._fill_in(form, place)
@@ -73,7 +73,7 @@ class RuleKeys(PolicyPart):
         screen, seen = self.screen, self.screen.draft.document
         wanted = await screen.gemtui.push_screen_wait(form)
         if wanted is not None:
-            await screen.edit(edits.filled_in(seen, place, wanted))
+            await screen.edit(edits.edit_from_form(seen, place, wanted))
             screen.main.take_focus()
 
     @dialog
@@ -85,7 +85,7 @@ class RuleKeys(PolicyPart):
         """
         screen, editor = self.screen, self.screen.editor
         await editor.begun.wait()
-        await editor.turn_to_ours(policies)
+        await editor.open_own_policy(policies)
         screen.main.switch(simple=False)
         form = await form_allowing(screen.gemtui, Simulation(screen.draft, editor.folder), call)
         if form is not None:
@@ -114,19 +114,21 @@ class RuleKeys(PolicyPart):
     async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
         if (place := self.screen.main.place) is not None:
             seen = self.screen.draft.document
-            await self.screen.edit(edits.chosen(seen, lambda document: make(document, place)))
+            await self.screen.edit(
+                edits.edit_by_index(seen, lambda document: make(document, place))
+            )
 
     def action_undo(self) -> None:
         if self.screen.draft.can_undo:
             self._stepped("Undone", self.screen.draft.undo())
         else:
-            self.screen.gemtui.say("Nothing to undo.")
+            self.screen.gemtui.show_message("Nothing to undo.")
 
     def action_redo(self) -> None:
         if self.screen.draft.can_redo:
             self._stepped("Redone", self.screen.draft.redo())
         else:
-            self.screen.gemtui.say("Nothing to redo.")
+            self.screen.gemtui.show_message("Nothing to redo.")
 
     def only_says_why(self, action: str) -> bool:
         """Return whether there is nothing to undo or redo, which these keys say."""
@@ -135,7 +137,7 @@ class RuleKeys(PolicyPart):
 
     def _stepped(self, said: str, what: str) -> None:
         self.screen.show()
-        self.screen.gemtui.say(f"{said}: {what}")
+        self.screen.gemtui.show_message(f"{said}: {what}")
 
 
 class FileKeys(PolicyPart):
@@ -173,7 +175,7 @@ class FileKeys(PolicyPart):
         if preview.script:
             app.copy(preview.script, "the command, which reads the prompt from prompt.txt")
         else:
-            app.say(preview.problem or "The command is not ready yet.")
+            app.show_message(preview.problem or "The command is not ready yet.")
 
     def action_copy_text(self) -> None:
         self.screen.gemtui.copy(self.screen.draft.document.text, "the policy")

@@ -18,8 +18,8 @@ from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import GUTTER, RowList
-from gemtui.ui.rules.draft import Draft, order
-from gemtui.ui.rules.draw import column, decided, summary
+from gemtui.ui.rules.draft import Draft, priority_order
+from gemtui.ui.rules.draw import column, decision_pieces, summary
 
 _DECISION = 5
 """Cells for the name of a decision."""
@@ -45,7 +45,7 @@ def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
     wanted = words.lower().split()
     made = (
         _row(place, draft.entries[place], draft.document.problems[place])
-        for place in order(draft.entries)
+        for place in priority_order(draft.entries)
     )
     return tuple(row for row in made if all(word in _searched(row.entry) for word in wanted))
 
@@ -105,7 +105,7 @@ def _sign(row: RuleRow, look: Look) -> Piece:
 
 def _decision(entry: RuleEntry, rule: Rule, look: Look) -> Pieces:
     if entry.enabled:
-        return decided(rule.decision, look, room=_DECISION)
+        return decision_pieces(rule.decision, look, room=_DECISION)
     said = f"{look.glyphs.interrupted} {decision_word(rule.decision):<{_DECISION}}"
     return (Piece(own(said), look[Role.MUTED]),)
 

@@ -29,7 +29,7 @@ from gemtui.ui.policy.main_pane import PolicyMain
 from gemtui.ui.policy.pane_base import PolicyPane
 from gemtui.ui.policy.rule_keys import FileKeys, RuleKeys
 from gemtui.ui.policy.rule_table import RuleTable
-from gemtui.ui.policy.side_pane import PolicySide, worst, worst_of
+from gemtui.ui.policy.side_pane import PolicySide, worst_finding, worst_of
 from gemtui.ui.policy.tool_table import PolicyTools
 from gemtui.ui.rules.draft import next_mode
 from gemtui.ui.simulator import launch
@@ -76,7 +76,7 @@ class PolicyScreen(PolicyPane):
     async def on_screen_resume(self) -> None:
         """Reload other files, settings and facts about Gemini CLI; they may have changed."""
         if self.editor.begun.is_set():
-            await self.editor.look_around()
+            await self.editor.load_context()
 
     @work(exclusive=True, group="watch")
     async def _watch(self, file: PolicyFile) -> None:
@@ -92,7 +92,7 @@ class PolicyScreen(PolicyPane):
         self._become()
         self._say_rule()
         where = folder_words(self.editor.folder, self.gemtui.glyphs)
-        self.header.say(self.gemtui.tabs("app.policies"), [where])
+        self.header.show_parts(self.gemtui.tabs("app.policies"), [where])
         file = None if draft.opened is None else draft.opened.file
         if file is not None and file.path != self._watched:
             self._watched = file.path
@@ -101,8 +101,8 @@ class PolicyScreen(PolicyPane):
     @work(exclusive=True, group="preview")
     async def _become(self) -> None:
         self.preview = await asyncio.to_thread(self.editor.preview)
-        self.main.become(self.preview)
-        self.side.become(self.preview)
+        self.main.show_command(self.preview)
+        self.side.show_command(self.preview)
         found = await asyncio.to_thread(self.editor.mode_findings)
         self.side.show_examples(await asyncio.to_thread(self.editor.examples))
         if found != self._of_mode:
@@ -121,10 +121,10 @@ class PolicyScreen(PolicyPane):
         more = self._of_mode
         self.side.show(draft, place, fixable=corrected, more=more)
         here = [each for each in more if rule is not None and each.rule == rule.index]
-        found = (*said, *here) or draft.of_the_file
+        found = (*said, *here) or draft.file_findings
         fixes = worst_of(found) in corrected
         right = list(state(draft, self.side.changes, fixable=fixes))
-        self.status.say(list(worst(found, self.gemtui.glyphs)), right)
+        self.status.show_parts(list(worst_finding(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
 
     @property
@@ -241,4 +241,4 @@ class PolicyScreen(PolicyPane):
     def action_problem(self) -> None:
         self.main.switch(simple=False)
         if not self.main.rules.next_problem():
-            self.gemtui.say("These findings apply to the whole file.")
+            self.gemtui.show_message("These findings apply to the whole file.")

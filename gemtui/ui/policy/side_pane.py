@@ -42,7 +42,7 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
-    words = [homely(word) for word in (*shown.environ, *shown.argv)]
+    words = [with_home(word) for word in (*shown.environ, *shown.argv)]
     for at, each in enumerate(words):
         end = " \\" if at + 1 < len(words) else ""
         indent = "  " if each.startswith("-") else ""
@@ -51,13 +51,13 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
     return Content("\n").join(lines)
 
 
-def homely(word: str) -> str:
+def with_home(word: str) -> str:
     """Return a word with `$HOME` in place of the home folder."""
     home = str(Path.home())
     return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
 
 
-def in_brief(shown: CommandPreview, glyphs: Glyphs) -> Content:
+def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
     """Return the command on one line below a heading, without the folders of paths."""
     if shown.problem:
         said = f"{glyphs.warning} {shown.problem}"
@@ -97,7 +97,7 @@ def worst_of(findings: Sequence[Finding]) -> Finding | None:
     return min(findings, key=lambda finding: finding.severity, default=None)
 
 
-def worst(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
+def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
     """Yield a line with the first error, or else with the first finding, if any."""
     if (finding := worst_of(findings)) is not None:
         error = finding.severity is Severity.ERROR
@@ -130,7 +130,7 @@ class PolicySide(Vertical):
         with VerticalScroll(id="findings-place", can_focus=False):
             yield Static(id="findings")
 
-    def become(self, shown: CommandPreview) -> None:
+    def show_command(self, shown: CommandPreview) -> None:
         """Show another command."""
         self.query_one("#command-heading", Static).update(
             heading("Command", shown.recipient or OURS)
@@ -170,7 +170,7 @@ class PolicySide(Vertical):
         changes = counted(found.changes, "unsaved change") if draft.changed else kept
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
         self.query_one("#toml-heading", Static).update(heading(name, changes))
-        self._say_findings((*draft.findings, *more), here_rule(draft, place), fixable)
+        self._say_findings((*draft.findings, *more), rule_number(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
         """Scroll to the wanted lines of the new text and to the lines that they replace."""
@@ -213,7 +213,7 @@ def _counted(findings: Sequence[Finding]) -> str:
     return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
 
 
-def here_rule(draft: Draft, place: int | None) -> int:
+def rule_number(draft: Draft, place: int | None) -> int:
     """Return the number that findings use for the rule at this index; 0 if none."""
     if place is None or place >= len(draft.entries):
         return 0

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.content import Content
 
-from gemtui.checkpoints.review import ReviewedFile, ReviewHunk, built_on
+from gemtui.checkpoints.review import ReviewedFile, ReviewHunk, dependent_hunks
 from gemtui.errors import GemtuiError
 from gemtui.runs.review import (
     Comment,
@@ -105,7 +105,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         yield from self.framed(Container(files, side, id="review-panes"))
 
     def on_mount(self) -> None:
-        self.header.say([Content(clean_line(f"Review of {self._title}"))])
+        self.header.show_parts([Content(clean_line(f"Review of {self._title}"))])
         self.call_after_refresh(self.action_reload)
 
     # --- display -------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ class ReviewScreen(DialogGuardScreen[str]):
             self.diff.show(() if row is None else diff_rows(row.file), fresh=True)
         heading = self.query_one("#review-heading", BarLine)
         if row is None:
-            heading.say([])
+            heading.show_parts([])
             return
-        heading.say([Content(clean_line(os.fsdecode(row.file.path)))])
+        heading.show_parts([Content(clean_line(os.fsdecode(row.file.path)))])
         if not self.diff.has_focus:
             wanted = row.hunk or row.file.hunks[0]
             rows = self.diff.items
@@ -161,7 +161,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
     def _say(self, words: str) -> None:
-        self.status.say([Content(clean_line(words))])
+        self.status.show_parts([Content(clean_line(words))])
 
     def _say_state(self) -> None:
         """Show what is marked, and what is not known for certain about the changes."""
@@ -174,7 +174,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments:
             words.append(counted(len(self._comments), "comment"))
         words += self._review.notes
-        self.status.say([Content(clean_line(each)) for each in words])
+        self.status.show_parts([Content(clean_line(each)) for each in words])
         self.files.refresh()
         self.diff.refresh()
         self.refresh_bindings()
@@ -243,12 +243,12 @@ class ReviewScreen(DialogGuardScreen[str]):
         owner = self._hunks[0].owner
         hunks = [h for file in self._review.files for h in file.hunks if h.owner == owner]
         self._toggle(hunks)
-        self.gemtui.say(f"{counted(len(hunks), 'hunk')} of {owner_words(owner)}")
+        self.gemtui.show_message(f"{counted(len(hunks), 'hunk')} of {owner_words(owner)}")
 
     def _toggle(self, hunks: Sequence[ReviewHunk]) -> None:
         able = {each.id for each in hunks if not each.fixed}
         if hunks and not able:
-            self.gemtui.say(f"This can't be reverted: {hunks[0].fixed}", problem=True)
+            self.gemtui.show_message(f"This can't be reverted: {hunks[0].fixed}", problem=True)
         elif able <= self._marked:
             self._marked -= able
         else:
@@ -287,7 +287,9 @@ class ReviewScreen(DialogGuardScreen[str]):
                 path = clean_line(os.fsdecode(file.path))
                 line = f":{hunk.now}" if hunk.now else ""
                 words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
-            words += [clean_line(stay_words(*each)) for each in built_on([file], self._marked)]
+            words += [
+                clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)
+            ]
         rest = len(words) - _MOST_LISTED
         return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
 
@@ -312,7 +314,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         try:
             done = await asyncio.to_thread(revert, self._subject, ids)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(f"Not reverted: {error}", problem=True)
+            self.gemtui.show_message(f"Not reverted: {error}", problem=True)
             self._say_state()
             return
         self._marked.clear()
@@ -327,7 +329,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             else "Nothing reverted."
         )
         if not done.left:
-            self.gemtui.say(words)
+            self.gemtui.show_message(words)
             return
         names = {
             hunk.id: f"{os.fsdecode(file.path)}:{hunk.now}"
@@ -336,7 +338,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         }
         left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.say(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.show_message(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
 
     # --- comments ------------------------------------------------------------------------------
 
@@ -345,7 +347,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         """Comment on the line under the cursor; an empty text removes the comment."""
         row = self.diff.chosen
         if row is None or not row.line:
-            self.gemtui.say("Move to a line of the diff to comment on it.")
+            self.gemtui.show_message("Move to a line of the diff to comment on it.")
             return
         place = _place(row)
         known = self._comments.get(place)
@@ -379,7 +381,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         try:
             prompts = await asyncio.to_thread(self._subject.prompts)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(str(error), problem=True)
+            self.gemtui.show_message(str(error), problem=True)
         else:
             self.gemtui.copy(commit_message(prompts), "a commit message")
 

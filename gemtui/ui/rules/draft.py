@@ -105,7 +105,7 @@ class Draft:
         return self.document.findings
 
     @property
-    def of_the_file(self) -> tuple[Finding, ...]:
+    def file_findings(self) -> tuple[Finding, ...]:
         """The findings about the file as a whole."""
         return tuple(finding for finding in self.findings if not finding.rule)
 
@@ -199,7 +199,7 @@ def next_mode(mode: ApprovalMode) -> ApprovalMode:
 # --- order ---------------------------------------------------------------------------------------
 
 
-def order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
+def priority_order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
     """Return the indices of the rules by descending priority, then in file order.
 
     Rules that can't be read come last.
@@ -220,7 +220,7 @@ class MovedRule(NamedTuple):
     priority: int | None
 
 
-def moved(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
+def move_rule(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
     """Move the rule at the index `place` directly above or below the one at `other`.
 
     If their priorities differ, the rule gets the priority of the other one. Returns None if one of

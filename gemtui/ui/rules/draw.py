@@ -53,7 +53,7 @@ def sign(decision: Decision, look: Look) -> Clean:
     return own(signs[decision])
 
 
-def decided(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
+def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
     """Return the symbol and word for a decision; the word is padded to `room` cells."""
     style = look[_ROLES[decision]]
     return (Piece(own(f"{sign(decision, look)} {decision_word(decision):<{room}}"), style),)
@@ -69,7 +69,7 @@ def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
     """Return what happens to a call: the decision, or that the tool is not offered."""
     if not found.offered:
         return hidden(look, room=room)
-    return decided(found.decision, look, room=room)
+    return decision_pieces(found.decision, look, room=room)
 
 
 def rank(rule: Rule) -> Clean:
@@ -84,7 +84,7 @@ def summary(rule: Rule) -> Clean:
     return own(f"{decision_word(rule.decision)}  {tools_words(rule)}{end}")
 
 
-def asked(call: Call) -> Clean:
+def call_subject(call: Call) -> Clean:
     """Return the subject of a call on one line: a command, a file or a pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
     return command_line(target(recorded)[:LONG])
@@ -124,7 +124,7 @@ def _answer(found: Explanation, look: Look) -> Iterator[Line]:
     yield BLANK
     both = (("headless", found.headless), ("interactive", found.interactive))
     for name, decision in both:
-        yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decided(decision, look)))
+        yield Line((Piece(own(f"{name:<13}"), look[Role.MUTED]), *decision_pieces(decision, look)))
     yield from _named("offered", _offered(found), look)
     if found.tool_refuses is not None:
         words = own(f"rejects the call: {found.tool_refuses}")
@@ -172,7 +172,7 @@ def _rule_looked_at(each: Considered, decides: Rule | None, look: Look) -> Line:
         (
             Piece(own(mark), look[Role.CURSOR]),
             Piece(own(f" {rank(each.rule)}  {said:<8}"), style + BOLD if here else style),
-            *decided(each.rule.decision, look, room=5),
+            *decision_pieces(each.rule.decision, look, room=5),
             Piece(own(f" {tools_words(each.rule)}  {condition_words(each.rule)}"), style),
             Piece(own(f"  {rule_source(each.rule)}"), look[Role.MUTED]),
         )

@@ -14,7 +14,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, command_line, counted, relative, visible_line
 from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, cut, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.rules.draw import column, decided, hidden, outcome, rank
+from gemtui.ui.rules.draw import column, decision_pieces, hidden, outcome, rank
 
 _ROOMY = 100
 """Width of a row, in cells, from which the source of a rule is shown in full."""
@@ -105,7 +105,7 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
     if found is ReplayDecision.TOOL_REFUSES:
         words = own(f"{look.glyphs.denied} {'refused':<{VERDICT - 2}}")
         return (Piece(words, look[Role.WARNING]),)
-    return decided(Decision(found.value), look, room=VERDICT - 2)
+    return decision_pieces(Decision(found.value), look, room=VERDICT - 2)
 
 
 # --- recorded calls ----------------------------------------------------------------------------

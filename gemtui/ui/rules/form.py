@@ -108,7 +108,7 @@ class RuleReview(NamedTuple):
     fixable: tuple[Finding, ...] = ()
 
 
-def look_at(document: Document, place: int | None, rule: Rule) -> RuleReview:
+def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview:
     """Check a rule as if it were the rule at the index `place` of the document.
 
     `place`: None to check the rule as if it were added at the end.
@@ -214,7 +214,7 @@ class RuleForm(FormScreen[Rule]):
 
     @work(exclusive=True, group="check")
     async def _check(self, rule: Rule) -> None:
-        self._looked = await asyncio.to_thread(look_at, self._document, self._place, rule)
+        self._looked = await asyncio.to_thread(review_rule, self._document, self._place, rule)
         self._say(list(self._found_lines()))
         self.refresh_bindings()
 
@@ -284,7 +284,7 @@ class RuleForm(FormScreen[Rule]):
         if isinstance(rule, FieldProblem):
             self.query_one(f"#{rule.field}").focus()
             return
-        looked = await asyncio.to_thread(look_at, self._document, self._place, rule)
+        looked = await asyncio.to_thread(review_rule, self._document, self._place, rule)
         if any(finding.severity is Severity.ERROR for finding in looked.findings):
             return
         if self._place is not None or not _allows_anything(rule) or await self._sure():

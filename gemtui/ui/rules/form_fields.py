@@ -16,12 +16,12 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gemtui.policy.match.path_pattern_text import files_of
-from gemtui.policy.match.path_patterns import below
+from gemtui.policy.match.path_patterns import folder_pattern
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import visible
 
 _WORDS = "files below "
-_FRONT = below("", ()).partition("/(?!")[0]
+_FRONT = folder_pattern("", ()).partition("/(?!")[0]
 """The start of a pattern that does not name the folder of a project."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
@@ -43,9 +43,9 @@ def pattern_of(folder: str, project: str, before: str = "") -> str:
     """
     name = _name(folder, project.rstrip("/"))
     if old := folder_of(before).rstrip("/"):
-        end = below(old, ()).removeprefix(_FRONT)
-        return before.removesuffix(end) + below(name, ()).removeprefix(_FRONT)
-    return below(name, [f"{project.rstrip('/')}/"] if project.rstrip("/") else [])
+        end = folder_pattern(old, ()).removeprefix(_FRONT)
+        return before.removesuffix(end) + folder_pattern(name, ()).removeprefix(_FRONT)
+    return folder_pattern(name, [f"{project.rstrip('/')}/"] if project.rstrip("/") else [])
 
 
 def _name(folder: str, project: str) -> str:

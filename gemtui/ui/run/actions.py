@@ -20,7 +20,7 @@ from gemtui.kept.run_copies import last_copies
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
 from gemtui.runs import follow_up
-from gemtui.runs.before_run import Report, told_before
+from gemtui.runs.before_run import Report, before_run_report
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
@@ -28,7 +28,7 @@ from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.kit.text_screen import RawScreen
 from gemtui.ui.run.labels import write_row
-from gemtui.ui.run.list_dialog import RunListScreen, What
+from gemtui.ui.run.list_dialog import RunAction, RunListScreen
 from gemtui.worktree_records import NEW_WORKTREE, origin_of, worktree_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ async def trusted(
         return False
     if await asyncio.to_thread(trust.remembered, folder, environ):
         return True
-    report = await asyncio.to_thread(told_before, options, environ)
+    report = await asyncio.to_thread(before_run_report, options, environ)
     about = (
         clean_line(str(folder)),
         Clean(""),
@@ -73,7 +73,7 @@ async def trusted(
     try:
         await asyncio.to_thread(trust.remember, folder)
     except (GemtuiError, OSError) as error:
-        app.say(
+        app.show_message(
             f"You will be asked again, because your answer could not be saved: {error}",
             problem=True,
         )
@@ -86,7 +86,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     Settings from the project need the user's consent; the user's own settings are only reported.
     Return False if the user cancels the run.
     """
-    report = await asyncio.to_thread(told_before, options)
+    report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
         title = Clean("Before this run")
         about = (
@@ -97,7 +97,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
         yes = Choice("yes", Clean("Run"), Clean("ask again only if something changes"))
         return await _agreed(app, title, about, yes, report)
     if report.changed or (report.notices and not report.seen):
-        app.say("; ".join(report.lines()))
+        app.show_message("; ".join(report.lines()))
         await _remember(app, report)
     return True
 
@@ -133,7 +133,7 @@ async def _remember(app: AppBase, report: Report) -> None:
     try:
         await asyncio.to_thread(report.remember)
     except OSError as error:
-        app.say(
+        app.show_message(
             f"This will be shown again, because it could not be marked as seen: {error}",
             problem=True,
         )
@@ -163,8 +163,8 @@ async def show_trusted(app: AppBase) -> None:
             try:
                 await asyncio.to_thread(trust.forget, Path(chosen))
             except OSError as error:
-                app.say(f"Trust could not be revoked: {error}", problem=True)
-    app.say("No trusted folders.")
+                app.show_message(f"Trust could not be revoked: {error}", problem=True)
+    app.show_message("No trusted folders.")
 
 
 _PLACES = {
@@ -191,7 +191,7 @@ async def show_command(
     try:
         lines = await asyncio.to_thread(script)
     except (GemtuiError, OSError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return
     app.show_text("The command that enter will run", "\n".join(lines), what="the command")
 
@@ -225,7 +225,7 @@ async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
     try:
         return await asyncio.to_thread(_read, place(chosen))
     except (OSError, GemtuiError) as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return None
 
 
@@ -251,12 +251,12 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
         if chosen.remember:
             await asyncio.to_thread(folder_options.remember, chosen.options)
             but = ", ".join(folder_options.left_out(chosen.options))
-            app.say(f"Remembered for this folder{f', except {but}' if but else ''}.")
+            app.show_message(f"Remembered for this folder{f', except {but}' if but else ''}.")
         elif kept and chosen.options.cwd == folder:
             await asyncio.to_thread(folder_options.forget, folder)
-            app.say("Options are no longer remembered for this folder.")
+            app.show_message("Options are no longer remembered for this folder.")
     except OSError as error:
-        app.say(
+        app.show_message(
             f"The options remembered for this folder could not be changed: {error}", problem=True
         )
     return chosen
@@ -267,7 +267,7 @@ async def keep_mode(app: AppBase, options: AgentOptions) -> None:
     try:
         await asyncio.to_thread(folder_options.remember_mode, options)
     except OSError as error:
-        app.say(f"The mode could not be remembered for this folder: {error}", problem=True)
+        app.show_message(f"The mode could not be remembered for this folder: {error}", problem=True)
 
 
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
@@ -280,7 +280,7 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     except OSError as error:
         words = f"The options remembered for this folder can't be used: {error.strerror}"
         words = f"{words} ({error.filename}). Press ctrl+o to set them again."
-        app.say(words, problem=True)
+        app.show_message(words, problem=True)
         return None
 
 
@@ -307,32 +307,36 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
         wanted, search = await app.push_screen_wait(screen), screen.search
         if wanted is None:
             return None
-        if wanted.what is What.STOP:
+        if wanted.what is RunAction.STOP:
             await _stop(app, wanted.run)
             continue
-        if wanted.what is What.RESTORE:
+        if wanted.what is RunAction.RESTORE:
             await put_back_of_run(app, wanted.run.folder)
             continue
         run = await registry.attach(wanted.run)
         if run is None:
-            app.say("This run can't be shown, because its files are corrupt.", problem=True)
+            app.show_message(
+                "This run can't be shown, because its files are corrupt.", problem=True
+            )
         return run
-    app.say("No runs yet.")
+    app.show_message("No runs yet.")
     return None
 
 
 async def _stop(app: AppBase, run: Run) -> None:
     """End all processes of a run, even if its supervisor is gone."""
     if not run.alive:
-        app.say("This run has no running processes.")
+        app.show_message("This run has no running processes.")
         return
-    app.say("Stopping (SIGTERM)")
+    app.show_message("Stopping (SIGTERM)")
     try:
         ended = await asyncio.to_thread(stop, run)
     except OSError as error:
-        app.say(f"The run's result could not be saved: {error}", problem=True)
+        app.show_message(f"The run's result could not be saved: {error}", problem=True)
     else:
-        app.say("Stopped" if ended else "Some of the run's processes could not be stopped.")
+        app.show_message(
+            "Stopped" if ended else "Some of the run's processes could not be stopped."
+        )
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
@@ -359,7 +363,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     )
     starts = [starting.task for starting in registry.starting]
     if answer == "stop":
-        app.say("Stopping (SIGTERM)")
+        app.show_message("Stopping (SIGTERM)")
         runs = _ours(registry)
         for start in starts:
             start.cancel()
@@ -413,21 +417,21 @@ async def start(
             wanted = changed
             continue
         except (GemtuiError, OSError) as error:
-            app.say(f"The run was not started: {error}", problem=True)
+            app.show_message(f"The run was not started: {error}", problem=True)
             return None
         about = run.run.request.about or {}
         if "worktree" in about and about["notes"]:
-            app.say(f"The run {'; '.join(about['notes'])}.")
+            app.show_message(f"The run {'; '.join(about['notes'])}.")
         return run
 
 
-async def hand_on(app: AppBase, run: LiveRun, to: LiveRun) -> None:
+async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
     """Move the queue of a finished run to the run that continues its session."""
     try:
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     except OSError as error:
-        app.say(f"The queue could not be moved to the new run: {error}", problem=True)
-    await run.look_at_steering()
+        app.show_message(f"The queue could not be moved to the new run: {error}", problem=True)
+    await run.refresh_steering()
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
@@ -435,7 +439,7 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
     try:
         await run.keep_options(options)
     except OSError as error:
-        app.say(f"Queued prompts keep their old options: {error}", problem=True)
+        app.show_message(f"Queued prompts keep their old options: {error}", problem=True)
 
 
 async def _without_gate(
@@ -490,4 +494,4 @@ def show_stderr(app: AppBase, run: LiveRun) -> None:
     if text.strip():
         app.show_text("stderr", text, what="stderr")
     else:
-        app.say("Gemini CLI has written nothing to stderr.")
+        app.show_message("Gemini CLI has written nothing to stderr.")

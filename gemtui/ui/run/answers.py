@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gemtui.errors import GemtuiError
-from gemtui.runs.conversation import Asked, Conversation, Counted, Given
+from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.granted import ALWAYS
 from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form, Proposal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CHANGED = "A file has changed since this call was shown. Check the call again."
 ELSEWHERE = "Already answered in another gemtui; your answer was ignored."
-_ANSWERS: Mapping[str, Callable[[Conversation, Asked], Given]] = {
+_ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "yes": Conversation.allow,
     "all_run": Conversation.allow_similar,
     "always": Conversation.always,
@@ -47,7 +47,7 @@ async def answer(
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
-        app.say(CHANGED, problem=True)
+        app.show_message(CHANGED, problem=True)
     elif action == "no_because":
         title = Clean("Deny with a reason (the model reads it)")
         subject = _subject(talk, shown)
@@ -58,29 +58,29 @@ async def answer(
     elif action == "change":
         await _change(app, pane, talk, shown)
     elif await _give(app, partial(_ANSWERS[action], talk, shown)) and action in _KEPT:
-        app.say(_KEPT[action].format(back=_back()))
+        app.show_message(_KEPT[action].format(back=_back()))
 
 
 def _reason(text: str) -> str:
     return "" if text.strip() else "Enter a reason. To deny without one, press esc, then n."
 
 
-async def _give(app: AppBase, give: Callable[[], Given]) -> bool:
+async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
     """Record an answer; return False after reporting that it didn't take full effect."""
     try:
         given = await asyncio.to_thread(give)
     except ValueError as error:
-        app.say(f"This call can't be allowed: {error}.", problem=True)
+        app.show_message(f"This call can't be allowed: {error}.", problem=True)
         return False
     except OSError as error:
-        app.say(f"Your answer could not be saved: {error}", problem=True)
+        app.show_message(f"Your answer could not be saved: {error}", problem=True)
         return False
     match given.counted:
         case Counted.SECOND:
-            app.say(ELSEWHERE)
+            app.show_message(ELSEWHERE)
         case Counted.NOT_KEPT:
             words = f"Allowed for this run; the rule could not be saved: {given.problem}"
-            app.say(words, problem=True)
+            app.show_message(words, problem=True)
     return given.counted is Counted.FIRST
 
 
@@ -95,17 +95,17 @@ def _back() -> str:
     return f"Press {', then '.join(keys)}, to revoke this"
 
 
-async def take_back(app: AppBase, talk: Conversation) -> None:
+async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
     """Revoke the newest answer that allowed similar calls."""
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
-        app.say(f"Revoked for this run, but the saved rule could not be removed: {error}")
+        app.show_message(f"Revoked for this run, but the saved rule could not be removed: {error}")
         return
     if question is not None:
         like = await asyncio.to_thread(like_this, question.request, talk.cwd)
         where = "this run and later ones" if question.beyond is Beyond.ALWAYS else "this run"
-        app.say(f"No longer allowed in {where}: {like.words}")
+        app.show_message(f"No longer allowed in {where}: {like.words}")
 
 
 # --- changing a call -----------------------------------------------------------------------------
@@ -128,7 +128,7 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
             return
         changed = await asyncio.to_thread(talk.change, shown, text)
     except (GemtuiError, OSError, ValueError) as error:
-        app.say(f"The call was not changed: {error}", problem=True)
+        app.show_message(f"The call was not changed: {error}", problem=True)
         return
     if now.form is Form.COMMAND:
         await _give(app, partial(talk.allow, changed))
@@ -165,6 +165,6 @@ def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
 
     def closed(_result: None) -> None:
         if screen.reached_end:
-            pane.was_read(shown)
+            pane.note_read(shown)
 
     app.push_screen(screen, closed)

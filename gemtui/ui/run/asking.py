@@ -55,7 +55,7 @@ class Asking(RunPart):
         asked, had_focus = pane.asks, pane.view.has_focus
         pane.show(run.waiting, run.conversation)
         if pane.asks != asked:
-            screen.say_options()
+            screen.show_options()
             screen.refresh_bindings()
         if not pane.asks:
             self._pointed_at = None
@@ -67,7 +67,7 @@ class Asking(RunPart):
             elif self._idle():
                 self._point()
 
-    def point(self) -> bool:
+    def focus_question(self) -> bool:
         """Focus the waiting question; return False if there is none."""
         if self.screen.question.asks:
             self._point()
@@ -76,7 +76,7 @@ class Asking(RunPart):
     def _point(self) -> None:
         pane = self.screen.question
         if not self._written():
-            self.screen.prompt.put("")
+            self.screen.prompt.set_text("")
         if pane.shown is not None:
             self._pointed_at = pane.shown.question.number
         pane.view.focus()
@@ -111,11 +111,11 @@ class Asking(RunPart):
     @dialog
     async def action_take_back(self) -> None:
         if (run := self.screen.run_shown) is not None:
-            await answers.take_back(self.screen.gemtui, run.conversation)
+            await answers.revoke_newest_answer(self.screen.gemtui, run.conversation)
             await self._look(run)
 
     async def _look(self, run: LiveRun) -> None:
-        await run.look_at_questions()
+        await run.refresh_questions()
         self.screen.paint()
 
     @dialog

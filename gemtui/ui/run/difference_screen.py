@@ -50,7 +50,7 @@ class DifferenceScreen(AnsweringScreen[None]):
         yield FooterLine(ascii=self._ascii)
 
     def on_mount(self) -> None:
-        self.query_one("#header", BarLine).say([self._row])
+        self.query_one("#header", BarLine).show_parts([self._row])
         self.query_one("#why", Static).display = bool(self._found.why)
         self.query_one(DetailView).show(self._draw)
 
@@ -101,6 +101,6 @@ async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) ->
     try:
         path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
     except (GemtuiError, OSError) as error:
-        app.say(f"The file was not restored: {error}", problem=True)
+        app.show_message(f"The file was not restored: {error}", problem=True)
     else:
-        app.say(f"Restored as it was before the call: {path}")
+        app.show_message(f"Restored as it was before the call: {path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gemtui.agent.options import AgentOptions
 from gemtui.text import counted
 from gemtui.ui.run import actions
-from gemtui.ui.run.worktrees_screen import Then, WorktreeWanted
+from gemtui.ui.run.worktrees_screen import Then, WorktreeChoice
 from gemtui.worktree_records import origin_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gemtui.ui.run.screen import RunScreen
 
 
-async def show_wanted(
-    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
+async def carry_out(
+    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
 ) -> None:
     """Carry out in the run pane what the user chose for a worktree."""
     if wanted.then is Then.EACH:
@@ -32,11 +32,11 @@ async def show_wanted(
     else:
         screen.show_run(run)
     if wanted.prompt:
-        screen.prompt.put(wanted.prompt)
+        screen.prompt.set_text(wanted.prompt)
 
 
 async def _start_each(
-    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeWanted
+    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
 ) -> None:
     """Send a worktree's first prompt again with other options; show the first new run.
 
@@ -57,4 +57,4 @@ async def _start_each(
         begun.append(run)
     if begun:
         screen.show_run(begun[0])
-        app.say(f"Started {counted(len(begun), 'run')}. Press F7 to compare the results.")
+        app.show_message(f"Started {counted(len(begun), 'run')}. Press F7 to compare the results.")

@@ -143,11 +143,13 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
-    elif run.alive and run.quiet() >= QUIET and not run.waiting:
-        words = f"{glyphs.warning} no output for {clock(run.quiet())}; may be retrying"
+    elif run.alive and run.seconds_since_event() >= QUIET and not run.waiting:
+        words = (
+            f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
+        )
         yield Content.styled(words, "$text-warning")
-    elif run.alive and run.quiet() >= _SILENT and not run.waiting:
-        yield Content.styled(f"no output for {clock(run.quiet())}", "dim")
+    elif run.alive and run.seconds_since_event() >= _SILENT and not run.waiting:
+        yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
     if run.alive and run.retry:
         yield Content.styled(clean_line(run.retry), "$text-warning")
     if run.unprotected:
@@ -178,13 +180,13 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
     if outcome.ways_out:
         lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
-    lines += [held_words(run)] if run.steered.prompts and run.over else []
+    lines += [held_prompts_text(run)] if run.steered.prompts and run.over else []
     lines += run.notes
     said = Content.styled(f"{mark(run, glyphs)} {heading}", f"bold $text-{role}")
     return said, [clean(line) for line in lines]
 
 
-def ended(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
+def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
     """Return the text on how a run ended, with useful keys; None if there is no text."""
     said = ending(run, glyphs)
     if said is None:
@@ -233,7 +235,7 @@ SAID_NOW = "Gemini reads your message with its next tool result, or at the end o
 UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press enter to queue it."
 
 
-def held_words(run: LiveRun) -> Clean:
+def held_prompts_text(run: LiveRun) -> Clean:
     """Return the text about the prompts that are queued behind a finished run."""
     waits = run.steered.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
@@ -244,11 +246,11 @@ def held_words(run: LiveRun) -> Clean:
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
     """Return the text on what enter will do with the prompt."""
-    if run is not None and run.hears:
+    if run is not None and run.accepts_messages:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
         return Clean("prompt: enter queues it until the run ends")
-    session = resume or (run.session if run is not None and run.can_go_on else None)
+    session = resume or (run.session if run is not None and run.can_continue else None)
     if session is not None:
         return clean_line(f"prompt: enter continues session {session[:8]}")
     return Clean("prompt: enter starts a run")
@@ -331,7 +333,7 @@ def option_parts(
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
     yolo = options.approval_mode is ApprovalMode.YOLO
     words.append(mode.stylize(_LOUD) if yolo else mode)
-    words += [Content.styled(clean_line(each), _LOUD) for each in loud_words(options)]
+    words += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
     if taken_away:
         take = f"{counted(taken_away, 'setting')} here take{'s' * (taken_away == 1)}"
         words.append(Content.styled(f"{take} questions away", _LOUD))
@@ -341,7 +343,7 @@ def option_parts(
     return [*words, Content(short_path(options.cwd or current_folder()))]
 
 
-def kept_words(options: AgentOptions) -> Clean:
+def remembered_text(options: AgentOptions) -> Clean:
     """Return the text about the options that have been remembered for the folder."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
@@ -354,7 +356,7 @@ def kept_words(options: AgentOptions) -> Clean:
 _LOUD = "bold $text-warning"
 
 
-def loud_words(options: AgentOptions) -> Iterator[str]:
+def permissive_options(options: AgentOptions) -> Iterator[str]:
     """Yield the options that let commands run without asking, or trust the folder."""
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
@@ -397,7 +399,7 @@ def refused(block: Block | None) -> Call | None:
     return None
 
 
-def last_refused(transcript: Transcript) -> Call | None:
+def last_denied_call(transcript: Transcript) -> Call | None:
     """Return the last denied call of a transcript; None if there is none."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):

@@ -32,7 +32,7 @@ _SEARCHED = 20_000
 """Most characters of each prompt that the search covers."""
 
 
-class What(StrEnum):
+class RunAction(StrEnum):
     """An action on a run in the list."""
 
     OPEN = "open"
@@ -45,7 +45,7 @@ class ChosenRun(NamedTuple):
     """The run that the user chose, and what to do with it."""
 
     run: Run
-    what: What
+    what: RunAction
 
 
 class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
@@ -130,12 +130,12 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @on(RowList.Opened)
     def _opened(self) -> None:
-        self.action_act(What.OPEN)
+        self.action_act(RunAction.OPEN)
 
     def action_act(self, what: str) -> None:
         run, self.search = self.searched.rows.chosen, self.searched.query_text
         if run is not None:
-            self.dismiss(ChosenRun(run, What(what)))
+            self.dismiss(ChosenRun(run, RunAction(what)))
 
 
 def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:

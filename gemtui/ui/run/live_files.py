@@ -54,14 +54,14 @@ class LiveFiles:
         `before`: first determine the files' state at the start of the run.
         """
         if before:
-            await asyncio.to_thread(self._tracker.look_before, self._run.folder.asked())
+            await asyncio.to_thread(self._tracker.record_before, self._run.folder.requested_at())
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            await self.look()
+            await self.recompute()
             await asyncio.sleep(LOOK)
 
-    def take(self, payload: Payload) -> None:
+    def process(self, payload: Payload) -> None:
         """Process an event, because a tool may have changed a file."""
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._stirred.set()
@@ -83,15 +83,15 @@ class LiveFiles:
         """
         if ended is not None:
             self._tracker = FileTracker(self._cwd, ended=ended)
-        self._seen = await asyncio.to_thread(self._tracker.look_after, self._seen)
-        await self.look()
+        self._seen = await asyncio.to_thread(self._tracker.changes_after, self._seen)
+        await self.recompute()
 
     @property
     def more(self) -> bool:
         """Whether too many files have changed to follow all of them."""
         return len(self._seen) >= MOST
 
-    async def look(self) -> None:
+    async def recompute(self) -> None:
         """Recompute the rows, and increment the revision if they have changed."""
         async with self._looking:
             shells, calls = tuple(self._shells.values()), self._calls()

@@ -32,14 +32,14 @@ from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit
-from gemtui.agent.stderr import stderr_end, told
+from gemtui.agent.stderr import meaningful_lines, stderr_end
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.answered_calls import AnsweredCalls
 from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
 from gemtui.runs.questions import Question, UnaskedCalls
-from gemtui.runs.steered import Steered, look, with_words
+from gemtui.runs.steered import Steered, load_steered, with_words
 from gemtui.transcript.model import (
     Author,
     Message,
@@ -124,7 +124,7 @@ class LiveRun:
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
-        self.files = LiveFiles(run, lambda: self.own.calls())
+        self.files = LiveFiles(run, lambda: self.own_transcript.calls())
         self.notes: tuple[str, ...] = ()
         """Notes on the session that the run continued."""
         self.told: Transcript | None = None
@@ -186,7 +186,7 @@ class LiveRun:
         return self._waiting if self.alive else ()
 
     @property
-    def asked_about(self) -> frozenset[str]:
+    def waiting_call_ids(self) -> frozenset[str]:
         """The known ids of the calls that are waiting for the user."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
@@ -196,7 +196,7 @@ class LiveRun:
         """The ids of the calls that are waiting for the answer about another call."""
         if not self.waiting:
             return frozenset()
-        calls = self.own.calls()
+        calls = self.own_transcript.calls()
         return frozenset(call.id for call in calls if call.status is ToolStatus.QUEUED)
 
     # --- events --------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class LiveRun:
         finally:
             for task in tasks:
                 task.cancel()
-        await self.look_at_questions()
+        await self.refresh_questions()
         await self._look_at_checkpoints()
         self.differing = await asyncio.to_thread(self.run.gate.differences)
         self.exit = self.run.exit()
@@ -225,7 +225,7 @@ class LiveRun:
         await self.files.end(ended)
         await asyncio.to_thread(self.progress.settle, self.cwd, ended)
         said = await asyncio.to_thread(stderr_end, self.run.folder.stderr)
-        self.stderr, self.retry = told(said), None
+        self.stderr, self.retry = meaningful_lines(said), None
         said = await asyncio.to_thread(self.run.stderr)
         self.outcome = self.progress.outcome(said)
         if not self.past:
@@ -248,7 +248,7 @@ class LiveRun:
             self.misread += payload.code == "NDJSON_PARSE_ERROR"
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._tools_changed += 1
-        self.files.take(payload)
+        self.files.process(payload)
 
     @property
     def away(self) -> Away:
@@ -268,16 +268,16 @@ class LiveRun:
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
         try:
             while True:
-                await self.look_at_questions()
+                await self.refresh_questions()
                 await asyncio.sleep(LOOK)
         finally:
             gone.set()
 
-    async def look_at_questions(self) -> None:
+    async def refresh_questions(self) -> None:
         """Load the questions and their answers."""
         async with self._reading:
-            found = await asyncio.to_thread(self.conversation.look)
-        await self.look_at_steering()
+            found = await asyncio.to_thread(self.conversation.refresh)
+        await self.refresh_steering()
         if (unasked := self.conversation.questions.unasked) is not self._unasked:
             self._unasked = unasked
             self._asked += 1
@@ -286,9 +286,9 @@ class LiveRun:
             self._asked += 1
             self.asked(self)
 
-    async def look_at_steering(self) -> None:
+    async def refresh_steering(self) -> None:
         """Load the messages that were sent to the run, and its queue."""
-        steered = await asyncio.to_thread(look, self.run.steering)
+        steered = await asyncio.to_thread(load_steered, self.run.steering)
         if steered != self.steered:
             self.steered = steered
             self._asked += 1
@@ -303,17 +303,17 @@ class LiveRun:
         return tuple(sorted((each for each in questions if each.waits), key=place))
 
     @property
-    def hears(self) -> bool:
+    def accepts_messages(self) -> bool:
         """Whether messages and prompts can reach the run while it is active."""
         return self.alive and self.run.asks
 
-    async def say(self, text: str) -> None:
+    async def send_message(self, text: str) -> None:
         """Send a message, which the model reads with its next tool result.
 
         Raises OSError.
         """
-        await asyncio.to_thread(self.run.steering.say, text)
-        await self.look_at_steering()
+        await asyncio.to_thread(self.run.steering.send_message, text)
+        await self.refresh_steering()
 
     async def queue(self, text: str, options: AgentOptions) -> None:
         """Queue a prompt for when the run has ended; the whole queue gets these options.
@@ -327,7 +327,7 @@ class LiveRun:
             steering.queue(text)
 
         await asyncio.to_thread(queue)
-        await self.look_at_steering()
+        await self.refresh_steering()
 
     async def keep_options(self, options: AgentOptions) -> None:
         """Set the options for the queue, in case a new run has to be started for it.
@@ -342,7 +342,7 @@ class LiveRun:
         Blocking: reads a file. Returns None if no options have been set. Raises OptionError.
         """
         stored = self.run.steering.options()
-        resume = self.session if self.can_go_on else self.resumes
+        resume = self.session if self.can_continue else self.resumes
         return None if stored is None else from_dict(stored, cwd=self.cwd, resume=resume)
 
     @property
@@ -354,7 +354,7 @@ class LiveRun:
     def sends_next(self) -> bool:
         """Whether the run ended in a way that lets its queue be sent automatically."""
         well = self.outcome is not None and self.outcome.status.is_done
-        return well and self.can_go_on and not self.past
+        return well and self.can_continue and not self.past
 
     @property
     def renewed(self) -> datetime | None:
@@ -368,7 +368,7 @@ class LiveRun:
 
         If there is nothing to resume, this is the run's own prompt.
         """
-        return GO_ON if self.progress.resumable and self.can_go_on else self.prompt
+        return GO_ON if self.progress.resumable and self.can_continue else self.prompt
 
     # --- stderr --------------------------------------------------------------------------------
 
@@ -379,7 +379,7 @@ class LiveRun:
             now = _size(path)
             if now != size:
                 said = await asyncio.to_thread(stderr_end, path)
-                self.stderr, self.retry = told(said), retry_words(said[size - now :])
+                self.stderr, self.retry = meaningful_lines(said), retry_words(said[size - now :])
                 size = now
             await self._look_at_checkpoints()
             if self.pid is None:
@@ -405,10 +405,10 @@ class LiveRun:
         return self._fold.transcript()
 
     @property
-    def own(self) -> Transcript:
+    def own_transcript(self) -> Transcript:
         """The transcript of this run, without the conversation before it."""
         said = self.streamed if self.told is None else self.told
-        told = self._answered.told(said, self.questions, self._unasked)
+        told = self._answered.with_answers(said, self.questions, self._unasked)
         return with_words(told, self.steered, self._words)
 
     def transcript(self) -> Transcript:
@@ -416,11 +416,11 @@ class LiveRun:
 
         Messages that have not changed keep their outlines.
         """
-        return _after(self.before, self.own)
+        return _after(self.before, self.own_transcript)
 
-    def settled(self) -> Transcript:
+    def settled_transcript(self) -> Transcript:
         """Return the whole conversation, with message ids that no later run will use."""
-        said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own)
+        said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own_transcript)
         return _after(self.before, Transcript.of(tuple(said)))
 
     @property
@@ -429,7 +429,7 @@ class LiveRun:
         return (self.run.request.about or {}).get("resume")
 
     @property
-    def can_go_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Whether there is a session that can be continued."""
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
@@ -439,14 +439,14 @@ class LiveRun:
         """Whether the run finished a plan that can now be carried out."""
         mode = (self.run.request.about or {}).get("approval_mode")
         done = self.outcome is not None and self.outcome.status.is_done
-        return mode == ApprovalMode.PLAN and done and self.can_go_on
+        return mode == ApprovalMode.PLAN and done and self.can_continue
 
     def ends(self) -> Counter[ToolEnd]:
         """Count this run's tool calls by state, as on their cards."""
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
-            self._counts = state, Counter(map(_end, self.own.calls()))
-        asked = Counter({ToolEnd.RUNNING: len(self.asked_about)})
+            self._counts = state, Counter(map(_end, self.own_transcript.calls()))
+        asked = Counter({ToolEnd.RUNNING: len(self.waiting_call_ids)})
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
@@ -457,7 +457,7 @@ class LiveRun:
         """Return the seconds from the request to the run's end, or until now."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
-    def quiet(self) -> float:
+    def seconds_since_event(self) -> float:
         """Return the seconds since the last event."""
         return time.monotonic() - self._heard
 

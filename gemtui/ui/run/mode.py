@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from textual.signal import Signal
 
 from gemtui.errors import GemtuiError
-from gemtui.files import is_folder, is_there
+from gemtui.files import is_folder, path_exists
 from gemtui.paths import failed_commands_dir
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
@@ -66,7 +66,7 @@ class RunMode:
                 clock=app.clock,
                 see_files=app.config.see_files,
                 spawn=spawn,
-                changed=self.tell,
+                changed=self.run_changed,
                 asked=self._asked,
             )
         return self._registry
@@ -109,7 +109,7 @@ class RunMode:
             if at_work := [each for each in found if not await asyncio.to_thread(_asks, each)]:
                 one = len(at_work) == 1
                 runs = "A run is still active" if one else f"{len(at_work)} runs are still active"
-                self._app.say(f"{runs}. Press 2 to go there, then ctrl+c to stop.")
+                self._app.show_message(f"{runs}. Press 2 to go there, then ctrl+c to stop.")
             await self._say_orphans()
         await asyncio.to_thread(_tidy, place)
         if await asyncio.to_thread(_waiting, place):
@@ -120,7 +120,7 @@ class RunMode:
     async def _say_failures(self) -> None:
         """Report once why a program named in the settings failed."""
         for words in await asyncio.to_thread(_untold):
-            self._app.say(words, problem=True)
+            self._app.show_message(words, problem=True)
 
     async def _say_waiting(self) -> None:
         """Report prompts that are queued behind finished runs."""
@@ -128,7 +128,7 @@ class RunMode:
         if waits := await asyncio.to_thread(_waiting, place):
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
             words = f"Finished runs left {what} unsent. Press ctrl+l in the run pane to find them."
-            self._app.say(words)
+            self._app.show_message(words)
 
     async def _say_orphans(self) -> None:
         orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
@@ -137,7 +137,7 @@ class RunMode:
             words = (
                 f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
             )
-            self._app.say(words, problem=True)
+            self._app.show_message(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
         """Show the run pane; with a folder, ready for a new run there."""
@@ -145,10 +145,10 @@ class RunMode:
         if folder is not None:
             screen.prepare(folder)
 
-    async def show_with(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+    async def show_with_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """Show the run pane, ready for a run with these policy files in this mode."""
         screen = await self._switched()
-        await screen.take_policies(policies, mode)
+        await screen.use_policies(policies, mode)
 
     async def go_on(self, summary: Summary, prompt: str = "") -> None:
         """Show the run pane, ready to continue a stored session.
@@ -156,26 +156,32 @@ class RunMode:
         `prompt`: the initial text of the prompt.
         """
         if summary.project is None or not is_folder(Path(summary.project)):
-            self._app.say("This session can't be continued, because its folder no longer exists.")
+            self._app.show_message(
+                "This session can't be continued, because its folder no longer exists."
+            )
         elif Flag.LIVE in summary.flags:
-            self._app.say("This session can't be continued yet, because it is still being written.")
+            self._app.show_message(
+                "This session can't be continued yet, because it is still being written."
+            )
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
             screen.prepare(Path(summary.project), resume=summary.id, before=before)
             if prompt:
-                screen.prompt.put(prompt)
+                screen.prompt.set_text(prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:
         """Show the run pane, ready to continue a chat, with an initial prompt."""
         if not await asyncio.to_thread(is_folder, chat.folder):
-            self._app.say("This chat can't be continued, because its folder no longer exists.")
+            self._app.show_message(
+                "This chat can't be continued, because its folder no longer exists."
+            )
             return
         before = await asyncio.to_thread(self._past, chat)
         screen = await self._switched()
         screen.prepare(chat.folder, resume=chat.session, before=before)
         if chat.prompt:
-            screen.prompt.put(chat.prompt)
+            screen.prompt.set_text(chat.prompt)
 
     async def show_worktrees(self) -> None:
         """Show the worktrees of runs, then the run pane if the user's choice needs it."""
@@ -183,9 +189,9 @@ class RunMode:
 
         wanted = await self._app.push_screen_wait(WorktreesScreen())
         if wanted is not None:
-            from gemtui.ui.run.from_worktrees import show_wanted
+            from gemtui.ui.run.from_worktrees import carry_out
 
-            await show_wanted(self._app, self.registry, await self._switched(), wanted)
+            await carry_out(self._app, self.registry, await self._switched(), wanted)
 
     def _past(self, chat: ChatRequested) -> Transcript | None:
         """Return the past conversation of a chat. Blocking: call from a worker thread."""
@@ -205,7 +211,7 @@ class RunMode:
         await self._made.ready.wait()
         return self._made
 
-    def tell(self, run: LiveRun | None) -> None:
+    def run_changed(self, run: LiveRun | None) -> None:
         """Handle the beginning of a run (None), or the end of `run`."""
         app = self._app
         if run is not None and not run.past:
@@ -214,7 +220,7 @@ class RunMode:
                 from gemtui.ui.run.labels import end_notice
 
                 app.ring(end_notice(run))
-                app.say(f"A run has ended: {clean_line(run.prompt[:50])}")
+                app.show_message(f"A run has ended: {clean_line(run.prompt[:50])}")
             app.run_worker(self._say_failures())
         self.changed.publish(run)
         app.signs_changed.publish(None)
@@ -227,7 +233,7 @@ class RunMode:
             from gemtui.ui.run.labels import question_notice
 
             app.ring(question_notice(run))
-            app.say(f"A run needs your approval (press 2): {clean_line(run.prompt[:50])}")
+            app.show_message(f"A run needs your approval (press 2): {clean_line(run.prompt[:50])}")
         self.changed.publish(None)
         app.signs_changed.publish(None)
 
@@ -235,7 +241,7 @@ class RunMode:
         app = self._app
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
-    async def at_work(self, session: str) -> bool:
+    async def is_working_in(self, session: str) -> bool:
         """Return whether a run is working in a session, whoever started the run."""
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
@@ -272,11 +278,11 @@ def _tidy(place: Path) -> None:
     """
     if not is_folder(place):
         return
-    from gemtui.kept.resume_guard import settle_left
+    from gemtui.kept.resume_guard import settle_abandoned
     from gemtui.runs.listing import prune
 
     with suppress(OSError):
-        settle_left(place)
+        settle_abandoned(place)
         prune(place)
 
 
@@ -304,9 +310,9 @@ def _untold() -> tuple[str, ...]:
             return ()
     except OSError:
         return ()
-    from gemtui.runs.user_commands import take_untold
+    from gemtui.runs.user_commands import report_failures
 
-    return take_untold()
+    return report_failures()
 
 
 def _asks(run: LiveRun) -> bool:
@@ -317,6 +323,6 @@ def _asks(run: LiveRun) -> bool:
 def _may_run(place: Path) -> bool:
     """Return whether any run's folder has no record of its end yet."""
     try:
-        return any(not is_there(folder / "exit.json") for folder in place.iterdir())
+        return any(not path_exists(folder / "exit.json") for folder in place.iterdir())
     except OSError:
         return False

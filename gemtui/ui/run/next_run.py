@@ -16,13 +16,13 @@ from gemtui.agent.options import AgentOptions
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.run import actions
-from gemtui.ui.run.labels import kept_words
+from gemtui.ui.run.labels import remembered_text
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.pane_base import RunPane, RunPart
-from gemtui.ui.run.prompt_modes import mode_named, next_mode, to_carry_out
+from gemtui.ui.run.prompt_modes import mode_named, next_mode, options_for_plan
 from gemtui.worktree_records import worktree_of
 
 if TYPE_CHECKING:
@@ -41,12 +41,14 @@ def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
     """
     here = worktree_of(options.cwd or current_folder())
     if here is not None:
-        app.say(f"Runs here use worktree {here.name}. Press ctrl+n to leave it.")
+        app.show_message(f"Runs here use worktree {here.name}. Press ctrl+n to leave it.")
         return options
     if options.worktree:
-        app.say("The next run will work in the folder itself.")
+        app.show_message("The next run will work in the folder itself.")
     else:
-        app.say("The next run will work in a new git worktree. Press F7 to list worktrees.")
+        app.show_message(
+            "The next run will work in a new git worktree. Press F7 to list worktrees."
+        )
     return replace(options, worktree=not options.worktree)
 
 
@@ -96,10 +98,10 @@ class NextRun(RunPart):
             self._chosen = self._chosen and not self._kept
             self.options, self._kept = replace(before, cwd=folder, trust=False), False
             self._mode_chosen = False
-            self.look_at_folder()
-            self.look_for_mode()
+            self.load_remembered()
+            self.detect_mode()
 
-    def look_at_folder(self) -> None:
+    def load_remembered(self) -> None:
         """Load the options remembered for the folder, if any."""
         self._take_kept(self.folder)
 
@@ -109,23 +111,23 @@ class NextRun(RunPart):
         kept = await actions.remembered_options(app, folder)
         if kept is not None and self.options.cwd == folder:
             self.options, self._kept = replace(kept, resume=self.options.resume), True
-            app.say(kept_words(kept))
-            self.screen.say_options()
+            app.show_message(remembered_text(kept))
+            self.screen.show_options()
 
     @background(_USUAL, exclusive=True)
-    async def look_for_mode(self) -> None:
+    async def detect_mode(self) -> None:
         """Determine the default mode, and make the next run ask if runs can ask here."""
         settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
         extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
         with suppress(OSError):
-            report = await asyncio.to_thread(told_before, AgentOptions(cwd=self.folder))
+            report = await asyncio.to_thread(before_run_report, AgentOptions(cwd=self.folder))
             self.taken_away = report.taken_away
-        self.usual, self._can_ask = settings.usual_mode, extension.state is HookState.READY
+        self.usual, self._can_ask = settings.default_run_mode, extension.state is HookState.READY
         if self._can_ask and not (self._kept or self._chosen):
             self.options = replace(self.options, ask=True)
-        self.screen.say_options()
+        self.screen.show_options()
 
-    async def settled(self) -> None:
+    async def wait_loaded(self) -> None:
         """Wait until the options of the folder are loaded."""
         for worker in [each for each in self.screen.workers if each.group in (_KEPT, _USUAL)]:
             with suppress(WorkerCancelled):
@@ -147,7 +149,7 @@ class NextRun(RunPart):
         """Use these policy files in this mode."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._mode_chosen = False
-        self.screen.say_options()
+        self.screen.show_options()
 
     def use_model(self, model: str) -> None:
         """Use this model."""
@@ -168,9 +170,9 @@ class NextRun(RunPart):
 
     def carry_out(self) -> None:
         """Use a mode in which a plan can be carried out."""
-        self._choose(to_carry_out(self.options, can_ask=self._can_ask))
+        self._choose(options_for_plan(self.options, can_ask=self._can_ask))
 
-    async def begun(self) -> None:
+    async def run_begun(self) -> None:
         """Remember a chosen mode for the folder after a run has begun.
 
         The session and the trust are dropped, because they applied only to that run.
@@ -182,7 +184,7 @@ class NextRun(RunPart):
 
     @dialog
     async def action_options(self) -> None:
-        await self.settled()
+        await self.wait_loaded()
         chosen = await actions.choose_options(self.screen.gemtui, self.options)
         if chosen is not None:
             self._kept, self._mode_chosen = chosen.remember, False
@@ -194,7 +196,7 @@ class NextRun(RunPart):
     def _choose(self, options: AgentOptions) -> None:
         """Use these options for the next run and for the shown run's queue."""
         self.options, self._chosen = options, True
-        self.screen.say_options()
+        self.screen.show_options()
         if (run := self.screen.run_shown) is not None and run.steered.prompts:
             self._keep(run)
 

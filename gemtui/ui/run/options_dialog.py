@@ -30,7 +30,7 @@ from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.file.levels import check_tools
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.text import Clean, clean_line, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
@@ -140,7 +140,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     async def _tell_before(self) -> None:
         """Show, above the fields, what the chosen folder and mode do without asking."""
         try:
-            report = await asyncio.to_thread(told_before, self._wanted())
+            report = await asyncio.to_thread(before_run_report, self._wanted())
         except (OptionError, OSError, ValueError):  # the problem is shown at its field
             return
         lines = [clean_line(words) for words in report.lines()]

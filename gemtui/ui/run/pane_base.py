@@ -49,11 +49,11 @@ class RunPane(DialogGuardScreen[None]):
         """Show what has changed in the run since the last frame."""
         raise NotImplementedError
 
-    def say_state(self, run: LiveRun) -> None:
+    def show_state(self, run: LiveRun) -> None:
         """Show the run's state: the status line, the files, and how the run ended."""
         raise NotImplementedError
 
-    def say_options(self) -> None:
+    def show_options(self) -> None:
         """Show the options of the next prompt, and what enter will do with it."""
         raise NotImplementedError
 

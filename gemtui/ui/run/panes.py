@@ -17,7 +17,7 @@ from gemtui.transcript.model import Transcript
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.run.labels import ended, last_refused, no_run, refused
+from gemtui.ui.run.labels import ending_text, last_denied_call, no_run, refused
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.side import RunSide, WriteList
 from gemtui.ui.transcript.cursor import Cursor
@@ -137,7 +137,7 @@ class RunPanes(Horizontal):
 
     # --- words ---------------------------------------------------------------------------------
 
-    def say_nothing_yet(self, problem: str | None) -> None:
+    def show_empty(self, problem: str | None) -> None:
         """If there is nothing to show, explain how to begin.
 
         `problem`: why no run can be started, or None.
@@ -149,14 +149,14 @@ class RunPanes(Horizontal):
     def _say_heading(self, asked: str) -> None:
         """Show the prompt as the heading; without a run, the session's first prompt."""
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
-        self.query_one("#run-heading", BarLine).say([title])
+        self.query_one("#run-heading", BarLine).show_parts([title])
 
-    def say_state(self, run: LiveRun, keys: Sequence[str]) -> None:
+    def show_state(self, run: LiveRun, keys: Sequence[str]) -> None:
         """Show files and counts and, after the run, how it ended and useful keys."""
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
-        said = None if run.alive or self._ending_closed else ended(run, keys, self._glyphs)
+        said = None if run.alive or self._ending_closed else ending_text(run, keys, self._glyphs)
         self.set_class(said is not None, "-ended")
         if said is not None:
             self.query_one("#ending", Static).update(said)
@@ -205,5 +205,5 @@ class RunPanes(Horizontal):
 
     def refused(self) -> Call | None:
         """Return the denied call under the cursor, or else the run's last denied call."""
-        own = None if self.run_shown is None else self.run_shown.own
-        return refused(self.view.page.block) or (None if own is None else last_refused(own))
+        own = None if self.run_shown is None else self.run_shown.own_transcript
+        return refused(self.view.page.block) or (None if own is None else last_denied_call(own))

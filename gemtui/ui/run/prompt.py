@@ -22,7 +22,7 @@ from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.run.prompt_sources import History, files_below, fitting
+from gemtui.ui.run.prompt_sources import History, files_below, matching_paths
 from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
@@ -100,7 +100,7 @@ class PromptArea(TextArea):
 
     # --- text ----------------------------------------------------------------------------------
 
-    def put(self, text: str) -> None:
+    def set_text(self, text: str) -> None:
         """Replace the text, with the cursor at its end."""
         self.text = clean(text)
         self.move_cursor(self.document.end)
@@ -131,7 +131,7 @@ class PromptArea(TextArea):
         if self.text.startswith(text):
             self._history.add(text)
             self._at, self._draft = None, ""
-            self.put(self.text.removeprefix(text))
+            self.set_text(self.text.removeprefix(text))
 
     def action_mode(self) -> None:
         self.post_message(self.ModeRequested())
@@ -176,7 +176,7 @@ class PromptArea(TextArea):
         if self._at is None:
             self._draft = self.text
         self._at = None if there == len(prompts) else there
-        self.put(self._draft if self._at is None else prompts[self._at])
+        self.set_text(self._draft if self._at is None else prompts[self._at])
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class PromptArea(TextArea):
         wanted, slash = typed or (None, False)
         self.post_message(self.Mentioned(wanted, slash=slash))
 
-    def take(self, text: str) -> None:
+    def complete_word(self, text: str) -> None:
         """Replace the word at the cursor with the chosen completion."""
         typed = self._typed()
         if typed is not None and typed[1]:
@@ -251,7 +251,7 @@ class PromptBox(Vertical):
         yield OptionList(id="files")
         yield self.area
 
-    def say(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
+    def show_hint(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
         """Show what enter does with the prompt, and the options.
 
         `options`: the most important first; in a narrow terminal, the last ones are left out.
@@ -320,7 +320,7 @@ class PromptBox(Vertical):
         at = self._offer.highlighted
         self._close()
         if at is not None:
-            self.area.take(self._offered[at])
+            self.area.complete_word(self._offered[at])
         self.area.focus()
 
     def _close(self) -> None:
@@ -332,7 +332,7 @@ def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...
     """Return what fits, best first: the best files, but all commands, which are few."""
     if slash and not wanted:
         return tuple(offers)
-    return fitting(wanted, offers, most=MOST_COMMANDS if slash else MOST_OFFERED)
+    return matching_paths(wanted, offers, most=MOST_COMMANDS if slash else MOST_OFFERED)
 
 
 def _file_offers(folder: Path) -> tuple[Offer, ...]:

@@ -56,7 +56,7 @@ def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> Agen
     return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)
 
 
-def to_carry_out(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
+def options_for_plan(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
     """Return the options for carrying out a plan.
 
     The run works in the folder where the plan was made, because it continues the plan's session. It

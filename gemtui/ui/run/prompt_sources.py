@@ -102,7 +102,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return False
 
 
-def fitting(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
+def matching_paths(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
     """Return the matching paths, best first.
 
     A path ranks first if it or its name begins with `wanted`, then if it contains `wanted`, and

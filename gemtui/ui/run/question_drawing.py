@@ -11,7 +11,7 @@ from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import Clean, counted, visible, visible_line
 from gemtui.ui.draw.bounds import LINES, excerpt, line_count
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.gutter_rows import GutterRow, remark, text_rows, whole
+from gemtui.ui.draw.gutter_rows import GutterRow, note_line, text_rows, wrapped_rows
 from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role
 from gemtui.ui.transcript.card_body import change_counts
@@ -58,7 +58,7 @@ def draw_proposal(
             missing.append(visible_line(f"{more} of {name}"[:200]))
     left_out = ", ".join(missing)
     if left_out:
-        lines.append(remark(f"{left_out} not shown; press enter to see everything", look))
+        lines.append(note_line(f"{left_out} not shown; press enter to see everything", look))
     return Drawing(lines, left_out)
 
 
@@ -77,7 +77,7 @@ def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
         yield from wrap(tuple(pieces), look.width)
     if len(cautions) > _MOST_CAUTIONS:
         more = counted(len(cautions) - _MOST_CAUTIONS, "more warning")
-        yield remark(f"{more}, marked in the command", look)
+        yield note_line(f"{more}, marked in the command", look)
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
         lines += wrap((Piece(visible_line(f"in {folder}"), look[Role.WARNING]),), look.width)
     for index, pieces in enumerate(_lines(_marked(proposal, look))):
         gutter = (Piece(own("  " if index else "$ "), look[Role.MUTED]),)
-        lines += whole([GutterRow(gutter, pieces)], look)
+        lines += wrapped_rows([GutterRow(gutter, pieces)], look)
     return Drawing(lines, _rest(proposal.text))
 
 

@@ -82,7 +82,7 @@ class QuestionView(LineView, inherit_bindings=False):
         self._quiet_since = Message().time
 
     @property
-    def armed(self) -> bool:
+    def accepts_keys(self) -> bool:
         """Whether a key pressed now counts as an answer."""
         return Message().time - self._quiet_since >= QUIET
 
@@ -118,7 +118,7 @@ class QuestionView(LineView, inherit_bindings=False):
         """Whether the call is too long to be visible at once."""
         return self.total > self.size.height
 
-    def page_on(self) -> None:
+    def page_down(self) -> None:
         """Scroll down by a page, keeping one line."""
         rows = max(1, self.size.height - 1)
         self.begin()
@@ -174,7 +174,7 @@ class QuestionView(LineView, inherit_bindings=False):
 
     def action_answer(self, action: str) -> None:
         """Post an answer, unless something new was drawn after its key was pressed."""
-        self.action_press(action if self.armed else "too_soon")
+        self.action_press(action if self.accepts_keys else "too_soon")
 
     def action_leave(self) -> None:
         self.action_press("leave")
@@ -300,7 +300,7 @@ class QuestionPane(Vertical):
         self._left_out = drawing.left_out
         return drawing.lines
 
-    def was_read(self, shown: Asked) -> None:
+    def note_read(self, shown: Asked) -> None:
         """Note that the user has seen the end of the whole call."""
         if self.shown is shown:
             self._left_out = ""
@@ -309,7 +309,7 @@ class QuestionPane(Vertical):
 
     # --- words ---------------------------------------------------------------------------------
 
-    def say(self) -> None:
+    def show_keys(self) -> None:
         """Show which keys answer the question, or how to focus it."""
         self._say_keys()
 
@@ -336,14 +336,14 @@ class QuestionPane(Vertical):
         place = (
             Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
         )
-        self.query_one("#question-title", BarLine).say(left, [place])
+        self.query_one("#question-title", BarLine).show_parts(left, [place])
 
     @on(QuestionView.Moved)
     def _say_more(self) -> None:
         """Show how much of the call is not visible."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
-        line.say(
+        line.show_parts(
             [Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")]
         )
 
@@ -414,7 +414,7 @@ class QuestionPane(Vertical):
         if not self.view.has_focus:
             leave = BY_ID["prompt.leave"].footer()
             words = f"Press {leave} to answer this question"
-            line.say([Content.styled(words, "bold $text-warning")])
+            line.show_parts([Content.styled(words, "bold $text-warning")])
             return
         ascii = self._glyphs.name == "ascii"
         hints = []
@@ -423,7 +423,7 @@ class QuestionPane(Vertical):
                 face = key.footer(ascii=ascii)
                 hint = Content.assemble((face, "bold $text-accent"), f" {key.label.lower()}")
                 hints.append(hint.stylize(Style.from_meta({"key": key.id})))
-        line.say(hints)
+        line.show_parts(hints)
 
     def _acts(self, action: str) -> bool:
         similar = self.shown is not None and self.shown.has_similar
@@ -476,7 +476,7 @@ class QuestionPane(Vertical):
     def _read_on(self) -> None:
         """Scroll down instead of approving, because the user hasn't seen the whole call."""
         if below := self.view.below:
-            self.view.page_on()
+            self.view.page_down()
             more = counted(below, "more line")
             self._tell(f"Not answered yet: {more} below. Keep reading, then press again.")
         elif self._left_out:
@@ -491,5 +491,5 @@ class QuestionPane(Vertical):
             self._say()
 
     def _tell(self, words: str) -> None:
-        if not self.query_one("#question-keys", BarLine).tell(visible_line(words), 3):
+        if not self.query_one("#question-keys", BarLine).show_message(visible_line(words), 3):
             self.post_message(self.TooLong(words))

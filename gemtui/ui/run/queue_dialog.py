@@ -108,7 +108,7 @@ async def show_queue(
     closed, because nothing is sent while it is open.
     """
     at = 0
-    await run.look_at_steering()
+    await run.refresh_steering()
     while run.steered.prompts:
         options = await asyncio.to_thread(_options, run)
         wanted = await app.push_screen_wait(QueueScreen(run, options, at=at))
@@ -120,16 +120,16 @@ async def show_queue(
         try:
             at, done = await _done(app, run, wanted)
         except OSError as error:
-            app.say(f"The queue was not changed: {error}", problem=True)
+            app.show_message(f"The queue was not changed: {error}", problem=True)
             return None
         if wanted.what == "change":
             await edited(run)
             run = run.latest
-        await run.look_at_steering()
+        await run.refresh_steering()
         if not done:
-            app.say("Too late: this prompt has already been sent.")
+            app.show_message("Too late: this prompt has already been sent.")
     if not run.steered.prompts:
-        app.say("The queue is empty.")
+        app.show_message("The queue is empty.")
     return None
 
 

@@ -17,7 +17,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
-from gemtui.runs.before_run import told_before
+from gemtui.runs.before_run import before_run_report
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.follow_up import queue_again, send_next, settle, went_on
@@ -150,7 +150,7 @@ class RunRegistry:
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
         run.told = await asyncio.to_thread(enrich, run.streamed, self._home, run.session)
-        await run.files.look()
+        await run.files.recompute()
         run.notes = await asyncio.to_thread(_notes, run.run.folder)
         await self.send_what_waits(run)
         run.over = True
@@ -181,7 +181,7 @@ class RunRegistry:
         except OSError as error:
             run.held = str(error)
             return
-        await run.look_at_steering()
+        await run.refresh_steering()
         if run.steered.prompts:
             run.held = f"the quota is used up until {until_words(until, self._clock())}"
             self._spawn(self._send_at(run, until + MARGIN))
@@ -195,7 +195,7 @@ class RunRegistry:
             await self._send_next(run, renewed=True)
         except (GemtuiError, OSError) as error:
             run.held = str(error)
-        await run.look_at_steering()
+        await run.refresh_steering()
         self._changed(run)
 
     async def send_what_waits(self, run: LiveRun) -> None:
@@ -211,8 +211,8 @@ class RunRegistry:
             run.held = str(error)
         if run.next is None and not run.past and (gone := await asyncio.to_thread(went_on, folder)):
             records = [each for each in await self.find() if each.id == gone.id]
-            run.next = await self.attach(records[0], run.settled()) if records else None
-        await run.look_at_steering()
+            run.next = await self.attach(records[0], run.settled_transcript()) if records else None
+        await run.refresh_steering()
 
     async def _send_next(self, run: LiveRun, *, renewed: bool = False) -> None:
         sends = renewed or run.sends_next
@@ -223,7 +223,7 @@ class RunRegistry:
 
         async def begin(text: str, id: str) -> LiveRun:
             wanted = await asyncio.to_thread(_unattended, options)
-            return await self.start(text, wanted, before=run.settled(), id=id)
+            return await self.start(text, wanted, before=run.settled_transcript(), id=id)
 
         run.next = await send_next(run.run.folder, begin) or run.next
 
@@ -235,7 +235,7 @@ def _unattended(options: AgentOptions) -> AgentOptions:
     OptionError.
     """
     assert options.cwd is not None
-    if told_before(options).is_news:
+    if before_run_report(options).is_news:
         raise OptionError(
             "settings or .env files have changed since you last saw them", option="cwd"
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from textual.actions import SkipAction
 
-from gemtui.agent.command import line_again
+from gemtui.agent.command import rerun_line
 from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import AllowCallRequested
@@ -60,7 +60,7 @@ class RunKeys(RunPart):
             raise SkipAction
         else:
             run.stop()
-            screen.say_state(run)
+            screen.show_state(run)
 
     def action_files(self) -> None:
         """Focus the written files; on a narrow screen, show or hide them."""
@@ -98,11 +98,13 @@ class RunKeys(RunPart):
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
         if run is not None and run.alive:
             key = BY_ID["run.stop"].footer()
-            app.say(f"The run is still working. Press {key} to stop it, or wait until it ends.")
+            app.show_message(
+                f"The run is still working. Press {key} to stop it, or wait until it ends."
+            )
             return None
         session = self._next.options.resume if run is None else run.session or run.resumes
         if session is None:
-            app.say("There is no session here yet.")
+            app.show_message("There is no session here yet.")
             return None
         return partial(find_stored, app, session), prompt_at(view.page.transcript, view.index)
 
@@ -112,7 +114,7 @@ class RunKeys(RunPart):
         from gemtui.ui.review.screen import review_run
 
         if (run := self.screen.run_shown) is not None:
-            calls, prompt = run.own.calls(), run.prompt
+            calls, prompt = run.own_transcript.calls(), run.prompt
             subject = review_run(run.cwd, run.session or "", run.id, calls, prompt)
             if text := await self.screen.gemtui.push_screen_wait(subject):
                 self._write(text)
@@ -132,11 +134,11 @@ class RunKeys(RunPart):
         if run is None:
             return
         new = " (starts a new session)" if run.resumes else ""
-        app.copy(line_again(run.run.request, run.run.folder), f"the command line{new}")
+        app.copy(rerun_line(run.run.request, run.run.folder), f"the command line{new}")
 
     @dialog
     async def action_command(self) -> None:
-        await self._next.settled()
+        await self._next.wait_loaded()
         app, prompt = self.screen.gemtui, self.screen.prompt.text
         await actions.show_command(app, self._registry, prompt, self._next.options)
 
@@ -148,5 +150,5 @@ class RunKeys(RunPart):
 
     def _write(self, text: str) -> None:
         """Put text into the prompt and focus it."""
-        self.screen.prompt.put(text)
+        self.screen.prompt.set_text(text)
         self.screen.prompt.focus()

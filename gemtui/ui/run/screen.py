@@ -118,10 +118,10 @@ class RunScreen(RunPane):
         alive = sorted(self._registry.alive, key=lambda run: bool(run.waiting))
         if alive:
             self.show_run(alive[-1])
-        self.say_options()
-        self.next_run.look_at_folder()
+        self.show_options()
+        self.next_run.load_remembered()
         self._look_for_cli()
-        self.set_interval(_COSTS, self._spending.look)
+        self.set_interval(_COSTS, self._spending.recompute)
         self._update_header()
         self._say_nothing_yet()
         self.ready.set()
@@ -132,8 +132,8 @@ class RunScreen(RunPane):
         self.panes.stale()
         self.paint()
         self._update_header()
-        self.next_run.look_for_mode()
-        self._spending.look()
+        self.next_run.detect_mode()
+        self._spending.recompute()
 
     @work(exclusive=True, group="cli")
     async def _look_for_cli(self) -> None:
@@ -161,7 +161,7 @@ class RunScreen(RunPane):
         self.next_run.like(run)
         self.panes.show_run(run, fresh=fresh)
         self.paint()
-        self.say_options()
+        self.show_options()
 
     def prepare(
         self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
@@ -171,11 +171,11 @@ class RunScreen(RunPane):
         self._asking.clear()
         self.next_run.go_to(folder)
         self.next_run.resume(resume)
-        self.status.say([])
+        self.status.show_parts([])
         name = None if resume is None else self.gemtui.name_of(resume)
         self.panes.prepare(before, name, resume)
         self._say_nothing_yet()
-        self.say_options()
+        self.show_options()
         self._update_header()
         self.prompt.focus()
 
@@ -184,11 +184,11 @@ class RunScreen(RunPane):
         here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
         text = self._drafts.exchange(here, self.prompt.text, to, resume)
         if text != self.prompt.text:
-            self.prompt.put(text)
+            self.prompt.set_text(text)
 
-    async def take_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
+    async def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         """Use these policy files for the next run, in this mode."""
-        await self.next_run.settled()
+        await self.next_run.wait_loaded()
         self.next_run.use_policies(policies, mode)
         self.prompt.focus()
 
@@ -205,25 +205,25 @@ class RunScreen(RunPane):
             if self._stood != stood:
                 self._stood = stood
                 self.refresh_bindings()
-                self.say_options()
-                self._spending.look()
+                self.show_options()
+                self._spending.recompute()
             elif run.told is None and run.progress.calls != self._calls:
                 self._calls = run.progress.calls  # the tokens of the answers before are recorded
-                self._spending.look()
-            self.say_state(run)
+                self._spending.recompute()
+            self.show_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
-            self.say_state(run)
+            self.show_state(run)
 
     def _report_checkpoints(self, run: LiveRun) -> None:
         """Report once why a run has no checkpoints, and which undo its start completed."""
         problem, settled = run.unprotected, " ".join(run.settled_undos)
         if problem and (run.id, problem) not in self._reported:
             self._reported.add((run.id, problem))
-            self.say_state(run)
-            self.gemtui.say(f"Undo won't cover all of this run: {problem}", problem=True)
+            self.show_state(run)
+            self.gemtui.show_message(f"Undo won't cover all of this run: {problem}", problem=True)
         if settled and not run.past and (run.id, settled) not in self._reported:
             self._reported.add((run.id, settled))
-            self.gemtui.say(settled)
+            self.gemtui.show_message(settled)
 
     def _run_changed(self, run: LiveRun | None) -> None:
         """Update the pane after a run began (None) or ended, and show its successor."""
@@ -232,9 +232,9 @@ class RunScreen(RunPane):
             return
         self.panes.stale()
         self.paint()
-        self.say_options()
+        self.show_options()
         for note in run.notes:
-            self.gemtui.say(note)
+            self.gemtui.show_message(note)
         self._sending.show_next(run)
 
     def action_new(self) -> None:
@@ -258,7 +258,7 @@ class RunScreen(RunPane):
     @on(PromptArea.SaidNow)
     def _said_now(self, event: PromptArea.SaidNow) -> None:
         if not self.asking:
-            self._sending.say_now(event.text)
+            self._sending.send_now(event.text)
 
     @on(PromptArea.ModeRequested)
     def _next_mode(self) -> None:
@@ -277,7 +277,7 @@ class RunScreen(RunPane):
 
     @on(PromptArea.Left)
     def _leave_prompt(self) -> None:
-        if not self._asking.point():
+        if not self._asking.focus_question():
             self._to_transcript()
 
     @on(QuestionPane.Left)
@@ -292,7 +292,7 @@ class RunScreen(RunPane):
         """
         if self.panes.go_back():
             return True
-        if not self.question.view.has_focus and self._asking.point():
+        if not self.question.view.has_focus and self._asking.focus_question():
             return True
         if self.focused is self.prompt:
             return False
@@ -330,7 +330,7 @@ class RunScreen(RunPane):
 
     @on(QuestionPane.TooLong)
     def _say_of_question(self, event: QuestionPane.TooLong) -> None:
-        self.gemtui.say(event.words)
+        self.gemtui.show_message(event.words)
 
     # --- words ---------------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ class RunScreen(RunPane):
         looking = Content.styled("looking for Gemini CLI", "dim")
         right = [looking if self._cli is None else cli_words(self._cli)]
         first = BY_ID["prompt.leave"].footer() if self.focused is self.prompt else ""
-        self.header.say(self.gemtui.tabs("app.runs", first=first), right)
+        self.header.show_parts(self.gemtui.tabs("app.runs", first=first), right)
 
     @on(events.DescendantFocus, "PromptArea")
     @on(events.DescendantBlur, "PromptArea")
@@ -346,32 +346,32 @@ class RunScreen(RunPane):
         self.call_after_refresh(self._update_header)
 
     def _say_nothing_yet(self) -> None:
-        self.panes.say_nothing_yet(None if self._cli is None else self._cli.problem)
+        self.panes.show_empty(None if self._cli is None else self._cli.problem)
 
-    def say_state(self, run: LiveRun) -> None:
+    def show_state(self, run: LiveRun) -> None:
         """Show the run's state in the status line, the panes and the window title."""
         glyphs = self.gemtui.glyphs
         left = [*facts(run, glyphs, self.gemtui.clock())]
         if totals := write_totals(run, glyphs):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
-        self.status.say(left, right)
+        self.status.show_parts(left, right)
         keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
-        self.panes.say_state(run, keys)
+        self.panes.show_state(run, keys)
         title = clean_line(run.prompt[:60])
         self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
 
-    def say_options(self) -> None:
+    def show_options(self) -> None:
         """Show the options of the next prompt, and what enter will do with it."""
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
-        self.prompt.hears = run is not None and run.hears
+        self.prompt.hears = run is not None and run.accepts_messages
         words = prompt_words(run, self.options.resume)
         next_run, spent = self.next_run, self._spending.words()
         beside = option_parts(self.options, next_run.usual, spent, next_run.taken_away)
-        self.query_one(PromptBox).say(words, beside, self.next_run.folder)
+        self.query_one(PromptBox).show_hint(words, beside, self.next_run.folder)
 
     @on(TranscriptMoved)
     def _moved(self) -> None:
         if self.run_shown is not None:
-            self.say_state(self.run_shown)
+            self.show_state(self.run_shown)

@@ -16,7 +16,7 @@ from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.run import actions
-from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_words
+from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_prompts_text
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.next_run import NextRun, begins_worktree
 from gemtui.ui.run.pane_base import RunPane, RunPart
@@ -49,7 +49,7 @@ class Sending(RunPart):
             return False
         match action:
             case "follow_up":
-                return run.can_go_on
+                return run.can_continue
             case "carry_out":
                 return run.planned
             case "queue":
@@ -70,15 +70,15 @@ class Sending(RunPart):
             prompt.sent(text)
             self._tell_run(run, text, now=False)
 
-    def say_now(self, text: str) -> None:
+    def send_now(self, text: str) -> None:
         """Send a message to the active run if that run accepts messages."""
         if (run := self.screen.run_shown) is None:
             return
-        if run.hears:
+        if run.accepts_messages:
             self.screen.prompt.sent(text)
             self._tell_run(run, text, now=True)
         else:
-            self.screen.gemtui.say(UNHEARD)
+            self.screen.gemtui.show_message(UNHEARD)
 
     @background("obey")
     async def _obey(self, command: OwnCommand, words: str) -> None:
@@ -89,30 +89,32 @@ class Sending(RunPart):
                 self._next.use_model(words)
             case "model":
                 model = clean_line(self._next.options.model or "chosen by Gemini CLI")
-                app.say(f"Model: {model}. Type /model NAME to change it.")
+                app.show_message(f"Model: {model}. Type /model NAME to change it.")
             case "mode" if words:
                 if not self._next.use_mode(words):
-                    app.say("There is no such mode. Use ask, auto_edit, plan or yolo.")
+                    app.show_message("There is no such mode. Use ask, auto_edit, plan or yolo.")
             case "mode":
                 self._next.use_next_mode()
             case _:
                 if not await app.run_action(command.action, self.screen):
-                    app.say(f"/{command.name} can't be used now.")
+                    app.show_message(f"/{command.name} can't be used now.")
 
     @background("telling")
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
         """Send a message to a run or queue a prompt behind it, one call at a time."""
         app, prompt = self.screen.gemtui, self.screen.prompt
         async with self._next.queueing:
-            await self._next.settled()
+            await self._next.wait_loaded()
             try:
-                await (run.say(text) if now else run.queue(text, self._next.options))
+                await (run.send_message(text) if now else run.queue(text, self._next.options))
             except OSError as error:
-                prompt.put("\n\n".join(filter(None, (text, prompt.text))))
-                app.say(f"Not queued: {error}. Your text is back in the prompt.", problem=True)
+                prompt.set_text("\n\n".join(filter(None, (text, prompt.text))))
+                app.show_message(
+                    f"Not queued: {error}. Your text is back in the prompt.", problem=True
+                )
             else:
-                self.screen.say_options()
-                app.say(SAID_NOW if now else QUEUED)
+                self.screen.show_options()
+                app.show_message(SAID_NOW if now else QUEUED)
                 await self._send_what_waits(run)
 
     # --- a run begins --------------------------------------------------------------------------
@@ -122,8 +124,8 @@ class Sending(RunPart):
         run, resume = self.screen.run_shown, self._next.options.resume
         if begins_worktree(self._next.options):
             self._send(prompt, resume=None, before=None)
-        elif resume is None and run is not None and run.can_go_on:
-            self._send(prompt, resume=run.session, before=run.settled())
+        elif resume is None and run is not None and run.can_continue:
+            self._send(prompt, resume=run.session, before=run.settled_transcript())
         else:
             self._send(prompt, resume=resume, before=self.screen.panes.before)
 
@@ -136,7 +138,7 @@ class Sending(RunPart):
             return
         screen.prompt.sent(prompt)
         if shown is not None and shown.steered.prompts:
-            await actions.hand_on(screen.gemtui, shown, run)
+            await actions.hand_over_queue(screen.gemtui, shown, run)
         screen.show_run(run, fresh=before is None)
 
     async def _started(
@@ -144,18 +146,18 @@ class Sending(RunPart):
     ) -> LiveRun | None:
         """Start a run with the next run's options; return None after reporting a failure."""
         app, status = self.screen.gemtui, self.screen.status
-        await self._next.settled()
+        await self._next.wait_loaded()
         if not await self._may_start(self._next.options.policies):
             return None
-        status.say([Content("starting")])
+        status.show_parts([Content("starting")])
         options = replace(self._next.options, resume=resume)
         try:
             run = await actions.start(app, self._registry, prompt, options, before, id=id)
         finally:
-            status.say([])
+            status.show_parts([])
         if run is not None:
             self.screen.panes.before = None
-            await self._next.begun()
+            await self._next.run_begun()
         return run
 
     # --- what waits behind one -----------------------------------------------------------------
@@ -166,7 +168,7 @@ class Sending(RunPart):
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
         elif run.steered.prompts and not run.past:
-            self.screen.gemtui.say(held_words(run), problem=True)
+            self.screen.gemtui.show_message(held_prompts_text(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
         """Send the queue of a run that has ended in the meantime."""
@@ -176,7 +178,7 @@ class Sending(RunPart):
 
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
         """Send one of the prompts queued behind a finished run, with their options."""
-        before = run.settled() if run.can_go_on else run.before
+        before = run.settled_transcript() if run.can_continue else run.before
 
         async def begin(text: str, id: str) -> LiveRun | None:
             return await self._started(text, resume=options.resume, before=before, id=id)
@@ -186,8 +188,8 @@ class Sending(RunPart):
             self._next.options = replace(options, resume=None)
             run.next = await send_next(run.run.folder, begin, prompt=prompt)
         except (OptionError, OSError) as error:
-            self.screen.gemtui.say(f"The prompt is still queued: {error}", problem=True)
-        await run.look_at_steering()
+            self.screen.gemtui.show_message(f"The prompt is still queued: {error}", problem=True)
+        await run.refresh_steering()
         self.show_next(run)
 
     @dialog
@@ -197,7 +199,7 @@ class Sending(RunPart):
             wanted = await show_queue(app, run, edited=self._send_what_waits)
             if wanted is not None:
                 await self._send_waiting(run.latest, wanted)
-            self.screen.say_options()
+            self.screen.show_options()
 
     # --- after a run ---------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ class Sending(RunPart):
 
     def action_edit(self) -> None:
         if (run := self._ended()) is not None:
-            self.screen.prompt.put(run.prompt)
+            self.screen.prompt.set_text(run.prompt)
             self.screen.prompt.focus()
 
     def action_follow_up(self) -> None:
@@ -223,6 +225,6 @@ class Sending(RunPart):
     def _ended(self) -> LiveRun | None:
         run = self.screen.run_shown
         if run is None or run.alive:
-            self.screen.gemtui.say("There is no finished run here.")
+            self.screen.gemtui.show_message("There is no finished run here.")
             return None
         return run

@@ -52,7 +52,7 @@ class WriteList(OptionList):
 
     def show(self, run: LiveRun) -> None:
         """Show the changed files of a run; the cursor stays on its file."""
-        asked, queued = run.asked_about, run.queued
+        asked, queued = run.waiting_call_ids, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
         chosen, at = self._chosen, self.highlighted or 0

@@ -31,7 +31,7 @@ class Spending(RunPart):
         """The id of the run that is shown, and what its session had recorded."""
 
     @background("costs", exclusive=True)
-    async def look(self) -> None:
+    async def recompute(self) -> None:
         """Sum up the usage; unreadable prices are only reported by stats and doctor."""
         if not self.screen.is_current:
             return
@@ -47,7 +47,7 @@ class Spending(RunPart):
         day = now.replace(hour=0, minute=0, second=0, microsecond=0)
         today = partial(sums_since, home=app.start.home, cache=app.start.cache)
         self._today = await asyncio.to_thread(today, app.summaries(), prices, day)
-        self.screen.say_options()
+        self.screen.show_options()
 
     def words(self) -> Iterator[str]:
         """Yield the context's usage, and the costs of the conversation and of the day."""

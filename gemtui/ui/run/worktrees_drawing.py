@@ -12,7 +12,7 @@ from gemtui.runs.listing import Run
 from gemtui.runs.worktrees import ComparedFile, WorktreeChange
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.displays import content_diff
-from gemtui.ui.draw.gutter_rows import remark, styled
+from gemtui.ui.draw.gutter_rows import note_line, styled
 from gemtui.ui.draw.lines import (
     BLANK,
     Line,
@@ -76,7 +76,7 @@ class WorktreeRow:
         """The number of changed files, or whether all changes have been applied."""
         if self.changes is None:
             return "?"
-        if self.changes and all(each.is_taken for each in self.changes):
+        if self.changes and all(each.is_applied for each in self.changes):
             return "applied"
         return counted(len(self.changes), "file")
 
@@ -113,9 +113,9 @@ def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
     """Return the prompt and the changes of a worktree, file by file."""
     head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
     if row.changes is None:
-        return (*head, remark(row.why, look))
+        return (*head, note_line(row.why, look))
     if not row.changes:
-        return (*head, remark("No changes in this worktree.", look))
+        return (*head, note_line("No changes in this worktree.", look))
     return (*head, *(line for each in row.changes for line in (*_file(each, look), BLANK)))
 
 
@@ -126,7 +126,7 @@ def _words(words: str, look: Look, role: Role) -> Line:
 def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:
     added, removed = change.lines
     numbers = "" if added is None else f"  +{added} {look.glyphs.removed}{removed}"
-    front, end = f"{change.change}  ", f"{numbers}{'  applied' if change.is_taken else ''}"
+    front, end = f"{change.change}  ", f"{numbers}{'  applied' if change.is_applied else ''}"
     name = _path(change.name, look.width - len(front) - len(end), look)
     yield Line(styled(own(f"{front}{name}{end}"), look[Role.HEADING]))
     yield from _diff(change, look)
@@ -138,14 +138,14 @@ def _path(name: str, room: int, look: Look) -> Clean:
 
 def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
     if change.why:
-        return (remark(change.why, look),)
+        return (note_line(change.why, look),)
     if change.old == change.new:
         modes = f"permissions {change.before.mode:o} to {change.after.mode:o}"
-        return (remark(modes, look),)
+        return (note_line(modes, look),)
     is_new = change.old is None
     diff = content_diff(change.name, change.old or "", change.new or "", is_new=is_new)
     body = draw_diff(diff, look, folded=False)
-    return body.lines or (remark(body.note, look),)
+    return body.lines or (note_line(body.note, look),)
 
 
 # --- two side by side -----------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def compared_lines(
 ) -> Sequence[Line]:
     """Return the changes of two worktrees file by file, in two columns if they fit."""
     if not files:
-        return (remark("No changes in either worktree.", look),)
+        return (note_line("No changes in either worktree.", look),)
     if look.width < SIDE_BY_SIDE:
         return tuple(_one_below_the_other(files, left, right, look))
     half = look.narrowed(look.width - (look.width - 3) // 2)
@@ -183,7 +183,7 @@ def _same(change: WorktreeChange, look: Look) -> Line:
 
 
 def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
-    return (remark("not changed", look),) if change is None else tuple(_file(change, look))
+    return (note_line("not changed", look),) if change is None else tuple(_file(change, look))
 
 
 def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:

@@ -67,7 +67,7 @@ class Then(StrEnum):
     """Send the worktree's first prompt again with other options, in new worktrees."""
 
 
-class WorktreeWanted(NamedTuple):
+class WorktreeChoice(NamedTuple):
     """A request to the run pane about a worktree.
 
     `variants`: for `Then.EACH`, the options in which each run differs. `prompt`: text to put into
@@ -81,7 +81,7 @@ class WorktreeWanted(NamedTuple):
     prompt: str = ""
 
 
-class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
+class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
     """A screen that returns a `WorktreeWanted`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)
@@ -109,7 +109,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
 
     def on_mount(self) -> None:
-        self.header.say([Content.styled(own("Worktrees"), "bold")])
+        self.header.show_parts([Content.styled(own("Worktrees"), "bold")])
         self.set_interval(LOOK, self._look)
         self.call_after_refresh(self.action_reload)
 
@@ -151,20 +151,20 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         self.set_class(other is not None, "-compared")
         of, heading, side = self.panes.above, self.panes.heading, self.panes.side
         if row is None:
-            of.say([])
-            heading.say([])
+            of.show_parts([])
+            heading.show_parts([])
             side.show(lambda _look: (), fresh=fresh)
             return
-        of.say([Content(short_path(row.worktree.repository))])
+        of.show_parts([Content(short_path(row.worktree.repository))])
         if other is None or other.changes is None or row.changes is None:
-            heading.say([Content(facts_of(row, self.gemtui.glyphs))])
+            heading.show_parts([Content(facts_of(row, self.gemtui.glyphs))])
             side.show(lambda look: change_lines(row, look), fresh=fresh)
             return
         names = other.label, row.label
         files = compare(other.changes, row.changes)
         same = sum(each.same for each in files)
         words = f"{counted(len(files), 'file')}, {same} identical"
-        heading.say([Content(own(words))])
+        heading.show_parts([Content(own(words))])
 
         def draw(look: Look) -> Sequence[Line]:
             return compared_lines(files, *names, look)
@@ -180,7 +180,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         return None if row is None or other is None or other.worktree == row.worktree else other
 
     def _say(self, words: str) -> None:
-        self.status.say([Content(clean_line(words))])
+        self.status.show_parts([Content(clean_line(words))])
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = ""
     ) -> None:
         runs = await asyncio.to_thread(lambda: runs_of(row.worktree, list_runs(runs_dir())))
-        self.dismiss(WorktreeWanted(then, row.worktree, runs, variants, prompt))
+        self.dismiss(WorktreeChoice(then, row.worktree, runs, variants, prompt))
 
     @work(exclusive=True, group=DIALOG)
     async def action_each(self) -> None:
@@ -280,7 +280,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         if planned is None:
             return
         if not planned.steps:
-            self.gemtui.say("No files need to change.")
+            self.gemtui.show_message("No files need to change.")
             return
         question = ConfirmScreen(
             Clean("Apply?"),
@@ -301,7 +301,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         try:
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(f"Not applied: {error}", problem=True)
+            self.gemtui.show_message(f"Not applied: {error}", problem=True)
             return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
@@ -309,7 +309,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         try:
             return await asyncio.to_thread(find_worktree, worktree.name)
         except GemtuiError as error:
-            self.gemtui.say(str(error), problem=True)
+            self.gemtui.show_message(str(error), problem=True)
             await self._read()
             return None
 
@@ -318,11 +318,11 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         back = "To undo this, run gemtui redo in the repository."
         words = f"Applied: {counted(changed, 'file')} changed. {back}"
         if not done.kept:
-            self.gemtui.say(words)
+            self.gemtui.show_message(words)
             return
         left = [f"{path}: {why}" for path, why in done.kept]
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.say(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.show_message(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
@@ -347,9 +347,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         try:
             done = await asyncio.to_thread(remove_worktree, worktree)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(f"Not removed: {error}", problem=True)
+            self.gemtui.show_message(f"Not removed: {error}", problem=True)
         else:
-            self.gemtui.say("; ".join(["Removed", *done.notes]))
+            self.gemtui.show_message("; ".join(["Removed", *done.notes]))
         await self._read()
 
     def can(self, action: str) -> bool:
@@ -358,7 +358,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeWanted]):
         if action in ("close", "reload", "other_part"):
             return True
         if action == "review":
-            return row is not None and row.run is not None and row.worktree.is_there
+            return row is not None and row.run is not None and row.worktree.exists
         if action == "apply":
             return row is not None and bool(row.changes)
         return row is not None

@@ -60,9 +60,9 @@ async def export(
             _say_written(app, chosen, *done)
         else:
             await asyncio.to_thread(_write, sessions[0], chosen, over=False)
-            app.say(f"Exported to {short_path(chosen.path)}")
+            app.show_message(f"Exported to {short_path(chosen.path)}")
     except (GemtuiError, OSError) as error:
-        app.say(f"Nothing was exported: {error}", problem=True)
+        app.show_message(f"Nothing was exported: {error}", problem=True)
 
 
 def _stem(summary: Summary) -> str:
@@ -120,7 +120,7 @@ def _claimed(folder: Path, stem: str, suffix: str) -> Path:
 
 
 def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[str]) -> None:
-    app.say(f"Exported {counted(written, 'file')} to {short_path(chosen.path)}")
+    app.show_message(f"Exported {counted(written, 'file')} to {short_path(chosen.path)}")
     if problems:
         title = f"{counted(len(problems), 'session')} could not be exported"
         app.show_text(title, "\n".join(problems), what="the list")
@@ -130,7 +130,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
     """Show the stored record of a message; for a tool call, only that call's part."""
     record = message.original
     if record is None:
-        app.say("There is no stored record of this block.")
+        app.show_message("There is no stored record of this block.")
         return
     if isinstance(block, ToolCall):
         calls = record.get("toolCalls")
@@ -144,7 +144,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
 def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
     """Show what could not be read, each problem with its file and line."""
     if not problems:
-        app.say("All session files could be read.")
+        app.show_message("All session files could be read.")
         return
     lines = [
         f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}"
@@ -153,7 +153,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
     app.show_text("Unreadable files", "\n".join(lines), what="the list")
 
 
-async def ask_home(app: AppBase, home: Path) -> Path | None:
+async def choose_home(app: AppBase, home: Path) -> Path | None:
     """Ask for another folder with Gemini CLI's sessions; None if cancelled."""
     chosen = await app.push_screen_wait(
         AskScreen(clean_line("Gemini CLI's folder"), value=str(home), problem=_no_home)

@@ -59,7 +59,7 @@ class Continuing(SessionsPart):
     async def _go_on(self, summary: Summary, prompt: str = "") -> None:
         gemtui, live = self.screen.gemtui, self._live.of(summary)
         if live is not None and live.state not in GONE:
-            gemtui.say(f"Process {live.pid} has this session open. Close it there first.")
+            gemtui.show_message(f"Process {live.pid} has this session open. Close it there first.")
             return
         if live is not None:  # it was only written to a moment ago; its process is gone
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
@@ -68,7 +68,7 @@ class Continuing(SessionsPart):
             from gemtui.ui.kit.put_back import put_back
 
             back = await put_back(gemtui, summary, "Restore this session and continue?")
-            self.screen.store.look_again()
+            self.screen.store.reload()
         if back is not None:
             self.screen.post_message(ContinueRequested(back, prompt))
 
@@ -86,13 +86,13 @@ class Continuing(SessionsPart):
         summary = self._main_session()
         live = None if summary is None else self._live.of(summary)
         if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
-            gemtui.say(
+            gemtui.show_message(
                 f"Process {live.pid} is working in this session. Wait for it, or stop it there."
             )
         elif summary is not None:
             number, folder = self._prompt_number(), _folder_of(summary)
             await show_undo(gemtui, lambda: summary, number, folder, store.home)
-            store.look_again()
+            store.reload()
 
     @dialog
     async def action_redo(self) -> None:
@@ -114,14 +114,14 @@ class Continuing(SessionsPart):
         if (summary := self._main_session()) is not None:
             number, folder = self._prompt_number(), _folder_of(summary)
             await show_fork(self.screen.gemtui, lambda: summary, number, folder, store.home)
-            store.look_again()
+            store.reload()
 
     def _main_session(self) -> Summary | None:
         """Return the chosen session; if it is a subagent's, report that and return None."""
         summary = self.screen.chosen
         if summary is not None and summary.kind is SessionKind.SUBAGENT:
             words = "This session belongs to a subagent. Open the session that called it."
-            self.screen.gemtui.say(words)
+            self.screen.gemtui.show_message(words)
             return None
         return summary
 

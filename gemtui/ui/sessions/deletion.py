@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.errors import DeletionFailed
-from gemtui.files import is_there
+from gemtui.files import path_exists
 from gemtui.kept.contents import forget_kept
 from gemtui.kept.deletion import (
     Deleted,
@@ -17,9 +17,9 @@ from gemtui.kept.deletion import (
     Item,
     Trash,
     Trashed,
-    bring_back,
-    carry_out,
+    delete_planned,
     plan,
+    restore_trashed,
 )
 from gemtui.kept.run_copies import forget_copies
 from gemtui.kept.vault import is_on
@@ -97,12 +97,14 @@ class Deleting:
         try:
             freed = await asyncio.to_thread(lambda: sum(map(forget_kept, sessions)))
         except OSError as error:
-            self._app.say(f"Some files could not be deleted from the vault: {error}", problem=True)
+            self._app.show_message(
+                f"Some files could not be deleted from the vault: {error}", problem=True
+            )
             return
         self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
         for each in sessions:
             await self._forget(each)
-        self._app.say(f"Deleted {size(freed)} from the vault.")
+        self._app.show_message(f"Deleted {size(freed)} from the vault.")
 
     async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
         idle = [each for each in sessions if not await self._is_busy(each)]
@@ -147,7 +149,7 @@ class Deleting:
             self.gone.append(going)
             try:
                 done = await asyncio.to_thread(
-                    carry_out, deletion, permanent=permanent, trash=going.trash
+                    delete_planned, deletion, permanent=permanent, trash=going.trash
                 )
             except DeletionFailed as error:
                 rest = None if permanent else await asyncio.to_thread(_rest, deletion)
@@ -218,7 +220,7 @@ class Deleting:
         """
         waiting = [each for each in reversed(self.gone) if each.trash.items]
         left = await asyncio.to_thread(
-            lambda: [bring_back(each.trash, each.home) for each in waiting]
+            lambda: [restore_trashed(each.trash, each.home) for each in waiting]
         )
         back = [each.session for each, items in zip(waiting, left, strict=True) if not items]
         lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
@@ -226,9 +228,9 @@ class Deleting:
             title = "Files that were not restored"
             self._app.show_text(title, "\n".join(lines), what="the list")
         elif len(back) == 1:
-            self._app.say(f"Restored: {back[0].title}")
+            self._app.show_message(f"Restored: {back[0].title}")
         else:
-            self._app.say(f"Restored {len(back):,} sessions.")
+            self._app.show_message(f"Restored {len(back):,} sessions.")
         return back
 
     # --- words ---------------------------------------------------------------------------------
@@ -247,9 +249,9 @@ class Deleting:
             many = f"{len(self._done):,} sessions: " if len(self._done) > 1 else ""
             known = any(each.trash.is_known for each in self.gone)
             undo = f", {BY_ID['sessions.undo'].footer()} to undo" if known else ""
-            self._app.say(f"{many}{', '.join(words)}{undo}")
+            self._app.show_message(f"{many}{', '.join(words)}{undo}")
         if wanted == 1 and self._problems:
-            self._app.say(self._problems[0][1], problem=True)
+            self._app.show_message(self._problems[0][1], problem=True)
         elif self._problems:
             lines = [f"{session.title}: {why}" for session, why in self._problems]
             title = f"{counted(len(lines), 'problem')} while deleting {wanted:,} sessions"
@@ -292,4 +294,6 @@ def _line(item: Item, home: Path) -> Clean:
 
 
 def _lies(item: Trashed) -> str:
-    return "" if item.place is None or not is_there(item.place) else f" (it is now in {item.place})"
+    return (
+        "" if item.place is None or not path_exists(item.place) else f" (it is now in {item.place})"
+    )

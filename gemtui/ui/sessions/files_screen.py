@@ -101,11 +101,11 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         if self.files.history is not None:
             self._look_into(self.files.history)
 
-    def take(self, snapshot: Snapshot) -> None:
+    def use_snapshot(self, snapshot: Snapshot) -> None:
         """Update this screen and the history above it to a newer state of the store."""
-        super().take(snapshot)
+        super().use_snapshot(snapshot)
         if self._history is not None:
-            self._history.take(snapshot)
+            self._history.use_snapshot(snapshot)
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         parts.append(Content(SPANS[self.files.span].words))
         shown, total = len(self.rows.items), len(self._all)
         count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
-        self.header.say(parts, [Content.styled(count, "dim")])
+        self.header.show_parts(parts, [Content.styled(count, "dim")])
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -178,10 +178,12 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         row, snapshot = self.rows.chosen, self._snapshot
         root = self._root or (row and row.project)
         if row is None:
-            self.gemtui.say("There are no files in the list to export.")
+            self.gemtui.show_message("There are no files in the list to export.")
             return
         if root is None:
-            self.gemtui.say("No patch can be made, because this file's project folder is unknown.")
+            self.gemtui.show_message(
+                "No patch can be made, because this file's project folder is unknown."
+            )
             return
         patching = Patching(
             root,

@@ -23,8 +23,8 @@ from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import RecordedWrite, change_of, files_of, wrote_first
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.display_model import DiffDisplay
-from gemtui.ui.draw.formats import moment
-from gemtui.ui.draw.gutter_rows import remark
+from gemtui.ui.draw.formats import format_time
+from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.beside import RowsBesideLines
@@ -104,7 +104,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """Fit the path to the new width."""
         header = self.header
         room, path = header.content_size.width, Path(self.history.path)
-        header.say(titled_path("History of", path, room, self.gemtui.glyphs))
+        header.show_parts(titled_path("History of", path, room, self.gemtui.glyphs))
 
     # --- writes --------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         words = f"{counted(made, 'write')} in {counted(sessions, 'session')}" if rows else ""
         if tried := len(rows) - made:
             words += f", {tried} failed"
-        self.panes.above.say([Content(words)])
+        self.panes.above.show_parts([Content(words)])
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
@@ -152,10 +152,10 @@ class HistoryScreen(WritesScreen[WriteRow]):
         self._looking = looking = Event()
         heading, view = self.panes.heading, self.panes.side
         if row is None:
-            heading.say([])
+            heading.show_parts([])
             view.show(lambda _look: ())
             return
-        heading.say(_heading(row.write, look_of(self.app, self.size.width)))
+        heading.show_parts(_heading(row.write, look_of(self.app, self.size.width)))
         change = await asyncio.to_thread(change_of, row.write, cancelled=looking.is_set)
         view.show(lambda look: _change_lines(change, look))
 
@@ -188,7 +188,9 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
         if row is None or row.write.source.project is None:
-            self.gemtui.say("No patch can be made, because this session's folder is unknown.")
+            self.gemtui.show_message(
+                "No patch can be made, because this session's folder is unknown."
+            )
             return
         sources = {each.source.name: each.source for each in writes}
         root, only = Path(row.write.source.project), frozenset({self.history.path})
@@ -222,13 +224,13 @@ def _heading(write: RecordedWrite, look: Look) -> Sequence[Content]:
     sign, word, _ = state_of(write.status, look)
     said = [f"{sign} {clean_line(write.tool)}", word or ("new file" if write.is_new else "")]
     words = Content.styled("  ".join(each for each in said if each), "bold")
-    return [words, Content.styled(moment(write.when, look), "dim")]
+    return [words, Content.styled(format_time(write.when, look), "dim")]
 
 
 def _change_lines(change: DiffDisplay | Problem | None, look: Look) -> Sequence[Line]:
     if isinstance(change, Problem):
-        return (remark(clean_line(f"{change.path}: {change.what}"), look),)
+        return (note_line(clean_line(f"{change.path}: {change.what}"), look),)
     if change is None:
-        return (remark("the change was not recorded", look),)
+        return (note_line("the change was not recorded", look),)
     body = draw_diff(change, look, folded=False)
-    return body.lines or (remark(body.note, look),)
+    return body.lines or (note_line(body.note, look),)

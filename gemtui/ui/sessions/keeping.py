@@ -48,9 +48,9 @@ class SessionKeeping(SessionsPart):
         if not self.screen.start.demo:
             await self._vault.run()
 
-    def look(self) -> None:
+    def archive_new(self) -> None:
         """Archive every stored session that has not been archived yet."""
-        self._vault.look()
+        self._vault.archive_new()
 
     def changed(self, paths: Iterable[Path]) -> None:
         """Archive these changed files."""
@@ -72,16 +72,16 @@ class SessionKeeping(SessionsPart):
 
         gemtui, store = self.screen.gemtui, self.screen.store
         if self.screen.start.demo:
-            gemtui.say("Not available in the demo.")
+            gemtui.show_message("Not available in the demo.")
             return
         if store.snapshot is None:
             return
         answer = await show_vault(gemtui, store.snapshot)
         if answer is True:
-            self._vault.look()
+            self._vault.archive_new()
         elif isinstance(answer, Summary):
             self.screen.show(answer)
-        store.look_again()
+        store.reload()
 
     @dialog
     async def action_restore(self) -> None:
@@ -101,20 +101,20 @@ class SessionKeeping(SessionsPart):
         screen = self.screen
         deleting = Deleting(screen.gemtui, screen.store.home)
         screen.done.add(deleting)
-        await deleting.run([named(each, screen.marks.marks) for each in screen.wanted])
+        await deleting.run([named(each, screen.marks.marks) for each in screen.targets])
         for each in deleting.gone:
             if each.whole:
                 screen.pane.forget(each.session)
         if screen.reading and screen.pane.summary is None:
             screen.sessions.focus()
-        screen.store.look_again()
+        screen.store.reload()
         screen.refresh_bindings()
 
     @background("undo")
     async def action_undo(self) -> None:
         """Undo the last action: a deletion, or a change of marks."""
         if self.screen.done.last is None:
-            self.screen.gemtui.say("There is nothing to undo since gemtui was started.")
+            self.screen.gemtui.show_message("There is nothing to undo since gemtui was started.")
         elif back := await self.screen.done.undo():
             self._navigation.highlight(back[0])
         self.screen.refresh_bindings()

@@ -88,7 +88,7 @@ def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 _SHORT = {"all projects": "all", "this project": "this one"}
 
 
-def nothing(
+def empty_text(
     view: View,
     rows: Rows,
     snapshot: Snapshot | None,

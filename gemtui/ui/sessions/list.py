@@ -19,7 +19,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.parts import HasParts
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.sessions.labels import nothing, resume_line
+from gemtui.ui.sessions.labels import empty_text, resume_line
 from gemtui.ui.sessions.list_base import ArrangedSessions
 from gemtui.ui.sessions.list_keys import ViewKeys
 from gemtui.ui.sessions.list_selection import ListSelection
@@ -70,13 +70,13 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         if snapshot.complete:
             self.selection.keys = self._listing.known(self.selection.keys)
 
-    def take_live(self, live: Mapping[str, LiveState]) -> None:
+    def update_live(self, live: Mapping[str, LiveState]) -> None:
         """Update the current states of sessions, by session id."""
         if live != self._live:
             self._live = live
             self.refresh()
 
-    def take_undoable(self, sessions: frozenset[str]) -> None:
+    def update_undoable(self, sessions: frozenset[str]) -> None:
         """Update which sessions have checkpoints, by session id."""
         if sessions != self._undoable:
             self._undoable = sessions
@@ -114,7 +114,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         """Draw why there are no rows: indented lines below an empty one."""
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         typing = bool(self.view.query) and not self.has_focus
-        texts = nothing(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
+        texts = empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
         lines = (
             Line((indent, *wrapped.pieces))
             for text in texts

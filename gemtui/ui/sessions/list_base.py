@@ -79,7 +79,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         if at_start:
             self._wanted = None
         self._snapshot = snapshot
-        self._listing.take(snapshot.sessions)
+        self._listing.replace_all(snapshot.sessions)
         self.rearrange(self.view, typed=at_start)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:

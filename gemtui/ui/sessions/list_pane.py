@@ -86,12 +86,12 @@ class SessionPane(Vertical):
         yield self._live
         yield self.list
 
-    def take_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
+    def update_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
         """Show sessions' current states, in their rows and in a line above the list."""
-        self.list.take_live({each.session: each.state for each in live})
+        self.list.update_live({each.session: each.state for each in live})
         words = [*line_words(live, glyphs)]
         self._live.display = bool(words)
-        self._live.say(words)
+        self._live.show_parts(words)
 
     @on(SessionList.Arranged)
     def _say(self) -> None:

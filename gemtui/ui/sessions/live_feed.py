@@ -26,7 +26,7 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
     shown: tuple[LiveSession, ...] | None = None
     async with aclosing(_stirs(folder.folder)) as stirs:
         async for _ in stirs:
-            live = await asyncio.to_thread(folder.look)
+            live = await asyncio.to_thread(folder.read)
             if live != shown:
                 shown = live
                 show(live)

@@ -51,13 +51,13 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
 
     def on_mount(self) -> None:
         """Show the question."""
-        self.query_one("#header", BarLine).say(
+        self.query_one("#header", BarLine).show_parts(
             [Content.styled(clean_line(f"{project_name(self._live)} is waiting for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],
         )
         self.query_one(DetailView).show(self._draw)
 
-    def take(self, live: Sequence[LiveSession]) -> None:
+    def update_live(self, live: Sequence[LiveSession]) -> None:
         """Update whether the question has been answered."""
         answered = self._live not in live
         if answered is not self._answered:

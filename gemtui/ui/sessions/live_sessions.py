@@ -45,10 +45,10 @@ class LiveSessions(SessionsPart):
         if not screen.app.is_running:
             return
         before, self._live = self._live, live
-        screen.query_one(SessionPane).take_live(live, screen.gemtui.glyphs)
-        screen.pane.take_live({each.session: each.state for each in live})
+        screen.query_one(SessionPane).update_live(live, screen.gemtui.glyphs)
+        screen.pane.update_live({each.session: each.state for each in live})
         if (top := screen.app.screen).id == "live-question":
-            cast("LiveQuestionScreen", top).take(live)
+            cast("LiveQuestionScreen", top).update_live(live)
         known = {(each.session, each.question) for each in before or ()}
         for each in _waiting(live) if before is not None else ():
             by_run = each.question is not None and each.question.run  # such a run rings itself
@@ -92,7 +92,7 @@ class LiveSessions(SessionsPart):
         gemtui = self.screen.gemtui
         asking = self._asking(after=None)
         if asking is None:
-            gemtui.say(await asyncio.to_thread(_none_waits))
+            gemtui.show_message(await asyncio.to_thread(_none_waits))
         while asking is not None:
             self._highlight_everywhere(asking.session)
             tty = await asyncio.to_thread(terminal_of, asking.pid)

@@ -34,7 +34,7 @@ class SessionLoader:
         self._lock = Lock()
         self._stopped = Event()
 
-    def first(self) -> Transcript:
+    def read_first(self) -> Transcript:
         """Read the first part of the file and return its transcript."""
         with self._lock:
             self._refresh(upto=FIRST)
@@ -49,7 +49,7 @@ class SessionLoader:
                 changed, self.gone = False, True
             return self._transcript() if changed else None
 
-    def again(self) -> Transcript:
+    def transcript_so_far(self) -> Transcript:
         """Return the transcript of what has been read so far."""
         with self._lock:
             return self._transcript()
@@ -82,7 +82,7 @@ class SessionLoader:
         return self._log.problems
 
     @property
-    def torn(self) -> bool:
+    def has_partial_line(self) -> bool:
         """Whether the last line is incomplete, so that more of it may follow."""
         return self._log.torn
 

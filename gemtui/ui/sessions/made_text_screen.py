@@ -66,6 +66,6 @@ class MadeTextScreen(FullScreen[None]):
         try:
             await asyncio.to_thread(write_new, path, text.encode(errors="replace"))
         except OSError as error:
-            self.gemtui.say(f"The file was not saved: {error}", problem=True)
+            self.gemtui.show_message(f"The file was not saved: {error}", problem=True)
         else:
-            self.gemtui.say(f"Saved: {short_path(path)}")
+            self.gemtui.show_message(f"Saved: {short_path(path)}")

@@ -29,7 +29,7 @@ class MarkKeys(SessionsPart):
         """Edit name, tags, note, pin and archive of the selected sessions in a form."""
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
-        app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.wanted
+        app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.targets
         if not sessions or self._say_no_marks():
             return
         marks = [feed.of(id) for id in dict.fromkeys(each.id for each in sessions)]
@@ -38,12 +38,12 @@ class MarkKeys(SessionsPart):
 
         async def keep(edit: MarkEdit) -> None:
             tried.append(self._change(sessions, edit, "marked"))
-            await tried[-1].keep()
+            await tried[-1].wait_saved()
 
         ids = " ".join(each.id for each in sessions)
         shown = MarksScreen(about, marks, tags_in_use(feed.marks), keep, subject=ids)
         if await app.push_screen_wait(shown):
-            tried[-1].say()
+            tried[-1].report()
 
     def action_pin(self) -> None:
         """Pin the selected sessions; if all are pinned, unpin them."""
@@ -58,7 +58,7 @@ class MarkKeys(SessionsPart):
         from gemtui.marks import MarkEdit
 
         if not self._say_no_marks():
-            sessions = self.screen.wanted
+            sessions = self.screen.targets
             on = not all(getattr(self.screen.marks.of(each.id), state) for each in sessions)
             edit = MarkEdit(pinned=on) if state == "pinned" else MarkEdit(archived=on)
             off = {"pinned": "unpinned", "archived": "unarchived"}[state]
@@ -78,5 +78,5 @@ class MarkKeys(SessionsPart):
         """If marks can't be changed, report why; return whether that is so."""
         problem = self.screen.marks.problem
         if problem is not None:
-            self.screen.gemtui.say(str(problem), problem=True)
+            self.screen.gemtui.show_message(str(problem), problem=True)
         return problem is not None

@@ -47,7 +47,7 @@ class Marking:
         self._done = done
         self.undoable = True
 
-    async def keep(self) -> None:
+    async def wait_saved(self) -> None:
         """Wait until the change has been saved. Raises MarkError, MarksUnreadable."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._change.kept))
@@ -58,26 +58,26 @@ class Marking:
     async def finish(self) -> None:
         """Wait until the change has been saved, and report it, or why it failed."""
         try:
-            await self.keep()
+            await self.wait_saved()
         except GemtuiError as error:
-            self._app.say(str(error), problem=True)
+            self._app.show_message(str(error), problem=True)
         else:
-            self.say()
+            self.report()
 
-    def say(self) -> None:
+    def report(self) -> None:
         """Report the change."""
         undo = BY_ID["sessions.undo"].footer()
-        self._app.say(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
+        self._app.show_message(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
         """Undo the change and report that; return the affected sessions not archived."""
         try:
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
         except GemtuiError as error:
-            self._app.say(str(error), problem=True)
+            self._app.show_message(str(error), problem=True)
             return ()
         self.undoable = False
-        self._app.say(f"Undone: {self._done} {self._about}")
+        self._app.show_message(f"Undone: {self._done} {self._about}")
         return [each for each in self._sessions if not self._feed.of(each.id).archived]
 
     @property

@@ -48,7 +48,7 @@ class Navigation(SessionsPart):
         self.highlight(summary)
         pane.open(summary, deeper=deeper)
         self.screen.reading = True
-        self.screen.call_after_refresh(lambda: pane.front.focus())
+        self.screen.call_after_refresh(lambda: pane.focus_target.focus())
 
     def preview(self, summary: Summary) -> None:
         """Show a session beside the list once the cursor has rested on it."""
@@ -100,11 +100,11 @@ class Navigation(SessionsPart):
             screen.sessions.focus()
         return True
 
-    def add_way_back(self, summary: Summary, go: Callable[[], object]) -> None:
+    def add_return(self, summary: Summary, go: Callable[[], object]) -> None:
         """Make esc in a session call `go`."""
         self._ways_back.append(_WayBack(summary.name, go))
 
-    def leave_place(self) -> Callable[[], object]:
+    def return_point(self) -> Callable[[], object]:
         """Return a function that leads back to the current place."""
         read, view = self._read_file, self.screen.pane.view
         cursor = view.page.cursor

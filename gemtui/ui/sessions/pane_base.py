@@ -53,7 +53,7 @@ class SessionsPane(DialogGuardScreen[None]):
         return self.pane.summary if self.reading else self.sessions.highlighted
 
     @property
-    def wanted(self) -> Sequence[Summary]:
+    def targets(self) -> Sequence[Summary]:
         """The sessions for an action: in the list, the selected ones if there are any."""
         if not self.reading and (selected := self.sessions.selected):
             return selected

@@ -75,7 +75,7 @@ class PatchView(LineView):
         self.post_message(CopyRequested(self.patch.text, "the patch"))
         if clean(self.patch.text) != self.patch.text:
             app = cast("AppBase", self.app)
-            app.say(
+            app.show_message(
                 "Control characters in the patch can't be copied. Save the patch instead.",
                 problem=True,
             )
@@ -110,11 +110,11 @@ class PatchScreen(MadeTextScreen):
         count = "" if self._patch is None else counted(self._patch.files, "file")
         room = self.header.content_size.width - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
-        self.header.say(words, [Content.styled(count, "dim")])
+        self.header.show_parts(words, [Content.styled(count, "dim")])
 
     def _say(self, words: Clean) -> None:
         if not self.stopped.is_set():
-            self.status.say([Content(words)])
+            self.status.show_parts([Content(words)])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:

@@ -94,7 +94,7 @@ class ReadPane(Vertical):
         return self.query_one(TranscriptView)
 
     @property
-    def front(self) -> Widget:
+    def focus_target(self) -> Widget:
         """The widget to focus: the transcript, or the notice in its place."""
         return self.query_one(NoticePane) if self.has_class("-notice") else self.view
 
@@ -202,12 +202,12 @@ class ReadPane(Vertical):
         self._leave()
         self._take_over(None)
         self.summary = None
-        self.query_one("#heading", BarLine).say([_muted("No session to show.")])
+        self.query_one("#heading", BarLine).show_parts([_muted("No session to show.")])
         self._in_front(self.view)
         self.view.show(Transcript.of(()), fresh=True)
         self.post_message(self.Changed())
 
-    def take(self, sessions: Sequence[Summary]) -> None:
+    def update_sessions(self, sessions: Sequence[Summary]) -> None:
         """Update the heading to a newer state of the store."""
         self._sessions = sessions
         if self.summary is not None:
@@ -228,7 +228,7 @@ class ReadPane(Vertical):
             self._news.set()
 
     @on(NoticePane.AgainRequested)
-    def again(self) -> None:
+    def reload(self) -> None:
         """Load the session again from the start."""
         if self.summary is not None:
             self._read(SessionLoader(self.summary.path))
@@ -238,7 +238,7 @@ class ReadPane(Vertical):
         try:
             if page is not None:
                 self._take_over(reader)
-                self.view.turn_to(page)
+                self.view.show_page(page)
                 self._in_front(self.view)
             while True:
                 self._news.clear()
@@ -260,7 +260,7 @@ class ReadPane(Vertical):
         again as soon as possible.
         """
         if self._shown is not reader:
-            transcript = await asyncio.to_thread(reader.first)
+            transcript = await asyncio.to_thread(reader.read_first)
             self._take_over(reader)
             self.view.show(transcript, fresh=True, loading=not reader.complete)
             self._in_front(self.view)
@@ -273,7 +273,7 @@ class ReadPane(Vertical):
             self._look_for_wanted()
         self._say_heading()
 
-    def take_undoable(self, sessions: frozenset[str]) -> None:
+    def update_undoable(self, sessions: frozenset[str]) -> None:
         """Mark prompts and calls that have checkpoints, if the open session is in `sessions`."""
         self._undoable = sessions
         if self._shown is not None:
@@ -314,7 +314,7 @@ class ReadPane(Vertical):
 
     def _fail(self, error: Exception) -> None:
         heading = clean_line("This session can't be shown.")
-        self.query_one(NoticePane).say(heading, [clean_line(_reason(error))])
+        self.query_one(NoticePane).show_notice(heading, [clean_line(_reason(error))])
         self._in_front(self.query_one(NoticePane))
         self.post_message(self.Changed())
 
@@ -332,7 +332,7 @@ class ReadPane(Vertical):
 
     @work(exclusive=True, group="again")
     async def _show_again(self, reader: SessionLoader) -> None:
-        transcript = await asyncio.to_thread(reader.again)
+        transcript = await asyncio.to_thread(reader.transcript_so_far)
         if reader is self._shown:
             marked, loading = self._checkpoints.mark(transcript), not reader.complete
             self.view.show(marked, fresh=False, loading=loading, news=False)
@@ -347,10 +347,10 @@ class ReadPane(Vertical):
         if summary is None:
             return
         title = Content.styled(clean_line(named(summary, self._marks).title), "bold")
-        self.query_one("#heading", BarLine).say([title], [*self._facts(summary)])
+        self.query_one("#heading", BarLine).show_parts([title], [*self._facts(summary)])
         self.post_message(self.Changed())
 
-    def take_live(self, live: Mapping[str, LiveState]) -> None:
+    def update_live(self, live: Mapping[str, LiveState]) -> None:
         """Update the session's current state; the states are given by session id."""
         if live != self._live:
             self._live = live
@@ -402,7 +402,7 @@ class ReadPane(Vertical):
             said.append(
                 f"{self._glyphs.warning} {counted(len(reader.problems), 'line')} can't be read"
             )
-        if reader.torn:
+        if reader.has_partial_line:
             said.append("The last line is incomplete; waiting for the rest.")
         if reader.lost:
             said.append(_lost(reader.lost, shown=reader.dropped))

@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.errors import GemtuiError
-from gemtui.files import is_there
+from gemtui.files import path_exists
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.recover.rebuilt import RebuiltLine as FileLine
@@ -71,7 +71,7 @@ class RecoverScreen(MadeTextScreen):
     def on_resize(self) -> None:
         """Fit the path to the new width."""
         room = self.header.content_size.width
-        self.header.say(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
+        self.header.show_parts(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
 
     def _say(self) -> None:
         if self._found is None:
@@ -83,7 +83,7 @@ class RecoverScreen(MadeTextScreen):
         else:
             words = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
             words += f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
-        self.status.say([Content(own(words))])
+        self.status.show_parts([Content(own(words))])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
@@ -92,7 +92,7 @@ class RecoverScreen(MadeTextScreen):
                 recover, self._path, self._sessions, cancelled=self.stopped.is_set
             )
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(f"The file could not be rebuilt: {error}", problem=True)
+            self.gemtui.show_message(f"The file could not be rebuilt: {error}", problem=True)
             self.dismiss()
             return
         self._found = found
@@ -114,7 +114,7 @@ class RecoverScreen(MadeTextScreen):
         Blocking: call from a worker thread.
         """
         path = self._path
-        if not is_there(path) and path.parent.is_dir():
+        if not path_exists(path) and path.parent.is_dir():
             return str(path)
         return free_name(file_name(f"{path.stem}-recovered"), path.suffix)
 

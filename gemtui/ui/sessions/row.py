@@ -20,7 +20,7 @@ from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, counted, ellipsis, relative
-from gemtui.ui.draw.formats import short
+from gemtui.ui.draw.formats import short_count
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions import live_words
@@ -303,7 +303,7 @@ def _tokens(summary: Summary, around: RowContext) -> Clean:
     if total is None:
         return own("? tokens" if around.sort is Sort.TOKENS else "")
     coarse = 9_950 <= total < 999_500
-    return own(f"{total / 1000:.0f}k tokens" if coarse else f"{short(total)} tokens")
+    return own(f"{total / 1000:.0f}k tokens" if coarse else f"{short_count(total)} tokens")
 
 
 # --- one line --------------------------------------------------------------------------------

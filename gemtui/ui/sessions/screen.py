@@ -161,19 +161,19 @@ class SessionsScreen(SessionsPane):
         first = before is None
         self.sessions.show_sessions(snapshot)
         if snapshot.renewed is not None and (before is None or before.renewed is None):
-            self.gemtui.say(snapshot.renewed.what)
+            self.gemtui.show_message(snapshot.renewed.what)
         if first and not self._has_project(snapshot):
             self.sessions.scope(everywhere=True)
         if first and not self.start.demo:
             self._live.follow()
         self._navigation.highlight_again()
-        self.pane.take(snapshot.sessions)
+        self.pane.update_sessions(snapshot.sessions)
         self._show_empty(snapshot)
         self.update_status()
-        self._search.take(snapshot)
-        self._files.take(snapshot)
+        self._search.use_snapshot(snapshot)
+        self._files.use_snapshot(snapshot)
         if snapshot.complete and (before is None or not before.complete):
-            self._keeping.look()
+            self._keeping.archive_new()
         if snapshot.complete:
             self._look_for_checkpoints()
 
@@ -194,8 +194,8 @@ class SessionsScreen(SessionsPane):
             self._checkpointed = CheckpointedSessions()
         found = await asyncio.to_thread(self._checkpointed.read)
         if found is not None:
-            self.sessions.take_undoable(found)
-            self.pane.take_undoable(found)
+            self.sessions.update_undoable(found)
+            self.pane.update_undoable(found)
 
     def _has_project(self, snapshot: Snapshot) -> bool:
         wanted = str(self.start.project)
@@ -216,7 +216,7 @@ class SessionsScreen(SessionsPane):
     async def _look_elsewhere(self) -> None:
         from gemtui.ui.sessions import actions
 
-        home = await actions.ask_home(self.gemtui, self.store.home)
+        home = await actions.choose_home(self.gemtui, self.store.home)
         if home is not None:
             self.store.home = home
             self._search.go_to(home)
@@ -329,7 +329,7 @@ class SessionsScreen(SessionsPane):
     def _subagent(self, event: SubagentRequested) -> None:
         found = next((each for each in self.store.sessions if each.id == event.agent_id), None)
         if found is None:
-            self.gemtui.say("This subagent's session is not stored.", problem=True)
+            self.gemtui.show_message("This subagent's session is not stored.", problem=True)
         else:
             self.show(found, deeper=True)
 
@@ -341,7 +341,7 @@ class SessionsScreen(SessionsPane):
         folder = "all projects" if project is None else self._short(project)
         store = "demo" if self.start.demo else self._short(self.store.home)
         right = [Content.styled(store, "dim"), Content(folder)]
-        self.header.say(left, right)
+        self.header.show_parts(left, right)
 
     def on_resize(self) -> None:
         """Fit the paths to the new width."""
@@ -361,7 +361,9 @@ class SessionsScreen(SessionsPane):
         if self.reading or self.side_by_side:
             words += self.pane.words
             position += self.pane.position
-        self.status.say([Content(word) for word in words], [Content(word) for word in position])
+        self.status.show_parts(
+            [Content(word) for word in words], [Content(word) for word in position]
+        )
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self.marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))

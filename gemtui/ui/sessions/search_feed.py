@@ -69,10 +69,10 @@ class SearchFeed:
             self.progress = progress
             self._show()
 
-    def look(self) -> None:
+    def notify_changed(self) -> None:
         """Tell the indexing process that the store has changed."""
         if self._indexer is not None:
-            self._indexer.look()
+            self._indexer.notify_changed()
 
     def rest(self) -> None:
         """Close all files and release their memory.

@@ -154,7 +154,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             Field.BEFORE: ("7d", "30d", "today", "yesterday"),
         }
 
-    def take(self, snapshot: Snapshot) -> None:
+    def use_snapshot(self, snapshot: Snapshot) -> None:
         """Search a newer state of the store; the cursor stays on its hit."""
         self._snapshot = snapshot
         self._scoped = self._in_scope()
@@ -280,12 +280,12 @@ class SearchScreen(TypedSearch[OpenedHit]):
         words = [Content.styled("Search", "bold"), Content(where)]
         if self.searching.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
-        self.header.say(words)
+        self.header.show_parts(words)
 
     def _update_status(self) -> None:
         results, indexing = self._results, _words_of(self._indexing)
         if results is None or not results.query:
-            self.status.say([Content(indexing)] if indexing else [])
+            self.status.show_parts([Content(indexing)] if indexing else [])
             return
         words = [
             f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"
@@ -298,7 +298,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             words.append(indexing)
         if results.note is not None:
             words.append(results.note)
-        self.status.say([Content(GAP).join(Content(clean_line(word)) for word in words)])
+        self.status.show_parts([Content(GAP).join(Content(clean_line(word)) for word in words)])
 
     # --- keys ----------------------------------------------------------------------------------
 

@@ -43,12 +43,12 @@ class SessionSearch(SessionsPart):
 
     def changed(self) -> None:
         """Tell the index that the store has changed."""
-        self._feed.look()
+        self._feed.notify_changed()
 
-    def take(self, snapshot: Snapshot) -> None:
+    def use_snapshot(self, snapshot: Snapshot) -> None:
         """Search a newer state of the store; start indexing once the store is loaded."""
         if (search := self._open) is not None:
-            search.take(snapshot)
+            search.use_snapshot(snapshot)
         if snapshot.complete:
             self._feed.keep_index()
 
@@ -92,7 +92,7 @@ class SessionSearch(SessionsPart):
         if place is not None:
             screen.show(place.hit.file)
             screen.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
-            self._navigation.add_way_back(place.hit.file, self._back)
+            self._navigation.add_return(place.hit.file, self._back)
         await asyncio.to_thread(self._feed.rest)
 
     def _back(self) -> None:
@@ -109,10 +109,10 @@ class WrittenFiles(SessionsPart):
         self._files: Files | None = None
         self._open: WritesScreen[Any] | None = None
 
-    def take(self, snapshot: Snapshot) -> None:
+    def use_snapshot(self, snapshot: Snapshot) -> None:
         """Show a newer state of the store."""
         if self._open is not None:
-            self._open.take(snapshot)
+            self._open.use_snapshot(snapshot)
 
     def show_history(self, path: PurePath) -> None:
         """Show the writes of a file, over any screen, and open the chosen session."""
@@ -157,7 +157,7 @@ class WrittenFiles(SessionsPart):
             return
         deeper = app.screen is screen and screen.reading
         await app.switch_mode(app.DEFAULT_MODE)
-        left = self._navigation.leave_place() if deeper else screen.sessions.focus
+        left = self._navigation.return_point() if deeper else screen.sessions.focus
         screen.show(write.source, deeper=deeper)
         screen.pane.go_to_block(write.message, write.block)
 
@@ -166,4 +166,4 @@ class WrittenFiles(SessionsPart):
             await app.switch_mode(mode)
             again()
 
-        self._navigation.add_way_back(write.source, lambda: screen.call_later(back))
+        self._navigation.add_return(write.source, lambda: screen.call_later(back))

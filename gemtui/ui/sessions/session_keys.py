@@ -36,7 +36,7 @@ class SessionKeys(SessionsPart):
         from gemtui.ui.sessions import actions
 
         screen = self.screen
-        if wanted := screen.wanted:
+        if wanted := screen.targets:
             await actions.export(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
@@ -44,18 +44,20 @@ class SessionKeys(SessionsPart):
         from gemtui.sessions.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
-        gemtui, store, wanted = self.screen.gemtui, self.screen.store, self.screen.wanted
+        gemtui, store, wanted = self.screen.gemtui, self.screen.store, self.screen.targets
         snapshot = store.snapshot
         if snapshot is None or not wanted:
             return
         root, *others = {each.project for each in wanted}
         if others:
-            gemtui.say(
+            gemtui.show_message(
                 "The selected sessions belong to several projects, but a patch covers only one."
             )
             return
         if root is None:
-            gemtui.say("No patch can be made, because this session's project folder is unknown.")
+            gemtui.show_message(
+                "No patch can be made, because this session's project folder is unknown."
+            )
             return
 
         def sessions() -> list[Summary]:
@@ -66,7 +68,7 @@ class SessionKeys(SessionsPart):
     @dialog
     async def action_info(self) -> None:
         """Show all facts about the session, with links to related sessions."""
-        from gemtui.kept.contents import fate
+        from gemtui.kept.contents import deletion_reason
         from gemtui.ui.sessions.about_dialog import AboutScreen
         from gemtui.ui.sessions.checkpoint_marks import undo_words
 
@@ -76,7 +78,9 @@ class SessionKeys(SessionsPart):
         live = self._live.of(summary)
         now, words = screen.gemtui.clock(), ""
         if store.snapshot is not None:
-            words = await asyncio.to_thread(fate, summary, store.snapshot, os.environ, now)
+            words = await asyncio.to_thread(
+                deletion_reason, summary, store.snapshot, os.environ, now
+            )
         undo = await asyncio.to_thread(undo_words, summary, now)
         about = AboutScreen(summary, store.sessions, screen.marks.marks, live, words, undo)
         relative = await screen.gemtui.push_screen_wait(about)

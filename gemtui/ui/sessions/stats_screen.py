@@ -118,7 +118,7 @@ class StatsScreen(FullScreen[None]):
             self._say(own(f"No activity in this period. Press w to change it{scope}."))
 
     def _say(self, words: Clean) -> None:
-        self.status.say([Content(words)])
+        self.status.show_parts([Content(words)])
 
     def _update_header(self) -> None:
         project = self._project
@@ -128,7 +128,7 @@ class StatsScreen(FullScreen[None]):
             Content(where),
             Content(SPANS[self._span].words),
         ]
-        self.header.say(parts)
+        self.header.show_parts(parts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable changing the scope if there is no project."""

@@ -73,7 +73,7 @@ class StoreFeed:
             if index is not None:
                 asyncio.get_running_loop().run_in_executor(None, index.close)
 
-    def look(self, path: Path) -> None:
+    def read_again(self, path: Path) -> None:
         """Read a path as if it had changed; the store's own folder means the whole store."""
         self._waiting.add(path)
         self._news.set()
@@ -164,7 +164,7 @@ class OpenStore:
         before, self.snapshot = self.snapshot, snapshot
         self._show(before, snapshot)
 
-    def look_again(self) -> None:
+    def reload(self) -> None:
         """Load the whole store again, because no event reports removals from the vault."""
         if self._feed is not None:
-            self._feed.look(self.home / "tmp")
+            self._feed.read_again(self.home / "tmp")

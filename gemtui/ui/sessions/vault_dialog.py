@@ -14,8 +14,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.extension.status import HookState, extension_state
-from gemtui.kept.contents import STOP, VaultStatus, unless_used, vault_status
-from gemtui.kept.vault import switch_off, switch_on
+from gemtui.kept.contents import STOP, VaultStatus, deletion_date_text, vault_status
+from gemtui.kept.vault import switch_off, turn_on
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
@@ -81,11 +81,11 @@ def _hit_lines(found: VaultStatus, now: datetime) -> Iterator[str]:
 
 async def _switch_on(app: AppBase) -> bool | None:
     try:
-        await asyncio.to_thread(switch_on)
+        await asyncio.to_thread(turn_on)
     except OSError as error:
-        app.say(f"The vault can't be turned on: {error}", problem=True)
+        app.show_message(f"The vault can't be turned on: {error}", problem=True)
         return None
-    app.say("The vault is on.")
+    app.show_message("The vault is on.")
     return True
 
 
@@ -93,9 +93,9 @@ async def _switch_off(app: AppBase) -> None:
     try:
         await asyncio.to_thread(switch_off)
     except OSError as error:
-        app.say(f"The vault can't be turned off: {error}", problem=True)
+        app.show_message(f"The vault can't be turned off: {error}", problem=True)
     else:
-        app.say("The vault is off. Kept sessions stay in it.")
+        app.show_message("The vault is off. Kept sessions stay in it.")
 
 
 class VaultScreen(DialogScreen[Summary | str]):
@@ -122,7 +122,7 @@ class VaultScreen(DialogScreen[Summary | str]):
                 yield Horizontal(Label(own("next")), Static(words), classes="fact")
             elif self._found.first is not None:
                 session, when = self._found.first
-                words = clean_line(f"{session.title}, {unless_used(when)}; {STOP}")
+                words = clean_line(f"{session.title}, {deletion_date_text(when)}; {STOP}")
                 yield Horizontal(Label(own("next")), Static(words), classes="fact")
             if self._rows:
                 yield OptionList(*(Option(self._row(*row)) for row in self._rows))

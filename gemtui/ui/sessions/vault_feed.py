@@ -75,7 +75,7 @@ class VaultFeed:
             return False
         return True
 
-    def look(self) -> None:
+    def archive_new(self) -> None:
         """Archive every stored session that has not been archived yet."""
         self._all = True
         self._tell_news()

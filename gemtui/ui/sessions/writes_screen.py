@@ -69,7 +69,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         """Cancel reading."""
         self._stopped.set()
 
-    def take(self, snapshot: Snapshot) -> None:
+    def use_snapshot(self, snapshot: Snapshot) -> None:
         """Show a newer state of the store, once the current one has been read."""
         self._snapshot = snapshot
         self._news.set()
@@ -125,7 +125,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         if stopped.is_set() or not self.is_attached:
             return
         try:
-            self.status.say([Content(words)])
+            self.status.show_parts([Content(words)])
             self.show_rows(rows, whole=whole)
         except NoMatches:  # the screen is being removed
             return

@@ -20,7 +20,7 @@ from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
-from gemtui.ui.rules.draw import asked
+from gemtui.ui.rules.draw import call_subject
 from gemtui.ui.simulator.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ async def form_allowing(
     from gemtui.ui.rules.form import RuleForm
 
     try:
-        rule, doubt = await asyncio.to_thread(simulation.allowing, call, project)
+        rule, doubt = await asyncio.to_thread(simulation.allowing_rule, call, project)
     except GemtuiError as error:
-        app.say(str(error), problem=True)
+        app.show_message(str(error), problem=True)
         return None
-    what = f"{call.tool[:60]}  {asked(call)[:200]}".rstrip()
+    what = f"{call.tool[:60]}  {call_subject(call)[:200]}".rstrip()
     allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
     about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
     return RuleForm(simulation.document, rule, project=project or simulation.project, about=about)
@@ -87,7 +87,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
     def read_session(self, session: Summary | None, call: str) -> None:
         """Open a session with the cursor on a tool call; `session` is None if it is gone."""
         if session is None:
-            self.gemtui.say("This session no longer exists.", problem=True)
+            self.gemtui.show_message("This session no longer exists.", problem=True)
         else:
             self.post_message(SessionRequested(session, call))
 
@@ -108,32 +108,32 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        self.say_where()
+        self.show_context()
 
     def on_screen_resume(self) -> None:
-        self.say_where()
+        self.show_context()
 
     def about(self) -> Clean:
         """Return the text beside the heading."""
         return Clean("")
 
-    def say_where(self) -> None:
+    def show_context(self) -> None:
         """Show the policy and the simulated situation."""
         simulation = self.simulation
         name = clean_line(
             f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
         )
-        self.header.say(self.gemtui.tabs("app.policies"), [Content(name)])
+        self.header.show_parts(self.gemtui.tabs("app.policies"), [Content(name)])
         somebody = "interactive" if simulation.interactive else "headless"
         words = [Content.styled(f"mode {simulation.mode}, {somebody}", "not bold")]
         if simulation.taken:
             taken = f"{counted(len(simulation.taken), 'new rule')}, not saved"
             words.append(Content.styled(taken, "not bold $text-warning"))
         about = Content.styled(self.about(), "not bold")
-        self.query_one("#heading", BarLine).say([Content(self.HEADING), about], words)
+        self.query_one("#heading", BarLine).show_parts([Content(self.HEADING), about], words)
 
     def _turn(self) -> None:
-        self.say_where()
+        self.show_context()
         self.situation_changed()
 
     def action_mode(self) -> None:
@@ -157,5 +157,5 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
             return
         made = await self.app.push_screen_wait(form)
         if made is not None:
-            self.simulation.take(made)
+            self.simulation.add_rule(made)
             self._turn()

@@ -93,7 +93,7 @@ class CallForm(Vertical):
         args = _read(self._args.text)
         return None if isinstance(args, str) or not name else Call(tool=name, args=args)
 
-    def put(self, call: Call) -> None:
+    def fill(self, call: Call) -> None:
         """Fill the form with a recorded call.
 
         If the call has no arguments, the parameters of its tool are filled in.

@@ -112,7 +112,7 @@ class CallHistory:
         name = self._name_of(session.id)
         return session if name is None else msgspec.structs.replace(session, title=name)
 
-    def first(self, project: Path | None) -> CallScope:
+    def initial_scope(self, project: Path | None) -> CallScope:
         """Return the initial scope: the project, or everything if it has no calls."""
         which = CallScope(project=project)
         if project is None or sessions_with_calls(self.snapshot(), project=project):

@@ -17,7 +17,7 @@ from gemtui.jsonout import indented
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.text import Clean, clean_line, counted, visible
-from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, laid, own
+from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, lay_out, own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit import bars
 from gemtui.ui.kit.dialog_guard import DIALOG
@@ -49,7 +49,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
     )
 
 
-def said_progress(progress: ScanProgress) -> str:
+def progress_text(progress: ScanProgress) -> str:
     """Describe the progress of a scan, or its result."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
@@ -62,7 +62,7 @@ def said_progress(progress: ScanProgress) -> str:
     return f"reading {progress.done:,} of {of}, {calls}"
 
 
-def said_found(found: SearchedRows[Reference]) -> str:
+def found_text(found: SearchedRows[Reference]) -> str:
     """Describe the number of calls that a search has found; "" if there is no search."""
     shown = len(found.rows.items)
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
@@ -108,13 +108,15 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
         sink: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
         try:
             if which is None:
-                which = await asyncio.to_thread(self._history.first, self.gemtui.start.project)
+                which = await asyncio.to_thread(
+                    self._history.initial_scope, self.gemtui.start.project
+                )
             self._which = which
             self._say_which(which)
             self._reading = CallScan(self._history, which, sink, self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(str(error), problem=True)
+            self.gemtui.show_message(str(error), problem=True)
 
     def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
         if not self.is_open:
@@ -125,14 +127,14 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
 
     @on(SearchedRows.Searched)
     def _say(self) -> None:
-        said = [found] if (found := said_found(self.searched)) else []
-        said.append(said_progress(self._progress))
-        self.status.say([Content(each) for each in said])
+        said = [found] if (found := found_text(self.searched)) else []
+        said.append(progress_text(self._progress))
+        self.status.show_parts([Content(each) for each in said])
 
     def _say_which(self, which: CallScope) -> None:
         title = [Content.styled("Choose a recorded call", "bold")]
         said = [Content.styled(words(which, self.gemtui.clock()), "dim")]
-        self.header.say(title, said)
+        self.header.show_parts(title, said)
 
     @on(RowList.Opened)
     @work(exclusive=True, group="find")
@@ -141,7 +143,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
             return
         recorded = await asyncio.to_thread(self._history.find, reference)
         if recorded is None:
-            self.gemtui.say(GONE, problem=True)
+            self.gemtui.show_message(GONE, problem=True)
         else:
             self.dismiss(recorded)
 
@@ -190,12 +192,12 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
     @on(SearchedRows.Searched)
     def _say(self) -> None:
         total = self.searched.total
-        said = [said_found(self.searched) or counted(total, "call")]
+        said = [found_text(self.searched) or counted(total, "call")]
         glyphs = self.gemtui.glyphs
         said.append(f"results in the sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
-        self.status.say([*map(Content, said)])
+        self.status.show_parts([*map(Content, said)])
 
     def about(self) -> Clean:
         """Return what the calls have in common."""
@@ -217,7 +219,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
             return
         before = self.simulation.taken
         await self.app.push_screen_wait(CallScreen(self.simulation, self._history, recorded))
-        self.say_where()
+        self.show_context()
         if self.simulation.taken != before:
             self.situation_changed()
 
@@ -230,7 +232,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
             return None
         recorded = await asyncio.to_thread(self._history.find, reference)
         if recorded is None:
-            self.gemtui.say(GONE, problem=True)
+            self.gemtui.show_message(GONE, problem=True)
         return recorded
 
     @work(exclusive=True, group=DIALOG)
@@ -269,7 +271,7 @@ class CallScreen(SimulatorScreen):
         session = self._history.session(recorded.session)
         title = clean_line(recorded.session if session is None else session.title)
         said = [Content(f"it {recorded.ended}"), Content(title)]
-        self.status.say(said)
+        self.status.show_parts(said)
         self.situation_changed()
 
     @work(exclusive=True, group="answer")
@@ -304,7 +306,7 @@ def _explained(recorded: RecordedCall, found: Explanation) -> Callable[[Look], l
         name = Piece(flat(f"Arguments of {recorded.call.tool[:200]}"), look[Role.HEADING])
         drawn = [Line((name,))]
         for line in shown:
-            drawn += laid((Piece(own(line), look[Role.CODE]),), look, whole=True)
+            drawn += lay_out((Piece(own(line), look[Role.CODE]),), look, whole=True)
         if cut:
             words = f"{look.glyphs.ellipsis} cut off; {len(text):,} characters in all"
             drawn.append(Line((Piece(own(words), look[Role.MUTED]),)))

@@ -19,7 +19,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.rules.draw_rows import Missing, ReplayRow, RowHeading, Total, replay_row, replay_rows
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
-from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
+from gemtui.ui.simulator.calls import MatchingCallsScreen, progress_text
 from gemtui.ui.simulator.scan_screen import ScanScreen
 from gemtui.ui.simulator.simulation import Simulation
 
@@ -49,14 +49,14 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     def situation_changed(self) -> None:
         """Count again; the old counts stay until there are new ones."""
         self.progress = ScanProgress()
-        self.say()
+        self.show_progress()
         self.read()
 
     def sink(self) -> CallSink[ReplayCounts]:
         """Return a sink that replays calls under the current policy."""
         return _sink(self.simulation)
 
-    def take(self, found: ReplayCounts) -> None:
+    def show_result(self, found: ReplayCounts) -> None:
         """Show the counts so far."""
         self._counts = found
         self._rows.show(replay_rows(found))
@@ -65,10 +65,10 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         """Report in place of the counts that nothing could be read."""
         self._rows.empty = Clean("No sessions could be read.")
 
-    def say(self) -> None:
+    def show_progress(self) -> None:
         """Show the progress."""
-        said = [said_progress(self.progress)]
-        self.status.say([Content(each) for each in said])
+        said = [progress_text(self.progress)]
+        self.status.show_parts([Content(each) for each in said])
         self.refresh_bindings()
 
     # --- details -------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
             allowed=row.decision is ReplayDecision.ALLOW,
         )
         await self.app.push_screen_wait(screen)
-        self.say_where()
+        self.show_context()
         if self.simulation.taken != before:
             self.situation_changed()
 

@@ -32,11 +32,11 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         """Return a new consumer of calls, for one scan."""
         raise NotImplementedError
 
-    def take(self, found: State) -> None:
+    def show_result(self, found: State) -> None:
         """Show the result so far."""
         raise NotImplementedError
 
-    def say(self) -> None:
+    def show_progress(self) -> None:
         """Show the progress of the scan."""
         raise NotImplementedError
 
@@ -58,15 +58,17 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         self.action_stop()
         try:
             if self.which is None:
-                self.which = await asyncio.to_thread(self.history.first, self.gemtui.start.project)
-                self.say_where()
+                self.which = await asyncio.to_thread(
+                    self.history.initial_scope, self.gemtui.start.project
+                )
+                self.show_context()
             self._reading = CallScan(self.history, self.which, self.sink(), self._take)
             await self._reading.run()
         except (GemtuiError, OSError) as error:
             self.progress = ScanProgress(ended=True)
             self.unreadable()
-            self.gemtui.say(str(error), problem=True)
-            self.say()
+            self.gemtui.show_message(str(error), problem=True)
+            self.show_progress()
 
     def unreadable(self) -> None:
         """Handle the case that nothing could be read."""
@@ -74,8 +76,8 @@ class ScanScreen(SimulatorScreen, Generic[State]):
     def _take(self, progress: ScanProgress, found: State) -> None:
         if self.is_open:
             self.progress = progress
-            self.take(found)
-            self.say()
+            self.show_result(found)
+            self.show_progress()
 
     def about(self) -> Clean:
         """Describe the scope."""
@@ -90,7 +92,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
         which = await choose_scope(self.gemtui, self.history, self.which)
         if which is not None:
             self.which = which
-            self.say_where()
+            self.show_context()
             self.situation_changed()
 
     def action_again(self) -> None:

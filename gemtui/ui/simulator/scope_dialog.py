@@ -105,7 +105,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        self.header.say([Content.styled("Choose a session", "bold")])
+        self.header.show_parts([Content.styled("Choose a session", "bold")])
         self._fill()
 
     @work(exclusive=True)
@@ -113,7 +113,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
         try:
             found = await asyncio.to_thread(self._history.with_calls)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(str(error), problem=True)
+            self.gemtui.show_message(str(error), problem=True)
             return
         if not self.is_open:
             return

@@ -10,7 +10,7 @@ from pathlib import Path
 from gemtui.policy.edit.document import Document
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.match.path_patterns import exactly
+from gemtui.policy.match.path_patterns import files_pattern
 from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.suggest.suggest import suggest
@@ -73,13 +73,13 @@ class Simulation:
             pass
         self.mode = next(modes)
 
-    def take(self, rule: Rule) -> None:
+    def add_rule(self, rule: Rule) -> None:
         """Add a rule to the simulation; the pane adds it to the draft at the end."""
         self.taken = (*self.taken, rule)
 
     # --- rules that allow a call ---------------------------------------------------------------
 
-    def allowing(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
+    def allowing_rule(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
         """Return a rule that allows `call`, and an objection to that rule, or "".
 
         `project`: the folder in which the call was made. The rule is the one that would be proposed
@@ -114,5 +114,5 @@ def narrow(call: Call) -> Rule:
     if call.tool == "run_shell_command" and isinstance(command, str) and command.strip():
         return replace(rule, command_prefixes=(command.strip(),))
     if isinstance(file, str) and not _NOT_AS_IT_IS.search(file):
-        return replace(rule, args_pattern=exactly((file.removeprefix("./"),), ()))
+        return replace(rule, args_pattern=files_pattern((file.removeprefix("./"),), ()))
     return rule

@@ -24,10 +24,10 @@ from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.rules.draw import decided, rank
+from gemtui.ui.rules.draw import decision_pieces, rank
 from gemtui.ui.rules.draw_rows import ProposalRow, RowHeading, SuggestRow, call_row, suggest_row
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
-from gemtui.ui.simulator.calls import MatchingCallsScreen, said_progress
+from gemtui.ui.simulator.calls import MatchingCallsScreen, progress_text
 from gemtui.ui.simulator.scan_screen import ScanScreen
 from gemtui.ui.simulator.simulation import Simulation
 
@@ -72,14 +72,14 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         """Propose rules again."""
         self.progress, self._found, self._chosen = ScanProgress(), None, ()
         self._rows.show(())
-        self.say()
+        self.show_progress()
         self.read()
 
     def sink(self) -> CallSink[Suggestions | None]:
         """Return a sink that collects evidence under the current policy."""
         return _sink(self.simulation)
 
-    def take(self, found: Suggestions | None) -> None:
+    def show_result(self, found: Suggestions | None) -> None:
         """Show the proposals once they are complete."""
         if found is not None:
             self._found = found
@@ -102,15 +102,15 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
             case _:
                 drawing.show(lambda _look: ())
 
-    def say(self) -> None:
+    def show_progress(self) -> None:
         """Show the progress, and the number of chosen rules."""
-        said = [said_progress(self.progress)]
+        said = [progress_text(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
             said.insert(
                 0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected"
             )
-        self.status.say([Content(each) for each in said])
+        self.status.show_parts([Content(each) for each in said])
         self.refresh_bindings()
 
     # --- keys ----------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         kept = tuple(each for each in self._chosen if each != rule)
         self._chosen = (*kept, rule) if chosen else kept
         self._show_rows()
-        self.say()
+        self.show_progress()
 
     def action_check_all(self) -> None:
         """Choose all rules, or none if all are chosen."""
@@ -145,7 +145,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         every = tuple(each.rule for each in self._found.suggestions)
         self._chosen = () if len(self._chosen) == len(every) else every
         self._show_rows()
-        self.say()
+        self.show_progress()
 
     def action_add(self) -> None:
         found = self._found
@@ -167,7 +167,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
             self.simulation, self.history, title, found.examples, calls=found.calls
         )
         await self.app.push_screen_wait(screen)
-        self.say_where()
+        self.show_context()
         if self.simulation.taken != before:
             self.situation_changed()
 
@@ -224,7 +224,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     """Draw a proposed rule with its evidence, its further effects and examples."""
     rule = found.rule
     name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
-    lines = [*wrap((*decided(rule.decision, look), name), look.width)]
+    lines = [*wrap((*decision_pieces(rule.decision, look), name), look.width)]
     if conditions := condition_words(rule):
         lines += _named("when", conditions, look)
     lines += _named("priority", own(f"{rule.priority:g}  ({rank(rule)})"), look)

@@ -57,7 +57,7 @@ class PolicyAnswer(LineView):
         self.shown = found
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
 
-    def say(self, words: Clean) -> None:
+    def show_text(self, words: Clean) -> None:
         """Show a text instead of an explanation."""
         self.shown = None
 
@@ -118,7 +118,7 @@ class TryScreen(SimulatorScreen):
         """Fill in the initial call, if there is one."""
         super().on_mount()
         if self._begin_with is not None:
-            self.form.put(self._begin_with)
+            self.form.fill(self._begin_with)
         self.form.focus_args()
 
     # --- deciding ------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class TryScreen(SimulatorScreen):
         """Decide on the call in the form."""
         call = self.form.call
         if call is None:
-            self.answer.say(Clean("The arguments are not valid JSON yet."))
+            self.answer.show_text(Clean("The arguments are not valid JSON yet."))
             self.refresh_bindings()
         else:
             self._decide(call)
@@ -141,13 +141,13 @@ class TryScreen(SimulatorScreen):
     @work(exclusive=True, group="answer")
     async def _decide(self, call: Call) -> None:
         status = self.status
-        slow = self.set_timer(0.5, lambda: status.say([Content("deciding")]))
+        slow = self.set_timer(0.5, lambda: status.show_parts([Content("deciding")]))
         try:
             found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         finally:
             slow.stop()
         if self.is_open:
-            status.say([])
+            status.show_parts([])
             self.answer.answer(found)
             self.refresh_bindings()
 
@@ -164,7 +164,7 @@ class TryScreen(SimulatorScreen):
 
         recorded = await self.app.push_screen_wait(PickCallScreen(self._history))
         if recorded is not None:
-            self.form.put(recorded.call)
+            self.form.fill(recorded.call)
             self.form.focus_args()
 
     @work(exclusive=True, group=DIALOG)
@@ -179,19 +179,19 @@ class TryScreen(SimulatorScreen):
         The example expects the decision of the file's own rules in a headless run.
         """
         if (call := self.form.call) is None:
-            self.gemtui.say("The arguments are not valid JSON yet.")
+            self.gemtui.show_message("The arguments are not valid JSON yet.")
             return
         draft, mode = self.simulation.draft, self.simulation.mode
         seen = draft.document
         if seen.locked:
-            self.gemtui.say(seen.locked, problem=True)
+            self.gemtui.show_message(seen.locked, problem=True)
             return
         kept, document = await asyncio.to_thread(_with_example, seen, call, mode)
         if draft.document is seen:
             draft.change(document, "add an example")
             words = f"Added as an example, not saved yet: {kept.text.partition(': ')[2]}"
-            self.gemtui.say(words)
-            self.say_where()
+            self.gemtui.show_message(words)
+            self.show_context()
 
     def action_close(self) -> None:
         """Close the list of offered names first, then the screen."""

@@ -8,7 +8,7 @@ from gemtui.text import Clean, visible_line
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import Answer, Beyond, Consent, ToolCall
-from gemtui.ui.draw.gutter_rows import GutterRow, whole
+from gemtui.ui.draw.gutter_rows import GutterRow, wrapped_rows
 from gemtui.ui.draw.lines import Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
@@ -61,7 +61,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
             text = visible_line(command[:_LONG] if folded else command)
             gutter = (Piece(own(f"{word} "), look[Role.MUTED]),)
             role = Role.MUTED if word == "asked" else Role.TEXT
-            yield from whole([GutterRow(gutter, (Piece(text, look[role]),))], look)
+            yield from wrapped_rows([GutterRow(gutter, (Piece(text, look[role]),))], look)
         return
     difference = _difference(call, answer)
     what = (

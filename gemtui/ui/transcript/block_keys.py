@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.transcript.media import stored_images
 from gemtui.transcript.model import Outline, ToolCall
-from gemtui.ui.draw.formats import moment
+from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested, RawRequested
@@ -72,7 +72,7 @@ class BlockKeys(KeyPart):
 
     def action_raw(self) -> None:
         """Show the stored record."""
-        if (spoken := self._view.page.spoken) is not None:
+        if (spoken := self._view.page.current_message) is not None:
             self._view.post_message(RawRequested(spoken, self._view.page.block))
 
     def action_copy_block(self) -> None:
@@ -89,7 +89,7 @@ class BlockKeys(KeyPart):
 
     def action_copy_message(self) -> None:
         """Copy the message under the cursor."""
-        if (spoken := self._view.page.spoken) is not None:
+        if (spoken := self._view.page.current_message) is not None:
             self._copy(copy_of_message(spoken))
 
     def _copy(self, copy: Copy | None) -> None:
@@ -99,5 +99,5 @@ class BlockKeys(KeyPart):
 
 def _prompt_words(prompt: Outline, look: Look) -> tuple[Clean, Clean]:
     words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
-    when = "" if prompt.time is None else moment(prompt.time, look)
+    when = "" if prompt.time is None else format_time(prompt.time, look)
     return words or own("(no words)"), own(when)

@@ -17,7 +17,7 @@ from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, targe
 from gemtui.ui.draw.bounds import LINES, excerpt
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
-from gemtui.ui.draw.gutter_rows import Body, GutterRow, as_json, remark, styled, whole
+from gemtui.ui.draw.gutter_rows import Body, GutterRow, as_json, note_line, styled, wrapped_rows
 from gemtui.ui.draw.lines import (
     BLANK,
     EMPTY,
@@ -86,7 +86,7 @@ def _warning(text: str, look: Look) -> Line:
 def _bounded(lines: Iterator[Line], look: Look) -> list[Line]:
     kept = list(islice(lines, LINES))
     if next(lines, None) is not None:
-        kept.append(remark("more arguments are not shown", look))
+        kept.append(note_line("more arguments are not shown", look))
     return kept
 
 
@@ -321,7 +321,7 @@ def _command(command: str, look: Look) -> Iterator[Line]:
     text = Clean("\n".join(excerpt(command, cleaned=visible).head))
     for index, pieces in enumerate(highlight(text, own("bash"), look)):
         gutter = styled(own("  " if index else "$ "), look[Role.MUTED])
-        yield from whole([GutterRow(gutter, pieces)], look)
+        yield from wrapped_rows([GutterRow(gutter, pieces)], look)
 
 
 def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Line]:
@@ -334,6 +334,6 @@ def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Lin
         return
     yield from wrap((name,), look.width)
     gutter = styled(own("  "), look[Role.TEXT])
-    yield from whole((GutterRow(gutter, row) for row in rows), look)
+    yield from wrapped_rows((GutterRow(gutter, row) for row in rows), look)
     if some.left_out:
         yield Line(styled(own(f"  {counted(some.left_out, 'more line')}"), look[Role.MUTED]))

@@ -32,13 +32,13 @@ from gemtui.ui.draw.gutter_rows import (
     GutterRow,
     as_json,
     cut_lines,
-    left_out,
+    fold_lines,
+    left_out_line,
     preview,
-    some_lines,
     some_rows,
     styled,
     text_rows,
-    whole,
+    wrapped_rows,
 )
 from gemtui.ui.draw.lines import BLANK, EMPTY, Line, Piece, Pieces, cut, flat, own, tabless
 from gemtui.ui.draw.markdown import draw_markdown
@@ -150,7 +150,7 @@ def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
         hidden = line_count(text)
         return Body(hidden=hidden, more=hidden > 0)
     lines = list(draw_prose(text, look, draw_markdown))
-    return some_lines(lines, folded=folded, keep=keep)
+    return fold_lines(lines, folded=folded, keep=keep)
 
 
 def _note(call: ToolCall, text: str) -> Clean:
@@ -179,9 +179,11 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
     facts = _exit(call, look)
     if folded:
         return replace(preview(after, look, total=len(lines)), facts=facts)
-    gap = (left_out(missing, look),) if missing else ()
+    gap = (left_out_line(missing, look),) if missing else ()
     cut = (cut_lines(look),) if any(_size(line) > LONG_LINE for line in (*first, *last)) else ()
-    return Body(lines=(*whole(before, look), *gap, *whole(after, look), *cut), facts=facts)
+    return Body(
+        lines=(*wrapped_rows(before, look), *gap, *wrapped_rows(after, look), *cut), facts=facts
+    )
 
 
 def _size(line: Sequence[AnsiSpan]) -> int:
@@ -226,7 +228,7 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
         return Body(lines=lines, hidden=hidden, cut=cut, more=hidden + cut > 0, facts=facts)
     lines = tuple(draw_changes(changes, look, language=language))
     if some.left_out:
-        lines = (*lines, left_out(some.left_out, look))
+        lines = (*lines, left_out_line(some.left_out, look))
     return Body(lines=lines, facts=facts)
 
 
@@ -347,4 +349,4 @@ def _table(display: TableDisplay, look: Look, *, folded: bool) -> Body:
     lines = tuple(draw_table(head, rows, look))
     if folded:
         return Body(lines=lines, hidden=hidden, more=hidden > 0, facts=facts)
-    return Body(lines=(*lines, left_out(hidden, look)) if hidden else lines, facts=facts)
+    return Body(lines=(*lines, left_out_line(hidden, look)) if hidden else lines, facts=facts)

@@ -21,7 +21,7 @@ class Cursor(NamedTuple):
     block: int | None
 
 
-def order(cursor: Cursor) -> int:
+def cursor_order(cursor: Cursor) -> int:
     """Return a number that sorts cursors by their position in the transcript."""
     return cursor.message * LAST + (-1 if cursor.block is None else cursor.block)
 
@@ -64,7 +64,7 @@ def next_target(transcript: Transcript, here: Cursor, target: Target, step: int)
     for message in range(len(transcript))[here.message :: step]:
         if target.message(transcript.outlines[message]):
             for cursor in _in_message(transcript, message, here, target, step):
-                if (order(cursor) - order(here)) * step > 0:
+                if (cursor_order(cursor) - cursor_order(here)) * step > 0:
                     return cursor
     return None
 

@@ -11,7 +11,7 @@ from rich.style import Style
 
 from gemtui.text import Clean
 from gemtui.ui.draw.code import highlight
-from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, laid, own, prefixed, tabless
+from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, lay_out, own, prefixed, tabless
 from gemtui.ui.draw.theme import Look, Role
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
@@ -97,7 +97,7 @@ def _drawn(change: Change, pieces: Pieces, digits: int, look: Look, whole: bool)
     before = (number, Piece(own(f"{sign} "), look[role] + ground))
     after = (Piece(own(f"{look.glyphs.wrapped:>{digits + 2}} "), look[Role.MUTED]),)
     text = _worded(change, on_ground(change.sign, pieces, look), look)
-    for line in prefixed(laid(text, look.narrowed(digits + 3), whole=whole), before, after):
+    for line in prefixed(lay_out(text, look.narrowed(digits + 3), whole=whole), before, after):
         yield Line(line.pieces, line.margin, line.joint, line.code, ground)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gemtui.transcript.media import image_words
 from gemtui.transcript.model import Author, Image, Message, Usage
-from gemtui.ui.draw.formats import moment, short
+from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
@@ -20,7 +20,7 @@ def draw_head(message: Message, look: Look) -> Line:
     }[message.author]
     left = [*bar(message, look), Piece(own(who), look[role] + BOLD)]
     if message.time is not None:
-        left.append(Piece(own(f"  {moment(message.time, look)}"), look[Role.MUTED]))
+        left.append(Piece(own(f"  {format_time(message.time, look)}"), look[Role.MUTED]))
     if message.checkpoint:
         left.append(Piece(own(f"  {look.glyphs.undo} checkpoint"), look[Role.MUTED]))
     if message.dropped is not None:
@@ -51,14 +51,14 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
     if usage is None or usage == Usage():
         return (), ()
     muted = look[Role.MUTED]
-    total = "tokens unknown" if usage.total is None else f"{short(usage.total)} tokens"
+    total = "tokens unknown" if usage.total is None else f"{short_count(usage.total)} tokens"
     pieces = [Piece(own(total), muted)]
     if not usage.adds_up:
         mark = own(f"{look.glyphs.warning} tokens don't add up  ")
         pieces.insert(0, Piece(mark, look[Role.WARNING]))
     known = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
     words = [
-        f"{name} {'unknown' if number is None else short(number)}"
+        f"{name} {'unknown' if number is None else short_count(number)}"
         for name, number in known
         if number != 0 or name != "thoughts"
     ]

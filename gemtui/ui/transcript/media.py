@@ -46,7 +46,7 @@ async def _open(app: AppBase, image: Image) -> None:
             raise NoViewer("Not opened, because it is not an image, sound, video or PDF")
         await asyncio.to_thread(show, file_name_of(image), content)
     except (MediaDamaged, NoViewer, OSError) as error:
-        app.say(f"{error}.", problem=True)
+        app.show_message(f"{error}.", problem=True)
 
 
 _PATIENCE = 3.0

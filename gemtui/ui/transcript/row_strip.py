@@ -64,7 +64,7 @@ def place_of(row: int) -> tuple[int, int]:
     return divmod(row, LINES)
 
 
-def bounded(selection: Selection, first: int, last: int) -> Selection:
+def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
     """Return a selection with open ends set to the first and last row."""
     return Selection(
         Offset(0, first) if selection.start is None else selection.start,
@@ -141,28 +141,28 @@ def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
 def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[StyledSpan]:
     marks = [] if frame.marks is None else list(frame.marks(place, frame.look))
     if frame.selection is not None:
-        selection = in_sight(page, frame.selection)
+        selection = clamp_to_window(page, frame.selection)
         row = row_of(place.message, place.line)
         start, end = selected_span(selection, row, place.drawn, place.line)
         marks.append(StyledSpan(start, end, frame.selected))
     return marks
 
 
-def in_sight(page: Viewport, selection: Selection) -> Selection:
+def clamp_to_window(page: Viewport, selection: Selection) -> Selection:
     """Return a selection with open ends set to the window's first and last row."""
     if selection.start is not None and selection.end is not None:
         return selection
     total = page.sheet.heights.total
     rows = (page.top, min(page.top + page.height, total) - 1)
     first, last = (row_of(*page.sheet.heights.find(max(0, row))) for row in rows)
-    return bounded(selection, first, last)
+    return clamp_selection(selection, first, last)
 
 
 def block_selection(page: Viewport) -> Selection:
     """Return a selection of the block under the cursor."""
     start, end = page.stops.inside(page.cursor)
     first, last = (row_of(page.cursor.message, line) for line in (start, end - 1))
-    return bounded(Selection(None, None), first, last)
+    return clamp_selection(Selection(None, None), first, last)
 
 
 def _gutter(page: Viewport, place: LayoutLine, frame: RowFrame) -> Segment:

@@ -97,7 +97,7 @@ class TranscriptSearch:
         if index < len(self.hits) or done:
             self.current = index % len(self.hits)
 
-    def cut(self, message: int) -> None:
+    def remove_from(self, message: int) -> None:
         """Remove the hits from a message on; it has changed and is searched again."""
         del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
         self.done = False
@@ -148,7 +148,7 @@ def pattern(query: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join(words), flags)
 
 
-def spots(
+def match_spans(
     drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
 ) -> Iterator[tuple[MatchSpan, ...]]:
     """Yield each match in a part's lines, as one or more spans."""
@@ -223,7 +223,7 @@ class HitMarker:
                 self._known.clear()
             parts = ((part.block, part) for part in drawn.parts)
             found = {
-                block: list(spots(drawn, part, self._pattern))
+                block: list(match_spans(drawn, part, self._pattern))
                 for block, part in parts
                 if block is not None
             }

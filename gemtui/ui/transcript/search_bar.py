@@ -104,7 +104,7 @@ class Finder:
         self._view.word = f"search continued from the {wrapped}" if wrapped else ""
         self._say()
 
-    def take(self, message: HitsFound) -> None:
+    def add_hits(self, message: HitsFound) -> None:
         """Add the hits that a thread has found."""
         if message.request != self._request or self._search is None:
             return
@@ -122,7 +122,7 @@ class Finder:
         """Search the part that has changed in the meantime."""
         if self._search is not None and self._search.done and self._again is not None:
             first, self._again = self._again, None
-            self._search.cut(first)
+            self._search.remove_from(first)
             self._start(first)
 
     def _start(self, first: int) -> None:
@@ -264,7 +264,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
     @on(HitsFound)
     def _hits_found(self, message: HitsFound) -> None:
         message.stop()
-        self.finder.take(message)
+        self.finder.add_hits(message)
 
 
 class FindBar(Horizontal):

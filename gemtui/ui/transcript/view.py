@@ -28,8 +28,8 @@ from gemtui.ui.transcript.row_strip import (
     GUTTER,
     RowFrame,
     block_selection,
+    clamp_to_window,
     draw_row,
-    in_sight,
     text_between,
     unseen_mark,
     with_mark,
@@ -95,13 +95,13 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         `news`: whether additions count as new.
         """
         if fresh:
-            self.turn_to(self.page.another())
+            self.show_page(self.page.empty_copy())
         same = self.page.show(transcript, fresh=fresh, end=end, loading=loading, news=news)
         self.finder.changed(same)
         self.word = ""
         self.refresh_page()
 
-    def turn_to(self, page: Viewport) -> None:
+    def show_page(self, page: Viewport) -> None:
         """Show the page of another session in its last state, ending the search."""
         self.close_find()
         self._unselect()
@@ -240,7 +240,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         """Return the selected text as shown, without frames and wrapping."""
         if not self.total or not self.page.height:
             return None
-        whole = in_sight(self.page, selection)
+        whole = clamp_to_window(self.page, selection)
         return text_between(whole, self.page.sheet.drawn, self.total), "\n"
 
     def text_select_all(self) -> None:
@@ -263,8 +263,8 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         if self._on_unseen_mark(offset):
             self.action_follow()
         elif (place := self.page.row(offset.y)) is not None:
-            self.page.put(self.page.stops.at(place))
-            if event.chain == 1 and self.page.is_handle(place):
+            self.page.move_cursor(self.page.stops.at(place))
+            if event.chain == 1 and self.page.is_fold_handle(place):
                 self.page.fold()
             self.refresh_page()
 

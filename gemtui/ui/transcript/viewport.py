@@ -7,7 +7,7 @@ from functools import partial
 
 from gemtui.transcript.model import Block, Message, Outline, Transcript
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, order
+from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, cursor_order
 from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine
 from gemtui.ui.transcript.message import draw_message, estimate
@@ -33,7 +33,7 @@ class Viewport:
         self.height = 0
         self._start()
 
-    def another(self) -> Viewport:
+    def empty_copy(self) -> Viewport:
         """Return an empty page for the same window."""
         page = Viewport(open_thoughts=self.open_thoughts)
         page.look, page.height = self.look, self.height
@@ -224,19 +224,19 @@ class Viewport:
     # --- the cursor ---
 
     @property
-    def spoken(self) -> Message | None:
+    def current_message(self) -> Message | None:
         """The message under the cursor, read again."""
         return self.transcript.read(self.cursor.message) if len(self.sheet) else None
 
     @property
     def block(self) -> Block | None:
         """The block under the cursor."""
-        spoken, number = self.spoken, self.cursor.block
+        spoken, number = self.current_message, self.cursor.block
         if spoken is None or number is None or number >= len(spoken.blocks):
             return None
         return spoken.blocks[number]
 
-    def is_handle(self, place: LayoutLine) -> bool:
+    def is_fold_handle(self, place: LayoutLine) -> bool:
         """Return whether a line is the first or last of a foldable block at the cursor."""
         part = self.part()
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
@@ -262,9 +262,9 @@ class Viewport:
             self.cursor = final
         else:
             wanted = self.stops.real(self.cursor)
-            self.cursor = min(max(wanted, first, key=order), final, key=order)
+            self.cursor = min(max(wanted, first, key=cursor_order), final, key=cursor_order)
 
-    def put(self, cursor: Cursor) -> None:
+    def move_cursor(self, cursor: Cursor) -> None:
         """Move the cursor to a visible block."""
         self._stays = self._stays or not self._is_last(cursor)
         self.cursor = self.stops.real(cursor)

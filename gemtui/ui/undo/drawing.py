@@ -15,7 +15,7 @@ from gemtui.text import Clean, clean, clean_line, counted, ellipsis
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.gutter_rows import remark, text_rows
+from gemtui.ui.draw.gutter_rows import note_line, text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, two_ended, width_of, wrap
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
@@ -200,7 +200,7 @@ def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
         before, after = step.now, step.result
         if before.kind == after.kind and before.content == after.content:
             words = f"permissions change from {before.mode:o} to {after.mode:o}"
-            return (remark(words, look),)
+            return (note_line(words, look),)
         return _change_lines(name, texts.now, texts.result, look)
     return (
         *_said(
@@ -219,7 +219,7 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
     return wrap((Piece(clean_line(words), look[role]),), look.width)
 
 
-def said_lines(words: Clean, look: Look) -> list[Line]:
+def wrapped_lines(words: Clean, look: Look) -> list[Line]:
     """Return a text, wrapped to the width."""
     lines = words.split("\n")
     return [
@@ -229,9 +229,9 @@ def said_lines(words: Clean, look: Look) -> list[Line]:
 
 def _text_lines(name: str, text: StateText, look: Look) -> Sequence[Line]:
     if text.text is None:
-        return (remark(text.why, look),)
+        return (note_line(text.why, look),)
     if not text.text:
-        return (remark("empty file", look),)
+        return (note_line("empty file", look),)
     language = language_of(clean_line(name))
     return text_rows(text.text, look, folded=False, language=language, first=1).lines
 
@@ -240,9 +240,9 @@ def _change_lines(name: str, before: StateText, after: StateText, look: Look) ->
     gone = "there is no such file"
     odd = [each.why for each in (before, after) if each.text is None and each.why != gone]
     if odd:
-        return (remark(odd[0], look),)
+        return (note_line(odd[0], look),)
     body = draw_diff(_diff(name, before, after), look, folded=False)
-    return body.lines or (remark(body.note, look),)
+    return body.lines or (note_line(body.note, look),)
 
 
 def _diff(name: str, before: StateText, after: StateText) -> DiffDisplay:

@@ -79,7 +79,7 @@ async def show_fork(
     try:
         session, prompts, at = await asyncio.to_thread(_place, find, number)
     except (GemtuiError, OSError) as error:
-        app.say(f"The chat was not forked: {error}", problem=True)
+        app.show_message(f"The chat was not forked: {error}", problem=True)
         return
     about = (clean_line(prompts[at - 1].text), Clean(""))
     choices = (
@@ -107,9 +107,9 @@ async def _make_fork(app: AppBase, session: Summary, home: Path, before: int | N
     try:
         fork: Fork = await asyncio.to_thread(partial(fork_session, session, home, before=before))
     except (GemtuiError, OSError) as error:
-        app.say(f"The chat was not forked: {error}", problem=True)
+        app.show_message(f"The chat was not forked: {error}", problem=True)
         return
     if fork.project is None:
-        app.say("The new chat is in the list of sessions. Its folder is unknown.")
+        app.show_message("The new chat is in the list of sessions. Its folder is unknown.")
         return
     app.post_message(ChatRequested(fork.project, fork.session_id, fork.path, fork.prompt or ""))

@@ -30,7 +30,7 @@ from gemtui.runs.undo import (
 )
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line
-from gemtui.ui.draw.gutter_rows import remark
+from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, own
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.bars import BarLine, FooterLine
@@ -48,10 +48,10 @@ from gemtui.ui.undo.drawing import (
     heading_of,
     pages_of,
     rows_of,
-    said_lines,
     side_lines,
     title_of,
     totals,
+    wrapped_lines,
 )
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class UndoScreen(FullScreen[None]):
         try:
             plan = await asyncio.to_thread(_planned, self._request, self._scope)
         except (GemtuiError, OSError) as error:
-            self.gemtui.say(_sentence(error), problem=True)
+            self.gemtui.show_message(_sentence(error), problem=True)
             self.dismiss()
             return
         self._take(plan, _Stage.PLANNED)
@@ -153,7 +153,7 @@ class UndoScreen(FullScreen[None]):
             undone = await asyncio.to_thread(_done, self._request, plan, self._scope)
         except (GemtuiError, OSError) as error:
             what = "Redo" if self._is_redo else "Undo"
-            self.gemtui.say(f"{what} did not finish: {error}", problem=True)
+            self.gemtui.show_message(f"{what} did not finish: {error}", problem=True)
             self._begin(_Stage.PLANNING)
             self._make_plan()
             return
@@ -185,10 +185,10 @@ class UndoScreen(FullScreen[None]):
         title = own("Redo" if self._is_redo else "Undo")
         if plan is not None:
             title = title_of(plan.undone, plan.prompts, redo=self._is_redo)
-        self.header.say([Content.styled(title, "bold")])
+        self.header.show_parts([Content.styled(title, "bold")])
         scope = "done" if done else "preview" if self._is_redo else str(self._scope)
-        self.panes.above.say([Content(own(scope))])
-        self.status.say(list(self._status()))
+        self.panes.above.show_parts([Content(own(scope))])
+        self.status.show_parts(list(self._status()))
 
     def _status(self) -> Sequence[Content]:
         plan, glyphs = self._plan, self.gemtui.glyphs
@@ -213,10 +213,10 @@ class UndoScreen(FullScreen[None]):
     async def _show_side(self, row: UndoRow | None) -> None:
         heading, view = self.panes.heading, self.panes.side
         look = look_of(self.app, self.size.width)
-        heading.say([] if row is None else heading_of(row, look))
+        heading.show_parts([] if row is None else heading_of(row, look))
         if row is None or row.step is None:
             words = Clean("") if row is None else row.about
-            view.show(lambda look: said_lines(words, look))
+            view.show(lambda look: wrapped_lines(words, look))
             return
         step, texts = row.step, await self._texts(row.step)
         if texts is not None:
@@ -233,7 +233,7 @@ class UndoScreen(FullScreen[None]):
             words = str(error)
 
             def draw(look: Look) -> Sequence[Line]:
-                return (remark(clean_line(words), look),)
+                return (note_line(clean_line(words), look),)
 
             self.panes.side.show(draw)
             return None
@@ -388,7 +388,7 @@ class UndoFileScreen(AnsweringScreen[None]):
         page = self._pages[self._at]
         place = f"{self._at + 1} of {len(self._pages)}"
         left = [Content.styled(self._path, "bold"), Content(page.title)]
-        self.query_one("#header", BarLine).say(left, [Content.styled(place, "dim")])
+        self.query_one("#header", BarLine).show_parts(left, [Content.styled(place, "dim")])
         self.query_one(LineView).show(page.draw)
 
     def action_turn(self, step: int) -> None:

@@ -36,4 +36,4 @@ def test_a_prefix_is_found_where_its_pattern_is(prefix: str, rest: str) -> None:
     (one,) = compile_rules([rule])
     assert one.pattern is not None
     text = '{\0"command":"' + prefix.replace("\\", "\\\\").replace('"', '\\"') + rest + '"\0}'
-    assert one.finds(text) is (Regex(one.pattern.source).find(text) is not None)
+    assert one.matches(text) is (Regex(one.pattern.source).find(text) is not None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gemtui.policy.match.path_pattern_text import files_of
-from gemtui.policy.match.path_patterns import below, exactly
+from gemtui.policy.match.path_patterns import files_pattern, folder_pattern
 
 ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 
@@ -11,13 +11,13 @@ ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 @pytest.mark.parametrize("roots", ROOTS, ids=len)
 @pytest.mark.parametrize("folder", ["src", "src/a.b", "my files", "a+b (c)", "ünï", "x|y", "$[1]"])
 def test_a_proposed_folder_is_said_back(folder: str, roots: tuple[str, ...]) -> None:
-    assert files_of(below(folder, roots)) == f"files below {folder}/"
+    assert files_of(folder_pattern(folder, roots)) == f"files below {folder}/"
 
 
 @pytest.mark.parametrize("roots", ROOTS, ids=len)
 def test_proposed_files_are_said_back(roots: tuple[str, ...]) -> None:
-    assert files_of(exactly(["README.md"], roots)) == "the file README.md"
-    assert files_of(exactly(["a|b.txt", "c (d)"], roots)) == "the files a|b.txt, c (d)"
+    assert files_of(files_pattern(["README.md"], roots)) == "the file README.md"
+    assert files_of(files_pattern(["a|b.txt", "c (d)"], roots)) == "the files a|b.txt, c (d)"
 
 
 def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
@@ -41,9 +41,9 @@ def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
         '"file_path":"src/.*',
         '"file_path":"^(?!src/)',
         '"file_path":"a"',
-        below("src", ()).replace("(?!", "(?=", 1),
-        below("src", ()) + "x",
-        exactly(["a"], ()).replace("a", "a*"),
+        folder_pattern("src", ()).replace("(?!", "(?=", 1),
+        folder_pattern("src", ()) + "x",
+        files_pattern(["a"], ()).replace("a", "a*"),
     ],
 )
 def test_other_patterns_are_not_put_in_words(pattern: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.text import Clean
 from gemtui.transcript.model import Author, Text
-from gemtui.ui.draw.lines import Piece, chop, fit, fit_end, plain, wrap
+from gemtui.ui.draw.lines import Piece, fit, fit_end, plain, wrap, wrap_anywhere
 from gemtui.ui.draw.theme import Role, plain_look
 from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.message import draw_message
@@ -162,7 +162,12 @@ def test_wrapping_between_words(text: str, width: int, expected: list[str]) -> N
 
 
 def test_cutting_anywhere_keeps_every_character() -> None:
-    assert [plain(line.pieces) for line in chop(pieces("ab cd漢字"), 3)] == ["ab", "cd", "漢", "字"]
+    assert [plain(line.pieces) for line in wrap_anywhere(pieces("ab cd漢字"), 3)] == [
+        "ab",
+        "cd",
+        "漢",
+        "字",
+    ]
 
 
 def test_fitting_marks_what_is_cut() -> None:

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 
 from gemtui.text import Clean
 from gemtui.ui.kit.clean_widgets import Option, OptionList
-from gemtui.ui.kit.textual_fixes import mend
+from gemtui.ui.kit.textual_fixes import apply_fixes
 
 
 class Lists(App[None]):
@@ -21,7 +21,7 @@ class Lists(App[None]):
 
 @pytest.mark.parametrize("size", [(1, 10), (2, 10), (3, 10), (30, 1), (1, 1)])
 async def test_a_list_without_a_cell_for_its_text_ends_nothing(size: tuple[int, int]) -> None:
-    mend()
+    apply_fixes()
     app = Lists()
     async with app.run_test(size=size) as pilot:
         await pilot.press("down", "pagedown", "pageup")
@@ -44,7 +44,7 @@ async def test_a_list_without_a_cell_for_its_text_ends_nothing(size: tuple[int, 
     ],
 )
 def test_a_terminal_may_send_modified_keys_in_any_form(sequence: str, key: str) -> None:
-    mend()
+    apply_fixes()
     parser = XTermParser()
     keys = [event.key for event in parser.feed(sequence) if isinstance(event, events.Key)]
     assert keys == [key]

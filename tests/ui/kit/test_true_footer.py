@@ -53,7 +53,7 @@ async def test_a_message_ends_with_the_next_key_once_it_could_be_read(
     async with person(store) as me:
         status = me.app.screen.query_one("#status", BarLine)
         monkeypatch.setattr(bars, "_READ", 60.0)
-        me.app.say("It was so.")
+        me.app.show_message("It was so.")
         await me.press("down")
         assert status.told == "It was so."
         monkeypatch.setattr(bars, "_READ", 0.0)
@@ -67,6 +67,6 @@ async def test_the_prompts_frame_leaves_out_whole_facts_at_its_end(store: Path) 
         await me.sees("enter starts a run")
         box = me.app.screen.query_one(PromptBox)
         facts = [Content(letter * 30) for letter in "abc"]
-        box.say(Clean("what"), facts, Path())
+        box.show_hint(Clean("what"), facts, Path())
         await me.until(lambda: "b" * 30 in me.text)
         assert "c" * 3 not in me.text

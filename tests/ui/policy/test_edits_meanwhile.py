@@ -60,8 +60,8 @@ async def test_edits_of_a_large_policy_come_one_after_the_other(editor: PolicyEd
     seen = editor.draft.document
     for number in (3, 150):
         await editor.edit(partial(edits.remove, place=number))
-        await editor.edit(edits.filled_in(seen, 100, rule("changed")))
-        await editor.edit(edits.filled_in(seen, None, rule("added")))
+        await editor.edit(edits.edit_from_form(seen, 100, rule("changed")))
+        await editor.edit(edits.edit_from_form(seen, None, rule("added")))
     left = tools(editor.draft.document)
     assert (left.count("changed"), left.count("added"), len(left)) == (1, 2, 200)
     assert {"tool_3", "tool_151", "tool_100"}.isdisjoint(left)
@@ -72,7 +72,7 @@ async def test_edits_of_a_large_policy_come_one_after_the_other(editor: PolicyEd
 
 async def test_what_is_undone_meanwhile_stays_undone(editor: PolicyEditor) -> None:
     await editor.edit(lambda now: edits.add(now, rule("added")))
-    change = edits.filled_in(editor.draft.document, 3, rule("changed"))
+    change = edits.edit_from_form(editor.draft.document, 3, rule("changed"))
     editor.draft.undo()
     await editor.edit(change)
     left = tools(editor.draft.document)
@@ -83,9 +83,9 @@ async def test_a_form_never_writes_over_another_rule(editor: PolicyEditor, perso
     seen = document("glob", "write_file", "web_fetch")
     editor.draft = Draft()
     editor.draft.change(document("web_fetch", "glob"), "somebody else wrote it")
-    await editor.edit(edits.filled_in(seen, 2, rule("google_web_search")))
+    await editor.edit(edits.edit_from_form(seen, 2, rule("google_web_search")))
     assert tools(editor.draft.document) == ["google_web_search", "glob"]
-    assert await editor.edit(edits.filled_in(seen, 1, rule("replace"))) is None
+    assert await editor.edit(edits.edit_from_form(seen, 1, rule("replace"))) is None
     assert tools(editor.draft.document) == ["google_web_search", "glob"]
     assert person.told == ["That rule has changed in the meantime. Check it, then try again."]
 
@@ -118,7 +118,7 @@ async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(
     editor: PolicyEditor, person: Person
 ) -> None:
     seen = editor.draft.document
-    remove = edits.chosen(seen, partial(edits.remove, place=3))
+    remove = edits.edit_by_index(seen, partial(edits.remove, place=3))
     add = editor.edit(lambda now: edits.add(now, rule("added")))
     made, removed = await asyncio.gather(add, editor.edit(remove))
     assert made is not None
@@ -143,7 +143,7 @@ async def test_an_edit_while_the_first_policy_is_read_stays(person: Person, tmp_
 
 def test_a_change_is_made_where_its_rule_stands_now() -> None:
     seen = document("glob", "write_file")
-    change = edits.filled_in(seen, 1, rule("replace"))
+    change = edits.edit_from_form(seen, 1, rule("replace"))
     made = change(document("read_file", "glob", "write_file"))
     assert made is not None
     assert tools(made.document) == ["read_file", "glob", "replace"]

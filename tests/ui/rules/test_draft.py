@@ -12,13 +12,13 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.levels import CAPABILITIES, Level
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.match.path_patterns import below
+from gemtui.policy.match.path_patterns import folder_pattern
 from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.text import visible_line
 from gemtui.ui.policy.edits import NEW_RULE, EditedDocument, add_all, move, set_levels, switch
-from gemtui.ui.policy.levels import SimplePolicy, read, written
+from gemtui.ui.policy.levels import SimplePolicy, read, with_levels
 from gemtui.ui.policy.text_diff import MOST_LINES, text_diff
-from gemtui.ui.rules.draft import Draft, moved, order
+from gemtui.ui.rules.draft import Draft, move_rule, priority_order
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, rule_of, values_of
 
 
@@ -32,7 +32,7 @@ def document(*rules: Rule) -> Document:
 
 def tools(shown: Document) -> list[str]:
     """The first tools of the rules, the strongest rule first."""
-    found = (shown.rules[place].rule for place in order(shown.rules))
+    found = (shown.rules[place].rule for place in priority_order(shown.rules))
     return [each.tools[0] for each in found if each is not None]
 
 
@@ -88,7 +88,7 @@ def test_the_strongest_rule_comes_first_and_equals_stay_as_in_the_file() -> None
 def test_a_rule_moves_past_its_neighbour_and_past_nothing_else(start: int, step: int) -> None:
     shown = document(rule("a", 5), rule("b", 9), rule("c", 5), rule("d", 1))
     before = tools(shown)
-    places = order(shown.rules)
+    places = priority_order(shown.rules)
     if not 0 <= start + step < len(places):
         return
     edit = move(shown, places[start], places[start + step], above=step < 0)
@@ -98,20 +98,20 @@ def test_a_rule_moves_past_its_neighbour_and_past_nothing_else(start: int, step:
     assert tools(edit.document) == expected
     assert edit.place is not None
     assert edit.document.rules[edit.place].rule is not None
-    assert order(edit.document.rules).index(edit.place) == start + step
+    assert priority_order(edit.document.rules).index(edit.place) == start + step
 
 
 def test_a_move_across_priorities_takes_the_other_one_and_says_so() -> None:
     shown = document(rule("a", 300), rule("b", 100))
     edit = move(shown, 1, 0, above=True)
     assert edit is not None
-    assert "priority 300" in edit.said
+    assert "priority 300" in edit.description
     assert [each.rule.priority for each in edit.document.rules if each.rule] == [300, 300]
 
 
 def test_a_move_among_equals_changes_the_file_order_only() -> None:
     shown = document(rule("a", 5), rule("b", 5))
-    found = moved(shown, 0, 1, above=False)
+    found = move_rule(shown, 0, 1, above=False)
     assert found is not None
     assert found.priority is None
     assert tools(found.document) == ["b", "a"]
@@ -119,7 +119,7 @@ def test_a_move_among_equals_changes_the_file_order_only() -> None:
 
 def test_a_rule_switched_off_keeps_its_place_in_the_order() -> None:
     shown = switch(document(rule("a", 5), rule("b", 9)), 1).document
-    assert [shown.rules[place].enabled for place in order(shown.rules)] == [False, True]
+    assert [shown.rules[place].enabled for place in priority_order(shown.rules)] == [False, True]
     assert switch(shown, 1).document.rules[1].enabled
 
 
@@ -150,15 +150,15 @@ def test_levels_and_lists_are_read_back_as_they_were_chosen(
     own = rule("run_shell_command", 500)
     shown = document(replace(own, command_prefixes=("pytest",)))
     for wished in (first, then):
-        shown = written(shown, wished)
+        shown = with_levels(shown, wished)
         assert same(read(shown), wished)
         assert read(shown).others == 1
 
 
 @given(wished=SIMPLE)
 def test_levels_that_stay_leave_the_file_alone(wished: SimplePolicy) -> None:
-    shown = written(Document.parse("# mine\n"), wished)
-    assert written(shown, read(shown)).text == shown.text
+    shown = with_levels(Document.parse("# mine\n"), wished)
+    assert with_levels(shown, read(shown)).text == shown.text
 
 
 def test_what_restricts_is_written_before_what_allows() -> None:
@@ -256,14 +256,14 @@ def test_a_folder_of_the_form_is_a_pattern_for_the_files_below_it(text: str) -> 
 
 
 def test_another_folder_keeps_the_projects_that_the_pattern_names() -> None:
-    base = replace(NEW_RULE, args_pattern=below("src/tide", ("/a/", "/b/")))
+    base = replace(NEW_RULE, args_pattern=folder_pattern("src/tide", ("/a/", "/b/")))
     rule = rule_of(values_of(base) | {"folder": "src/"}, base, PROJECT)
-    assert rule == replace(base, args_pattern=below("src", ("/a/", "/b/")))
+    assert rule == replace(base, args_pattern=folder_pattern("src", ("/a/", "/b/")))
     assert rule_of(values_of(base), base, PROJECT) == base
 
 
 def test_a_rule_without_its_folder_has_no_pattern() -> None:
-    base = replace(NEW_RULE, args_pattern=below("src", ()))
+    base = replace(NEW_RULE, args_pattern=folder_pattern("src", ()))
     assert rule_of(values_of(base) | {"folder": ""}, base) == NEW_RULE
 
 

@@ -67,7 +67,7 @@ async def test_each_run_keeps_its_draft_and_is_found_by_all_its_prompts(
         await me.type("draft of the first")
         await me.press("ctrl+n")
         await me.until(lambda: me.pane.prompt.text == "")
-        me.pane.prompt.put("second\nwith a needle")
+        me.pane.prompt.set_text("second\nwith a needle")
         await me.press("enter")
         await me.until(lambda: len(list_runs(runs_dir())) == 2)
         await me.sees("with a needle", "✓ done")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.ui.run.prompt_sources import LONGEST, MOST_PROMPTS, History, files_below, fitting
+from gemtui.ui.run.prompt_sources import LONGEST, MOST_PROMPTS, History, files_below, matching_paths
 
 
 def test_prompts_outlive_a_start_in_a_private_file(tmp_path: Path) -> None:
@@ -81,5 +81,5 @@ def test_files_below_are_those_a_person_means(tmp_path: Path) -> None:
 )
 def test_the_best_fitting_files_come_first(wanted: str, found: tuple[str, ...]) -> None:
     paths = ("spread.txt", "src/reader.py", "docs/readme.md")
-    assert fitting(wanted, paths, most=3) == found
-    assert fitting(wanted, paths, most=1) == found[:1]
+    assert matching_paths(wanted, paths, most=3) == found
+    assert matching_paths(wanted, paths, most=1) == found[:1]

@@ -61,7 +61,7 @@ class Asked(Runner):
     async def ready(self, number: int) -> None:
         """Wait until the question is drawn, has the keys, and takes one."""
         view = self.question.view
-        await self.until(lambda: self.shown == number and view.has_focus and view.armed)
+        await self.until(lambda: self.shown == number and view.has_focus and view.accepts_keys)
 
     async def answered(self, number: int) -> Approval:
         """The answer, without the mark of the effect that was shown."""
@@ -191,7 +191,7 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
         await me.press("escape", "u")
         await me.sees("allowed by you; no longer for similar calls")
         assert any("No longer allowed in" in each and "read_file" in each for each in me.said)
-        assert me.gate.is_taken_back(1)
+        assert me.gate.is_revoked(1)
         assert not (key == "A" and Policy.load(path_of(ALWAYS)).rules)
         assert not me.pane.can("take_back")
 
@@ -295,10 +295,12 @@ async def test_somebody_is_there_while_an_editor_has_the_terminal(
 ) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
-        await me.until(me.gate.last_here)
+        await me.until(me.gate.last_presence)
         (me.gate.path / "here").unlink()
         end = time.monotonic() + PATIENCE
-        while me.gate.last_here() is None:  # the event loop waits here, as it does for an editor
+        while (
+            me.gate.last_presence() is None
+        ):  # the event loop waits here, as it does for an editor
             assert time.monotonic() < end
 
 
@@ -345,7 +347,7 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         began = time.monotonic()
         await me.burst(ESCAPE + key)
         await me.until(lambda: any("Press the key again" in said for said in me.said))
-        await me.until(lambda: me.question.view.armed)
+        await me.until(lambda: me.question.view.accepts_keys)
         assert time.monotonic() - began > TYPING
         assert me.app.screen is me.pane
         await me.press("n")
@@ -595,7 +597,7 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
         await me.press("ctrl+c")
         await me.ended()
         assert me.pane.run_shown is not None
-        ids = [line.id for line in me.pane.run_shown.own.outlines]
+        ids = [line.id for line in me.pane.run_shown.own_transcript.outlines]
         assert ids.count("question-1") == 1
 
 

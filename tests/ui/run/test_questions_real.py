@@ -74,8 +74,10 @@ async def test_each_answer_is_what_happens(
             await me.press("a")
             await me.sees("All done.")
             await me.ended()
-            assert len(me.gate.numbers()) == 5, "the second git add was like the first"
-            told = [each.answer.consent for each in me.pane.run_shown.own.calls() if each.answer]  # type: ignore[union-attr]
+            assert len(me.gate.question_numbers()) == 5, "the second git add was like the first"
+            assert me.pane.run_shown is not None
+            calls = me.pane.run_shown.own_transcript.calls()
+            told = [each.answer.consent for each in calls if each.answer]
             assert told == ["allowed", "denied", "changed", "changed", "allowed"]
         said = str([each.body for each in model.requests])
     assert (project / "a.txt").read_text() == "a\n"
@@ -199,7 +201,7 @@ async def test_a_word_reaches_the_agent_in_mid_run_and_prompts_follow(
             await me.sees("Second is done.")
             await me.ended()
             assert me.pane.run_shown is not None
-            own = me.pane.run_shown.own
+            own = me.pane.run_shown.own_transcript
             ids = [line.id for line in own.outlines]
             assert len([id for id in ids if id.startswith("word-")]) == 1
             await me.press("home")

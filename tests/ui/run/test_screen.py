@@ -932,7 +932,7 @@ async def test_a_policy_to_run_with_goes_before_what_the_folder_keeps(
     await asyncio.to_thread(remember_options, kept)
     async with person(home / ".gemini", project=project) as me:
         policies = (tmp_path / "work.toml",)
-        await me.app.runs.show_with(policies, ApprovalMode.AUTO_EDIT)
+        await me.app.runs.show_with_policies(policies, ApprovalMode.AUTO_EDIT)
         await me.sees("mode auto_edit  policy work  timeout 10m")
         pane = Runner(me.app, me.pilot).pane
         assert pane.options == replace(

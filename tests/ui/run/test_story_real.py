@@ -101,6 +101,6 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
     assert (project / "a.txt").read_text() == "a\nmine\n"
     assert sorted(each.name for each in project.glob("[0-9]")) == ["1", "2", "3", "4"]
     (run,) = list_runs(runs_dir())
-    assert len(GateFolder(run.folder.path / "gate").numbers()) == 7
+    assert len(GateFolder(run.folder.path / "gate").question_numbers()) == 7
     told = subprocess.run(["git", "status", "--short", "a.txt"], cwd=project, capture_output=True)
     assert told.stdout == b"A  a.txt\n"

@@ -22,7 +22,7 @@ def test_lost_messages_are_counted_by_a_reading(
 
     path = session(tmp_path, uuid(1), talk(uuid(1), turns=3))
     with closing(SessionLoader(path)) as reader:
-        reader.first()
+        reader.read_first()
         assert not reader.lost
         append(path, {"$rewindTo": "u1"})
         assert not reader.lost
@@ -31,5 +31,5 @@ def test_lost_messages_are_counted_by_a_reading(
         assert reader.lost == {Dropped.REWOUND: 4}
         append(path, logs.user("u1", "More 1"))
     with closing(SessionLoader(path)) as reader:
-        reader.first()
+        reader.read_first()
         assert reader.lost == {Dropped.REWOUND: 3}

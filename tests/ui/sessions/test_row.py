@@ -37,7 +37,7 @@ def look(width: int, glyphs: Glyphs = UNICODE) -> Look:
 
 def row_of(session: Summary, mark: Mark | None = None) -> Row:
     listing = Listing()
-    listing.take([session])
+    listing.replace_all([session])
     listing.mark({} if mark is None else {mark.session: mark})
     return listing.arrange(View(everywhere=True, hidden=True)).rows[-1]
 

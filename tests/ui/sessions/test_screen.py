@@ -273,13 +273,13 @@ async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
 async def test_keys_do_not_wait_for_the_dropped_messages(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, gate = SessionLoader.again, threading.Event()
+    read, gate = SessionLoader.transcript_so_far, threading.Event()
 
     def slowly(self: SessionLoader, **options: Any) -> Transcript:
         gate.wait(PATIENCE)
         return read(self, **options)
 
-    monkeypatch.setattr(SessionLoader, "again", slowly)
+    monkeypatch.setattr(SessionLoader, "transcript_so_far", slowly)
     async with person(store, NARROW) as me:
         await me.press("enter")
         await me.sees("message 1 of 7")

@@ -18,7 +18,7 @@ from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-unt
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
-from gemtui.kept.vault import keep_all, switch_on
+from gemtui.kept.vault import keep_all, turn_on
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import live_dir
 from gemtui.sessions.listing import SessionRow
@@ -246,7 +246,7 @@ async def test_the_vault(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
     if scene is not vault_question:
-        switch_on()
+        turn_on()
         keep_all(demo)
         for name in ("session-*-689ff8da.jsonl", "session-*-43f7b105.jsonl"):
             for path in demo.glob(f"tmp/*/chats/{name}"):

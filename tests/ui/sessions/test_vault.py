@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.kept import vault
-from gemtui.kept.vault import is_on, keep_all, switch_on
+from gemtui.kept.vault import is_on, keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.listing import SessionRow
 from gemtui.sessions.summary import Flag
@@ -33,7 +33,7 @@ def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def gone(chat: Path) -> Path:
     """The same, when Gemini CLI has removed it and the vault has it."""
-    switch_on()
+    turn_on()
     keep_all(chat.parents[3])
     chat.unlink()
     return chat
@@ -75,7 +75,7 @@ async def test_one_key_and_a_yes_keep_all_sessions_and_those_to_come(chat: Path)
 
 
 async def test_a_file_made_anew_is_kept_again(chat: Path) -> None:
-    switch_on()
+    turn_on()
     async with person(chat.parents[3]) as me:
         await me.until(lambda: chat.stat().st_nlink == 2)
         data = chat.read_bytes()
@@ -114,7 +114,7 @@ async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
 async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(
     chat: Path,
 ) -> None:
-    switch_on()
+    turn_on()
     empty = session(chat.parents[3], uuid(4), [logs.header(uuid(4)), logs.user("u", "/about")])
     keep_all(chat.parents[3])
     empty.unlink()
@@ -147,7 +147,7 @@ async def test_a_kept_session_goes_on_once_it_is_put_back(gone: Path) -> None:
 
 
 async def test_deleting_a_stored_session_says_that_the_vault_has_it(chat: Path) -> None:
-    switch_on()
+    turn_on()
     async with person(chat.parents[3]) as me:
         await me.press("d")
         await me.sees("The vault keeps a copy", "marked kept")
@@ -194,7 +194,7 @@ async def test_when_the_clean_up_takes_a_session_is_told_about_it(chat: Path) ->
 
 
 async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path) -> None:
-    switch_on()
+    turn_on()
     large = [logs.header(uuid(7)), {"x": "x" * 800_000}, *talk(uuid(7))[1:]]
     session(chat.parents[3], uuid(7), large)
     async with person(chat.parents[3], (160, 36)) as me:
@@ -206,7 +206,7 @@ async def test_what_is_quiet_while_the_app_runs_is_copied(
 ) -> None:
     monkeypatch.setattr(vault_feed, "_AGAIN", 1.5)
     monkeypatch.setattr(vault, "QUIET", 1)
-    switch_on()
+    turn_on()
     async with person(chat.parents[3]) as me:
         append(chat, logs.user("late", "One more"))
         await me.until(lambda: chat.stat().st_nlink == 2)

@@ -17,7 +17,7 @@ from gemtui.transcript.model import (
     Usage,
     outline,
 )
-from gemtui.ui.draw.formats import moment, short
+from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.theme import Role
 from gemtui.ui.transcript.message import draw_message, estimate
 from tests.ui.transcript.samples import AT, look, said
@@ -103,7 +103,7 @@ def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(
     ],
 )
 def test_counters_are_short(number: int, text: str) -> None:
-    assert short(number) == text
+    assert short_count(number) == text
 
 
 def test_estimates_grow_with_what_is_there() -> None:
@@ -123,4 +123,4 @@ def test_estimates_grow_with_what_is_there() -> None:
     ],
 )
 def test_a_day_is_named_where_it_is_not_today(ago: timedelta, shown: str) -> None:
-    assert shown in moment(AT - ago, look(74))
+    assert shown in format_time(AT - ago, look(74))

@@ -9,7 +9,14 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from gemtui.ui.transcript.row_strip import LINES, StyledSpan, bounded, marked, row_of, text_between
+from gemtui.ui.transcript.row_strip import (
+    LINES,
+    StyledSpan,
+    clamp_selection,
+    marked,
+    row_of,
+    text_between,
+)
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, tool
 
@@ -87,4 +94,4 @@ def test_a_selection_of_tool_output() -> None:
     ],
 )
 def test_open_ends_are_what_is_in_sight(selection: Selection, expected: Selection) -> None:
-    assert bounded(selection, 3, 9) == expected
+    assert clamp_selection(selection, 3, 9) == expected

@@ -5,7 +5,7 @@ import pytest
 from gemtui.transcript.search import find
 from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, pattern, spots
+from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, match_spans, pattern
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, thought, tool
 
@@ -38,7 +38,7 @@ def found(drawn: Drawn, query: str) -> list[str]:
         "|".join(drawn.strips[spot.line].text[spot.start : spot.end] for spot in occurrence)
         for part in drawn.parts
         if part.block is not None
-        for occurrence in spots(drawn, part, wanted)
+        for occurrence in match_spans(drawn, part, wanted)
     ]
 
 
@@ -87,7 +87,7 @@ def test_nothing_found() -> None:
 
 def test_what_changed_is_forgotten_and_taken_again() -> None:
     made = search("parser")
-    made.cut(1)
+    made.remove_from(1)
     assert (len(made.hits), made.done) == (2, False)
     made.add([hit for hit in find(TALK.now(), "parser") if hit.message >= 1], done=True)
     assert str(made.found) == "1 of 7"

@@ -337,7 +337,7 @@ def test_a_cursor_elsewhere_stays_while_the_end_is_followed() -> None:
     page = page_of(talk)
     page.show(talk.now(), fresh=False)
     assert page.following
-    page.put(page.cursor)
+    page.move_cursor(page.cursor)
     assert page.cursor == (0, 0)
     page.show(talk.add(prompt("r", "three")), fresh=False)
     assert page.cursor == (0, 0)
