@@ -95,7 +95,7 @@ def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtu
     assert able["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
     text = gemtui("doctor").out
     assert f"0.61.0, {cli}" in text
-    assert "can: stream, resume, session id, policies, web search, thinking" in text
+    assert "supports: stream, resume, session id, policies, web search, thinking" in text
     assert "models: auto, pro, flash" in text
 
 
@@ -111,7 +111,7 @@ def test_a_cli_that_is_too_old_says_so(store: Path, fake_cli: FakeCli, gemtui: G
     fake_cli(help="  -m, --model  Model\n")
     answer = gemtui("doctor")
     assert answer.code == 1
-    assert "is too old to start runs with: update it to 0.30 or newer" in answer.out
+    assert "is too old for runs: update it to 0.30 or newer" in answer.out
 
 
 def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> None:
@@ -123,7 +123,7 @@ def test_what_runs_take_and_how_to_clear_them(store: Path, gemtui: Gemtui) -> No
     assert found["clear"] == "gemtui runs clear"
     text = gemtui("doctor").out
     assert f"runs      {runs_dir()}: 1 run, " in text
-    assert "over 200 runs or 500.0 MB" in text
+    assert "beyond 200 runs or 500.0 MB" in text
 
 
 def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
@@ -233,4 +233,4 @@ def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(
     (folder / "files.sqlite3").write_bytes(b"garbage" * 999)
     answer = gemtui("doctor")
     assert answer.code == 0
-    assert "not used, it is corrupt (file is not a database)" in answer.out
+    assert "not used: it is corrupt (file is not a database)" in answer.out

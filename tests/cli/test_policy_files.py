@@ -92,7 +92,7 @@ def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> N
         'broken.toml: rule 1, decision: error: "ask" is not a valid decision; use allow, deny or '
         'ask_user; Gemini CLI ignores the whole file because of this: write "ask_user"',
         "doubtful.toml: rule 1, frob: warning: Gemini CLI does not recognise the key "
-        '"frob" and ignores it: leave it out',
+        '"frob" and ignores it: remove it',
     ]
     assert answer.complaint == "gemtui: 1 error, 1 warning"
 
@@ -124,7 +124,7 @@ def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(
 ) -> None:
     answer = gemtui("policy", "check", "gone.toml")
     assert answer.code == 1
-    assert answer.out.startswith("gone.toml: error: it is missing")
+    assert answer.out.startswith("gone.toml: error: it does not exist")
     unknown = gemtui("policy", "check", "gone")
     assert (unknown.code, unknown.out) == (2, "")
     assert "there is no policy gone" in unknown.complaint
@@ -140,7 +140,7 @@ def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) ->
         str(place / "doubtful.toml"),
         str(place / "z.toml"),
     ]
-    assert f"rule 2 of {place / 'good.toml'} (priority 300, deny) is checked first" in answer.out
+    assert f"rule 2 of {place / 'good.toml'} (priority 300, deny)" in answer.out
 
 
 def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place: Path) -> None:
@@ -191,7 +191,7 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
         ("u", "user", False),
         ("good", "settings", True),
     ]
-    assert "not UTF-8" in found["policies"][1]["problem"]
+    assert "not valid UTF-8" in found["policies"][1]["problem"]
     table = gemtui("policy", "list").out
     assert "not loaded: replaced by policyPaths in the settings" in table
     assert "can't be read" in table
@@ -306,13 +306,13 @@ def test_a_file_of_which_no_rule_can_be_read_costs_1(
     (place / "broken.toml").write_text(text)
     answer = gemtui("policy", "show", "broken.toml")
     assert (answer.code, answer.out) == (1, "")
-    assert answer.complaint == "gemtui: 1 error: gemtui policy check broken.toml names it"
+    assert answer.complaint == "gemtui: 1 error: see gemtui policy check broken.toml"
 
 
 def test_a_policy_with_findings_says_how_to_see_them(gemtui: Gemtui, place: Path) -> None:
     answer = gemtui("policy", "show", "doubtful.toml")
     assert answer.code == 0
-    assert answer.complaint == "gemtui: 1 warning: gemtui policy check doubtful.toml names it"
+    assert answer.complaint == "gemtui: 1 warning: see gemtui policy check doubtful.toml"
 
 
 def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> None:
@@ -358,7 +358,7 @@ def test_an_example_that_fails_is_an_error(gemtui: Gemtui, tmp_path: Path) -> No
     answer = gemtui("policy", "check", path)
     assert answer.code == 1
     assert "line 2: expected allow, got deny by rule 1 of a.toml" in answer.out
-    assert "1 of 2 examples as expected" in answer.err
+    assert "1 of 2 examples passed" in answer.err
     found = gemtui("policy", "check", path, "--json").json
     assert [each["field"] for each in found["findings"]] == ["example"]
     assert [(each["line"], each["passes"]) for each in found["examples"]] == [(1, True), (2, False)]

@@ -263,9 +263,8 @@ def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool)
         (home / ".gemini").rmdir()
     answer = gemtui("sessions")
     assert (answer.code, answer.out) == (0, "")
-    assert (
-        answer.complaint
-        == f"gemtui: no sessions in {home}/.geminiyet: Gemini CLI stores them there once you use it"
+    assert answer.complaint == (
+        f"gemtui: no sessions in {home}/.gemini yet: Gemini CLI stores them there once you use it"
     )
     assert gemtui("sessions", "--json").json["sessions"] == []
 

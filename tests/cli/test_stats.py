@@ -68,7 +68,7 @@ def test_its_tables(gemtui: Gemtui) -> None:
     answer = gemtui("stats")
     assert answer.out.splitlines()[:3] == [
         "2 sessions, 2 prompts",
-        "52 tokens: input 40, including 16; output 8, thoughts 4, tools 0",
+        "52 tokens: input 40, including 16 cached; output 8, thoughts 4, tools 0",
         "2 tool calls, 2 failures (2 error)",
     ]
     assert "\x1b" not in answer.out

@@ -43,7 +43,7 @@ def test_what_has_happened_to_a_folder_is_said(gemtui: Gemtui, tmp_path: Path) -
     (tmp_path / "other").mkdir()
     answer = gemtui("trust")
     assert [line.partition("  ")[2] for line in answer.out.splitlines()] == [
-        "(not there)",
+        "(does not exist)",
         "(replaced by another folder, which is not trusted)",
     ]
 

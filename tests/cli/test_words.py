@@ -69,7 +69,7 @@ def test_version(gemtui: Gemtui) -> None:
         (["sessions", "extra"], "unexpected extra argument"),
         (["sessions", "--project", ".", "--everywhere"], "can't be combined"),
         (["--ascii", "sessions"], "work only for the app"),
-        (["x\x1b]52;c;eA==\x07\u202ey"], "no folder 'x␛]52;c;eA==␇⟨U+202E⟩y'"),
+        (["x\x1b]52;c;eA==\x07\u202ey"], "no command or folder is named 'x␛]52;c;eA==␇⟨U+202E⟩y'"),
     ],
 )
 def test_usage_errors_are_one_clean_line(gemtui: Gemtui, words: list[str], what: str) -> None:

@@ -46,7 +46,7 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     patch = gemtui("worktrees", "diff", "one")
     assert (patch.code, "\x1b" in patch.out) == (0, False)
     assert "diff --git a/other b/other" in patch.out
-    assert "binary: not a text, 1 byte" in patch.complaint
+    assert "binary: not text, 1 byte" in patch.complaint
     told = gemtui("worktrees", "diff", one.branch, "--json").json
     assert list(told) == names(SHAPES["worktrees diff"])
     files = told["files"]
