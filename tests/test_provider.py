@@ -97,7 +97,7 @@ def test_validate(fake_cli: FakeCli, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def test_validate_without_a_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     with pytest.raises(ProviderError, match=r"github\.com/google-gemini/gemini-cli"):
         GeminiCliProvider().validate()
@@ -233,7 +233,7 @@ def test_a_missing_cli_and_a_missing_folder(
         GeminiCliProvider({"working_dir": str(tmp_path / "none")}).generate("Go")
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GEMINI_CLI_PATH")
-    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     with pytest.raises(ProviderError, match="gemini was not found"):
         GeminiCliProvider().generate("Go")
 

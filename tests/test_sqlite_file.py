@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -53,27 +52,6 @@ def test_what_is_no_file_is_said_and_left_alone(tmp_path: Path, make: object) ->
         with pytest.raises(MarksUnreadable):
             act()
     assert marks.path.is_dir() or marks.path.is_fifo()
-
-
-def test_marks_of_the_first_version_are_brought_up_to_date(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "marks.sqlite3")) as database:
-        database.executescript(
-            """
-            create table mark (
-                session text primary key, name text, note text, tags text not null,
-                pinned integer not null, archived integer not null, changed text not null
-            ) without rowid;
-            insert into mark values ('one', 'Name', null, '["a"]', 1, 0, '2026-01-02T03:04:05Z');
-            pragma user_version = 1;
-            pragma application_id = 1734700289;
-            """
-        )
-    marks = Marks(tmp_path / "marks.sqlite3")
-    for _ in range(2):
-        one = marks.get("one")
-        assert (one.name, one.tags, one.pinned) == ("Name", ("a",), True)
-    marks.edit(["one"], MarkEdit(note="More"))
-    assert marks.get("one").note == "More"
 
 
 def test_a_list_of_indexed_files_with_any_byte_flipped_is_right_or_refused(tmp_path: Path) -> None:

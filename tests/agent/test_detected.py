@@ -19,7 +19,7 @@ def test_fit_to_run(fake_cli: FakeCli) -> None:
 
 
 def test_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     found = detect_cli({"PATH": str(tmp_path)})
     assert (found.cli, found.version) == (None, None)
     assert (

@@ -26,7 +26,7 @@ from tests.runs.test_listing import add_run
 def no_cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No CLI but the one that a test makes: an empty PATH, and no usual places."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     for name in ("GEMINI_CLI_PATH", "TMUX", "COLORTERM", "TERM"):
         monkeypatch.delenv(name, raising=False)
 

@@ -41,7 +41,7 @@ def test_without_a_cli_nothing_is_compared(
     home: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     found = gemtui("doctor", "--json").json["policies"]
     assert (found["engine_is_installed"], found["places"]) == (None, [])

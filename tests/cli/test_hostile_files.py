@@ -199,7 +199,7 @@ def test_the_app_starts_among_them(project: Path, name: str) -> None:
     with Terminal(words, environ=dict(os.environ), folder=project) as screen:
         screen.shows("1 Sessions")
         screen.press("3")
-        screen.shows("Approval mode", "mend")
+        screen.shows("Approval mode")
         screen.press("2")
         screen.shows("enter starts a run")
 

@@ -335,7 +335,7 @@ def test_a_pattern_that_can_hang_the_cli_is_told(home: Path, gemtui: Gemtui, wor
     rest = 'decision = "deny"\npriority = 900\n'
     work.write_text(slow + rest + WORK)
     because = gemtui("policy", "explain", "--policy", work, *PUSH, "--json").json["because"]
-    assert "Rule 1 of work.toml may make Gemini CLI hang." in because
+    assert "The pattern of rule 1 of work.toml may make Gemini CLI hang." in because
 
 
 def test_on_a_terminal_reasons_go_on_below_themselves(

@@ -140,7 +140,7 @@ def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) ->
         str(place / "doubtful.toml"),
         str(place / "z.toml"),
     ]
-    assert f"rule 2 of {place / 'good.toml'} (priority 300, deny)" in answer.out
+    assert f"{place / 'doubtful.toml'} (priority 9, deny) is loaded first" in answer.out
 
 
 def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place: Path) -> None:

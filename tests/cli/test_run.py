@@ -152,7 +152,7 @@ def test_an_idle_run_is_ended(fake_cli: FakeCli, gemtui: Gemtui) -> None:
 
 def test_no_cli(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("gemtui.agent.detect.usual_places", lambda _: iter(()))
+    monkeypatch.setattr("gemtui.agent.detect.usual_paths", lambda _: iter(()))
     monkeypatch.delenv("GEMINI_CLI_PATH", raising=False)
     answer = gemtui("run", "Go")
     assert answer.code == 1
@@ -422,7 +422,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ([], "there is no prompt"),
+        ([], "no prompt: give PROMPT"),
         (["  "], "the prompt is empty"),
         (["Go", "--prompt-file", "x"], "can't be combined"),
         (["--prompt-file", "/no/such/file"], "/no/such/file: No such file"),
@@ -433,7 +433,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
         (["Go", "--policy", "nothing"], "there is no policy nothing"),
         (["Go", "-C", "/no/such"], "/no/such is not a folder"),
         (["caf\udce9"], "the prompt is not valid UTF-8 (character 4)"),
-        (["Go", "--model", "a\udce9"], "is not UTF-8"),
+        (["Go", "--model", "a\udce9"], "is not valid UTF-8"),
         (["Go", "--resume", "ffffffff"], "ffffffff"),
     ],
 )
@@ -504,7 +504,7 @@ def test_a_run_goes_on_in_a_fork(
         if resumed:
             id = resumed[0].removeprefix("--resume=")
             assert id != old
-            assert f"before prompt 2: {id}" in answer.err
+            assert f"before prompt 2 as {id}" in answer.err
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
     assert (
@@ -571,8 +571,8 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
     used = uses("t1", "write_file", "a.txt")
     fake_cli(f"print:{INIT}", used, f"print:{refused}", says("No."), f"print:{OK}")
     gemtui("run", "Write")
-    assert "done, 1 refused" in gemtui("runs").out
-    assert "state    done, 1 refused" in gemtui("runs", "show", "latest").out
+    assert "done, 1 denied" in gemtui("runs").out
+    assert "state    done, 1 denied" in gemtui("runs", "show", "latest").out
     (run,) = gemtui("runs", "--json").json["runs"]
     assert (run["status"], run["outcome"], run["refused"], run["failed"]) == (
         "success",

@@ -450,7 +450,7 @@ def test_a_line_says_where_messages_were_left_out(export: Export) -> None:
     text = "".join(export(talk, About()))
     before, _, after = text.partition("stays")
     assert "3 messages not included: 2 rewound, 1 buried" in before
-    assert "1 message left out here: 1 failed prompt" in after
+    assert "1 message not included: 1 failed prompt" in after
     assert "gone" not in text
     assert "".join(export(talk, About(), dropped=True)).count("gone") == 4
 

@@ -68,7 +68,13 @@ class RowIndex(Generic[Item]):
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near
-        return None if key is None else self._by_key.get(key)
+        if key is None:
+            return None
+        try:
+            return self._by_key.get(key)
+        except TypeError:  # the key is a row that can't be hashed, because it contains a mapping
+            found = (at for at in range(len(self.rows)) if self.key(at) == key)
+            return next(found, None)
 
     def nearest(self, place: int) -> int:
         """Return the nearest valid index; 0 in an empty list."""

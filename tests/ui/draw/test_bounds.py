@@ -81,7 +81,7 @@ def test_long_content_is_drawn_in_bounded_time_and_space(kind: str, folded: bool
 def test_a_long_prompt_is_bounded_too() -> None:
     drawing = drawn(Text(text="some words\n" * 100_000), author=Author.USER)
     assert drawing.height < 3_100
-    assert any("lines left out" in strip.text for strip in drawing.strips)
+    assert any("lines not shown" in strip.text for strip in drawing.strips)
 
 
 def test_an_excerpt_is_the_beginning_and_the_end() -> None:

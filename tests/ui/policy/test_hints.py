@@ -43,7 +43,7 @@ async def test_the_key_for_a_fix_stands_only_where_it_fixes(home: Path) -> None:
         await me.press("j")
         await me.until(lambda: "x to fix" not in me.text)
         await me.press("k", "x")
-        await me.sees('contains the words "git push"')
+        await me.sees('contains the words "git')
         await me.press("J")
         await me.until(lambda: "the allow rule above it now takes precedence" in me.said[-1])
         await me.press("u", "ctrl+s")
