@@ -27,18 +27,17 @@ def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False
     `mcp`: the extension also provides agents with an MCP server that reads stored sessions.
     """
     yield (
-        "With this extension for Gemini CLI, gemtui can ask you before a run acts, show which "
-        "Gemini CLI sessions are working or waiting for you in any terminal and, if you turn that "
-        "on, save sessions that Gemini CLI deletes."
+        "With this extension, gemtui can ask you before a run acts, show which Gemini CLI "
+        "sessions are working or waiting for you in any terminal and, if you turn that on, save "
+        "sessions that Gemini CLI deletes."
     )
     yield (
-        "Its hooks, short shell scripts, run in every Gemini CLI session. In sessions that gemtui "
-        "did not start, they take milliseconds and change nothing. They save the latest event, "
-        f"which may contain part of a prompt or file, in {short_path(live_dir())}, readable only "
-        "by you. If the setting “checkpoints” is “always”, they also take checkpoints of the "
-        "folders in which Gemini CLI works. Nothing leaves this machine. In Gemini CLI, the "
-        f"status line sometimes says “Executing Hook: {NAME}”; Gemini CLI's setting "
-        "hooksConfig.notifications turns that off."
+        "Its hooks, shell scripts, run in every Gemini CLI session. In sessions that gemtui did "
+        "not start, they take milliseconds and change nothing. They save the latest event, which "
+        f"may contain part of a prompt or file, in {short_path(live_dir())}, readable only by "
+        "you. If the setting “checkpoints” is “always”, they also take checkpoints of the folders "
+        "that sessions work in. Nothing leaves this machine. Gemini CLI sometimes shows "
+        f"“Executing Hook: {NAME}”; its setting hooksConfig.notifications turns that off."
     )
     if mcp:
         yield MCP

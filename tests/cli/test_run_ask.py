@@ -107,7 +107,7 @@ def test_stopping_ends_the_run(on_loopback: GeminiCli) -> None:
         terminal.shows("y allow")
         terminal.press("x\r")
         assert terminal.wait() == 130
-        rung = b"\a\x1b]777;notify;gemtui: greeter;a run asks: write_file\x1b\\"
+        rung = b"\a\x1b]777;notify;gemtui: greeter;a run needs approval: write_file\x1b\\"
         assert terminal.raw.count(rung) == terminal.raw.count(b"\x1b]777;") == 1
     assert not (on_loopback.project / "a.txt").exists()
 

@@ -80,7 +80,7 @@ def test_ctrl_c_while_a_shell_command_sleeps(on_loopback: GeminiCli, tmp_path: P
         code, out, err = finish(process)
     assert (code, out) == (130, "")
     assert f"run_shell_command touch {mark}; sleep 600" in err
-    assert "the run was stopped (1 tool call had not ended" in err
+    assert "the run was stopped (1 tool call had not finished" in err
     assert f"gemtui run --resume {run.session}" in err
     assert process_tree.tagged(run.id) == set()
 

@@ -68,7 +68,7 @@ def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemt
     removed, named = answer.err.splitlines()
     assert removed.startswith("gemtui: removed 1 run from")
     assert "could not be removed" not in removed
-    assert named.endswith("gemtui runs restore 22222222 restores it")
+    assert named.endswith("restore it with gemtui runs restore 22222222")
     assert ID in named
     assert ids(gemtui) == [SECOND]
     assert gemtui("runs", "--json").json["runs"][0]["only_copy_of"] == ID
@@ -169,7 +169,7 @@ def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui
     assert gemtui("runs", "clear", "--json").json["only_copies"] == [SECOND]
     answer = gemtui("runs", "restore", ID)
     assert answer.code == 1
-    assert f"{real} holds less than {twice.path}" in answer.err
+    assert f"{real} contains less than {twice.path}" in answer.err
     assert "move it away" in answer.err
     assert real.read_bytes() == GHOST
 

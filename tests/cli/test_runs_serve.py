@@ -129,7 +129,7 @@ def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> No
     ("words", "what"),
     [
         (["run", "7", "allow"], "run run has no question 7"),
-        (["run", "first", "allow"], "'first' names no question"),
+        (["run", "first", "allow"], "'first' is not the name of a question"),
         (["latest", "1", "allow"], "'latest' may mean another run by now"),
         (["run", "1", "allow", "--because", "x"], "--because works only with deny"),
         (["run", "1", "deny", "--similar"], "--similar works only with allow"),

@@ -48,6 +48,6 @@ def test_what_waits_is_named_listed_and_said_where_it_goes(
     found = json.loads(capsysbinary.readouterr().out)["run"]
     assert (found["undelivered"], found["waiting"][0]) == (2, "faster")
     list_all(as_json=False)
-    assert b"2 queued prompts behind run waiting" in capsysbinary.readouterr().err
+    assert b"2 queued prompts for run waiting" in capsysbinary.readouterr().err
     clear(as_json=False)
-    assert b"with 2 prompts that waited to be sent" in capsysbinary.readouterr().err
+    assert b"including 2 queued prompts" in capsysbinary.readouterr().err

@@ -72,6 +72,7 @@ async def settle(pilot: Pilot[Any]) -> None:
     """Wait until all messages are handled and all widgets have their places."""
     await pilot._wait_for_screen()
     await _rest()
+    await pilot.app.animator.wait_until_complete()
     if _has_to_update(pilot.app.screen):
         pilot.app.screen._on_timer_update()
         await _rest()

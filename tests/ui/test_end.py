@@ -98,7 +98,7 @@ def test_q_leaves_from_the_list(running: Terminal) -> None:
 
 def test_ctrl_c_does_not_end_it_and_says_what_does(running: Terminal) -> None:
     running.press("\x03")
-    running.shows("^q quits gemtui")
+    running.shows("Press ^q to quit gemtui")
 
 
 def test_a_crash_ends_it_in_order_and_says_where(folder: Path) -> None:

@@ -29,7 +29,7 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
     monkeypatch.setenv("XDG_DATA_HOME", str(store.parent / "data"))
     async with person(store, WIDE) as me:
         await me.press("f8")
-        await me.sees("Install it?", "can ask you before a run acts", "gemtui extension remove")
+        await me.sees("Install the extension?", "can ask you before a run", "gemtui extension remove")
 
 
 @pytest.mark.parametrize("rows", [12, 14, 17, 18, 20, 29, 30])
@@ -39,7 +39,7 @@ async def test_the_answers_are_seen_however_low_the_screen_is(
     stand_in(tmp_path, monkeypatch)
     async with person(store, (60, rows)) as me:
         await me.press("f8")
-        await me.sees("Install it?", "Cancel (n)", "Install it (y)")
+        await me.sees("Install the extension?", "Cancel (n)", "Install it (y)")
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
@@ -49,16 +49,16 @@ async def test_it_is_installed_and_taken_out(
     stand_in(tmp_path, monkeypatch)
     async with person(store, size) as me:
         await me.press("f8")
-        await me.sees("Install it?", "run in every Gemini session")
+        await me.sees("Install the extension?", "run in every Gemini CLI session")
         await me.press("down", "down")
         await me.sees("Google does not vet")
         await me.press("y")
         await me.until(lambda: any("Installed. " in said for said in me.said))
         assert extension_state().state is HookState.READY
         await me.press("f8")
-        await me.sees("Its hooks run in every Gemini CLI session")
+        await me.sees("hooks run in every Gemini CLI session")
         await me.press("down", "enter")
-        await me.sees("Remove it?", "gemini extensions uninstall")
+        await me.sees("Remove the extension?", "gemini extensions uninstall")
         await me.press("y")
         await me.until(lambda: any("Removed. " in said for said in me.said))
     assert extension_state().state is HookState.MISSING
@@ -73,13 +73,13 @@ async def test_asked_for_again_meanwhile_it_is_installed_once(
     stand_in(tmp_path, monkeypatch, LINKS.replace("link)", slow))
     async with person(store, NARROW) as me:
         await me.press("f8")
-        await me.sees("Install it?")
+        await me.sees("Install the extension?")
         await me.press("y")
         await me.until(lambda: any("is working" in said for said in me.said))
         await me.press("f8")
         (tmp_path / "go").write_text("on\n")
         await me.until(lambda: any("Installed. " in said for said in me.said))
-        assert "Install it" not in me.text
+        assert "Install the extension" not in me.text
         assert (tmp_path / "gone").read_text() == "on\n"
 
 
@@ -90,9 +90,9 @@ async def test_no_is_no(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         await me.press("2")
         await me.sees("enter starts a run")
         await me.press("a", "f8")
-        await me.sees("Install it?")
+        await me.sees("Install the extension?")
         await me.press("enter")
-        await me.until(lambda: "Install it?" not in me.text)
+        await me.until(lambda: "Install the extension?" not in me.text)
     assert not extension_dir().exists()
 
 
@@ -102,7 +102,7 @@ async def test_what_is_broken_is_mended(
     stand_in(tmp_path, monkeypatch)
     async with person(store, NARROW) as me:
         await me.press("f8")
-        await me.sees("Install it?")
+        await me.sees("Install the extension?")
         await me.press("y")
         await me.until(lambda: any("Installed. " in said for said in me.said))
         (extension_dir() / "hook.sh").write_text("")
@@ -118,7 +118,7 @@ async def test_a_cli_that_fails_is_said(
     stand_in(tmp_path, monkeypatch, "link) echo no such thing; exit 3;;")
     async with person(store, NARROW) as me:
         await me.press("f8")
-        await me.sees("Install it?")
+        await me.sees("Install the extension?")
         await me.press("y")
         await me.until(lambda: any("exit code 3: no such thing" in said for said in me.said))
     assert not extension_dir().exists()

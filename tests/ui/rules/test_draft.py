@@ -105,7 +105,7 @@ def test_a_move_across_priorities_takes_the_other_one_and_says_so() -> None:
     shown = document(rule("a", 300), rule("b", 100))
     edit = move(shown, 1, 0, above=True)
     assert edit is not None
-    assert "priority 300" in edit.description
+    assert "Priority changed to 300" in edit.description
     assert [each.rule.priority for each in edit.document.rules if each.rule] == [300, 300]
 
 

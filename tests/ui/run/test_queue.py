@@ -203,7 +203,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
         await me.press("2")
         await me.until(lambda: me.app.runs.registry is not None)
         await me.press("ctrl+l")
-        await me.sees("2 waiting", "go")
+        await me.sees("2 unsent", "go")
         await me.press("enter")
         await me.sees("Begun.", "2 waiting")
         assert sent() == ["go"]
@@ -311,6 +311,6 @@ async def test_what_can_not_begin_waits_and_says_why(
         await me.queue("one")
         fake_cli(START, END).unlink()
         gate.touch()
-        await me.until(lambda: any("1 queued prompt, since" in said for said in me.said))
+        await me.until(lambda: any("1 queued prompt not sent, because" in said for said in me.said))
         await me.sees("1 waiting")
         assert me.waits() == ["one"]
