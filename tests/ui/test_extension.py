@@ -29,7 +29,9 @@ async def test_all_of_the_question_is_seen_where_it_has_room(
     monkeypatch.setenv("XDG_DATA_HOME", str(store.parent / "data"))
     async with person(store, WIDE) as me:
         await me.press("f8")
-        await me.sees("Install the extension?", "can ask you before a run", "gemtui extension remove")
+        await me.sees(
+            "Install the extension?", "can ask you before a run", "gemtui extension remove"
+        )
 
 
 @pytest.mark.parametrize("rows", [12, 14, 17, 18, 20, 29, 30])

@@ -126,7 +126,7 @@ def watching(tmp_path: Path) -> Iterator[Terminal]:
     environ = {name: value for name, value in environ.items() if name not in ("TMUX", "STY")}
     words = [sys.executable, "-m", "gemtui"]
     with Terminal(words, environ=environ, folder=tmp_path, columns=80, rows=24) as terminal:
-        terminal.shows("● 1 works", "? keys")
+        terminal.shows("● 1 working", "? keys")
         yield terminal
 
 
@@ -154,13 +154,13 @@ def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
     assert b"\a\x1b]777;notify;gemtui: proj;" + asked + b"\x1b\\" in said
     begins_to_wait()  # the CLI may tell it twice
     watching.press(BACK, "1")
-    watching.shows("? 1 waits: proj")
+    watching.shows("? 1 waiting: proj")
     assert leave(watching).count(b"\x1b]777;") == 1
 
 
 def test_a_session_that_begins_to_wait_before_ones_eyes_does_not_ring(watching: Terminal) -> None:
     begins_to_wait()
-    watching.shows("? 1 waits: proj")
+    watching.shows("? 1 waiting: proj")
     assert b"\x1b]777;" not in leave(watching)
 
 

@@ -132,7 +132,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         `shows`: scroll to the cursor even if it was not visible.
         """
         with self._kept_in_place(shows=shows):
-            self._places = RowIndex(self._kind, items, self._width)
+            self._places, self._drawn = RowIndex(self._kind, items, self._width), {}
             found = (self._places.find(key, self._cursor) for key in keys)
             place = next((at for at in found if at is not None), otherwise)
             self._cursor = self._places.stop(place)

@@ -460,7 +460,7 @@ async def test_a_prompt_written_meanwhile_is_sent_when_the_run_ends(
     async with runner(home, project) as me:
         await me.ask("first")
         await me.sees("First answer.")
-        await me.sees("enter queues until the run ends")
+        await me.sees("enter queues it until the run ends")
         await me.ask("and then")
         await me.sees("1 queued")
         assert me.pane.prompt.text == ""
@@ -828,7 +828,7 @@ async def into(me: Runner, **fields: str | bool) -> None:
         ("idle_timeout", "-1", "'-1' is not a duration"),
         ("max_turns", "-1", "must be 0 or more"),
         ("only_tools", "read_fil", "is not a tool's name: did you"),
-        ("disallowed_tools", "web*", "is 'web*': a tool's name"),
+        ("disallowed_tools", "web*", "one is 'web*', but a tool's name"),
         ("include_directories", "nothing", "nothing is not a folder"),
     ],
 )
@@ -855,7 +855,9 @@ async def test_what_a_run_may_do_reaches_the_cli_and_is_seen_before(
         await into(me, include_directories="lib", sandbox=True, trust=True, **tools, **limits)
         await me.sees("trust  1 more folder  only 2 tools  1 tool denied  sandbox  7 turns")
         await me.press("ctrl+t")
-        await me.sees("# gemtui stops the run after 10m", "90s without output", "--sandbox")
+        await me.sees("# gemtui stops the run after 10m", "90s without output")
+        await me.press("end")
+        await me.sees("--sandbox")
         await me.sees("GEMINI_CLI_TRUST_WORKSPACE=true", f"--include-directories={project / 'lib'}")
         await me.press("escape")
         await me.ask("go")
@@ -877,7 +879,7 @@ async def test_a_folder_keeps_its_options_and_forgets_them(
     fake_cli()
     async with runner(home, project) as me:
         await into(me, timeout="10m", approval_mode="yolo", trust=True, remember=True)
-        await me.until(lambda: "Remembered for this folder, but not yolo, trust." in me.said)
+        await me.until(lambda: "Remembered for this folder, except yolo, trust." in me.said)
         await me.sees("mode yolo  trust  timeout 10m")
     async with runner(home, project) as me:
         await me.sees("Remembered for this folder: timeout 10m")

@@ -65,7 +65,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         await me.press("d")
         await me.sees("Remove this worktree?", "would be lost: other.")
         await me.press("y")
-        await me.sees("no worktrees")
+        await me.sees("No worktrees.")
         assert not worktree.tree.exists()
         await me.press("escape", "ctrl+n")
         assert me.pane.options.cwd == project
@@ -113,7 +113,7 @@ async def test_the_same_prompt_goes_to_other_models_and_policies(
         await me.sees("Models, separated by commas")
         await me.type("pro, flash")
         await me.press("enter")
-        await me.until(lambda: any("2 runs started" in each for each in me.said))
+        await me.until(lambda: any("Started 2 runs" in each for each in me.said))
         await me.ended()
         runs = list_runs(runs_dir())
         assert {(run.prompt, run.model) for run in runs} == {

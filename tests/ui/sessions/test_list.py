@@ -239,8 +239,8 @@ async def test_letters_in_the_search_are_letters() -> None:
 async def test_nothing_found_is_said() -> None:
     async with showing() as (app, pilot):
         await pilot.press("slash", *"[/x] zzz")
-        assert app.lines()[1] == "   Nothing matches “[/x] zzz”. esc clears"
-        assert app.lines()[2] == "   the search."
+        assert app.lines()[1] == "   Nothing matches “[/x] zzz”. Press esc"
+        assert app.lines()[2] == "   to clear the search."
         assert app.highlighted is None
 
 
@@ -248,7 +248,7 @@ async def test_ascii_is_ascii_where_nothing_is_found() -> None:
     async with showing() as (app, pilot):
         app.glyphs = ASCII
         await pilot.press("slash", *"zzz")
-        assert app.lines()[1].startswith('   Nothing matches "zzz". esc clears')
+        assert app.lines()[1].startswith('   Nothing matches "zzz". Press esc')
 
 
 async def test_matches_in_other_projects_are_offered() -> None:

@@ -147,14 +147,14 @@ async def test_copying_the_id_says_so(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("y")
         assert me.app.clipboard == me.chosen.id
-        await me.until(lambda: "Copied session id" in me.text.splitlines()[-2])
+        await me.until(lambda: "Copied the session id" in me.text.splitlines()[-2])
         assert not me.app._notifications
 
 
 async def test_ctrl_c_with_nothing_selected_says_how_to_quit(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("ctrl+c")
-        assert any("^q quits" in said for said in me.said)
+        assert any("^q to quit" in said for said in me.said)
         assert me.app.is_running
 
 

@@ -170,7 +170,7 @@ def test_shell_output_shows_its_end_and_says_what_is_missing() -> None:
 def test_unfolded_output_is_bounded_and_says_so() -> None:
     text = "\n".join(str(number) for number in range(30_000))
     lines = body(drawn(called("run_shell_command", TextDisplay(text=text)), folded=False))
-    assert "│ … 28,000 lines left out …" in lines
+    assert "│ … 28,000 lines not shown …" in lines
     assert lines[1] == "│ 0"
     assert lines[-2] == "│ 29999"
 

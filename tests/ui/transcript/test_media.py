@@ -107,7 +107,7 @@ async def test_it_is_shown_from_a_private_file_with_its_real_suffix(
     [
         (b"<svg onload='x()'/>", "Not opened, because it"),
         (b"#!/bin/sh\ntouch y", "Not opened, because it"),
-        ("!!", "damaged"),
+        ("!!", "corrupt"),
     ],
 )
 async def test_what_is_no_image_by_its_bytes_is_not_opened(
