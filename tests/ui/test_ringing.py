@@ -150,7 +150,7 @@ def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
         watching.shows("[3 Policy]")
     begins_to_wait()
     said = after(watching, b"\x1b\\")
-    asked = b"Write a haiku file: waits for you: Tool Confirm Write: w.txt requires editing"
+    asked = b"Write a haiku file: waiting for you: Tool Confirm Write: w.txt requires editing"
     assert b"\a\x1b]777;notify;gemtui: proj;" + asked + b"\x1b\\" in said
     begins_to_wait()  # the CLI may tell it twice
     watching.press(BACK, "1")
