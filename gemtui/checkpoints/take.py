@@ -132,9 +132,9 @@ class Taker:
     def _index_again(self, began: float) -> list[Path]:
         """Rewrite git's index if many files are missing from it.
 
-        Return the files that have become useless. The index contains only files that changed in an
-        earlier second than the one in which they were last checked, so that git need not compare
-        fractions of seconds.
+        Return the paths of old index files, which can be deleted. The new index contains only files
+        that changed at least a second before they were last checked, so that git never has to
+        compare fractions of seconds.
         """
         index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
         if index is None or not self._store.is_index_poor(before):

@@ -74,10 +74,10 @@ class Restored:
 class _Source:
     """The saved files of one session.
 
-    `place`: the place in the store for the file in use. `kept`: its saved copy. `others`: takes the
-    session's id and returns its other files (subagents, tool outputs, and plans), by place in the
-    store. `is_shared`: returns whether a saved file may itself be restored, as a link, because
-    nothing overwrites it.
+    `place`: the path of the session's file in the CLI's store. `kept`: the saved copy. `others`:
+    takes the session's id and returns the saved copies of its other files (subagents, tool outputs,
+    and plans), by path in the store. `is_shared`: returns whether a saved file can be restored by a
+    hard link instead of a copy, because nothing ever overwrites it.
     """
 
     place: Path

@@ -1,8 +1,10 @@
-"""The folder that `gemtui push` writes; pushing can be repeated, shared and interrupted.
+"""The folder that `gemtui push` writes.
+
+A push can safely be repeated or interrupted, and several machines can push to one folder.
 
 Each file is written completely or not at all. Beside the file of a day is a record of its contents,
-which is written after the file. If a push is killed between the two, the sessions of that day only
-have to be read again. Nothing is removed, and links are never followed when writing.
+which is written after the file. If a push is killed between the two, the only cost is reading that
+day's sessions again. Nothing is removed, and links are never followed when writing.
 """
 
 from __future__ import annotations

@@ -212,10 +212,11 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """Return the last of `stored`, completed with what only `message` has.
+    """Merge a message from the stream into the last of the stored messages that correspond to it.
 
-    This replaces the stream's message. The other stored messages come right before it. The stream's
-    text is kept if none of the stored messages contains it.
+    The result has everything in that stored message, and what only `message` has. It takes the
+    place of `message`, after the other stored messages. The text from the stream is kept only if
+    no stored message contains it.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}

@@ -164,8 +164,9 @@ def _records(
 ) -> Iterator[Record]:
     """Yield the records of a history, with each result only once.
 
-    Later calls that are attached to an earlier answer are omitted, and so are records that repeat
-    results, because the CLI would send these to the model twice (assets/gemini-cli.md#ghosts).
+    Calls made after `until` are omitted, even if they are stored with an answer from before it.
+    Records that only repeat a result are also omitted, because the CLI would send that result to
+    the model twice (assets/gemini-cli.md#ghosts).
     """
     given: set[str] = set()
     for entry, record in whole_records(log, past):

@@ -151,7 +151,7 @@ class LiveFolder:
         return tuple(sorted(_of_each(found), key=_urgency))
 
     def _asked(self, pid: int) -> bool:
-        """Return whether the CLI has asked anything since its last prompt."""
+        """Return whether the CLI has asked the user anything since the user's last prompt."""
         return os.path.lexists(self.folder / f"{pid}.asked")
 
     def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _LiveRecord | None]:

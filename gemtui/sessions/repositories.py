@@ -1,4 +1,4 @@
-"""The repository that a folder counts for: a worktree's sessions are its repository's."""
+"""Which repository a folder belongs to: sessions in a worktree count for its repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ProjectFolders:
         self._repositories = {repository_of(name) for name in folder_names(project)}
 
     def __contains__(self, folder: object) -> bool:
-        """Whether sessions of this folder belong to the project; None, where unknown, does not."""
+        """Whether sessions in this folder belong to the project; None (unknown) never does."""
         return isinstance(folder, str) and repository_of(folder) in self._repositories
 
 

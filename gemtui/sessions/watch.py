@@ -80,8 +80,8 @@ class Changed:
 async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
     """Yield every change of the CLI's store under `home`, until `stop` is set.
 
-    The first `Changed` is yielded once the watch is active, and names the whole store. Callers must
-    read the state before that themselves. A missing or unwatchable store raises nothing. Cancelling
+    The first `Changed` is yielded once the watch is active, and names the whole store. Earlier
+    changes are not reported. A missing or unwatchable store raises nothing. Cancelling
     the iteration also sets `stop`.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")

@@ -65,7 +65,7 @@ _CORE = re.compile(rf"(?:cd {_FOLDER} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:t
 
 
 def core_command(command: str) -> str:
-    """Return the command without what agents add to it (`FORMS`); "" for several lines."""
+    """Strip what agents add around a command (`FORMS`); "" if it has more than one line."""
     found = _CORE.fullmatch(command)
     return found[1] if found else ""
 

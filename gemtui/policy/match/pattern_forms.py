@@ -45,9 +45,9 @@ def without_anchors(pattern: str) -> str:
 
 
 def never_anchored(pattern: str) -> bool:
-    """Return whether `^` precedes a quote or `$` follows one, so nothing matches.
+    """Return whether a pattern can never match because it anchors a quote: `^"` or `"$`.
 
-    The engine's string begins with `{` and ends with `}`.
+    The engine matches patterns against a JSON object, which begins with `{` and ends with `}`.
     """
     return bool(re.match(r'\^"', pattern)) or bool(re.search(r'"\$$', pattern))
 

@@ -198,7 +198,7 @@ def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -
 
 
 class ToolListScreen(FieldScreen[tuple[str, ...]]):
-    """A dialog that returns the names (() for no list), or None for no change."""
+    """A dialog for a list of tools; returns their names (() removes the list), None = unchanged."""
 
     BINDINGS = bindings(Where.DIALOG)
 

@@ -42,7 +42,7 @@ class Asking(RunPart):
     # --- where the keys go ---------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Show no question, because another run is about to be shown."""
+        """Clear the question before another run is shown."""
         self._pointed_at = None
         self.screen.question.show(())
 
@@ -97,7 +97,7 @@ class Asking(RunPart):
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Handle the key of an answer, after any dialog that this answer requires."""
+        """Handle an answer key, first showing any dialog that the answer needs."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 

@@ -321,7 +321,7 @@ def _asks(run: LiveRun) -> bool:
 
 
 def _may_run(place: Path) -> bool:
-    """Return whether any run's folder has no record of its end yet."""
+    """Return whether any run may still be active: its folder doesn't record an end."""
     try:
         return any(not path_exists(folder / "exit.json") for folder in place.iterdir())
     except OSError:

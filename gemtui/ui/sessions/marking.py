@@ -29,7 +29,7 @@ def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
 
 
 class Marking:
-    """One change of marks, which is shown immediately, then saved, and can be undone.
+    """An undoable change to the marks of sessions: shown at once, then saved.
 
     `done`: a description of the change, such as "pinned". Raises MarkError for invalid values.
     """
