@@ -21,7 +21,7 @@ from gemtui.paths import worktrees_dir
 
 LATEST = "latest"
 """The word that selects the newest worktree wherever a worktree's name is expected."""
-NEW_WORKTREE = "It runs in a new git worktree of this folder's repository, which is made first."
+NEW_WORKTREE = "The run works in a new git worktree of this repository, which gemtui creates first."
 """The note shown with the command of a run that will start in a new worktree."""
 _RECORD, _PRIVATE = "worktree.json", "git"
 _MOST = 64_000_000

@@ -328,7 +328,7 @@ class AgentOptions:
     budget: Annotated[
         float | None,
         RunOption(
-            help="Stop the run before the next model call once it has cost USD dollars.",
+            help="Stop the run before its next model call once the run has cost USD.",
             flags=("--budget",),
             metavar="USD",
             kind=OptionKind.DOLLARS,
@@ -350,7 +350,7 @@ class AgentOptions:
             group=_ENDS,
             label="Quota",
             hint="only if Gemini CLI or Google says when the quota will be renewed",
-            tick="wait until the quota is renewed, then continue",
+            tick="wait for the quota to reset, then continue",
             brief="waits for the quota",
         ),
     ] = False

@@ -37,7 +37,7 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
             return "Gemini CLI's settings start it as a program"
     hooks = _git_hooks(project)
     if hooks is not None and path.is_relative_to(hooks):
-        return "git runs it at commits and other steps"
+        return "git runs it automatically, for example when you commit"
     return None
 
 

@@ -239,7 +239,7 @@ def check(
             lines_to_stdout(replay_lines(past))
         note(
             _summed(*_counted(found))
-            or "no problems found: Gemini CLI reads this policy as it was meant"
+            or "no problems found: Gemini CLI reads this policy as intended"
         )
         if examples:
             passed = sum(each.tried.passes for each in examples)

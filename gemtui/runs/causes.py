@@ -61,7 +61,7 @@ _START = _cause(
 
 _MODEL = ("name another model",)
 _QUOTA = replace(
-    _cause("The quota of this model is used up", "wait until the quota is renewed", *_LATER[1:]),
+    _cause("The quota of this model is used up", "wait for the quota to reset", *_LATER[1:]),
     quota=True,
 )
 _WORDS: tuple[tuple[str, Cause], ...] = (

@@ -151,7 +151,7 @@ class Registry:
             return "excludeTools of its server disables it"
         wanted = names(self._settings, "mcpServers", server, "includeTools")
         if wanted is not None and not any(item.partition("(")[0] == short for item in wanted):
-            return "includeTools of its server does not include it"
+            return "the includeTools setting of its server does not list it"
         return ""
 
 

@@ -252,7 +252,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
     return await app.push_screen_wait(
         ChooseScreen(
             clean_line(f"{draft.name} has unsaved changes"),
-            (Clean("A run uses the saved file."),),
+            (Clean("Runs use the saved file, without your unsaved changes."),),
             (
                 Choice("save", Clean("Save and run")),
                 Choice("saved", Clean("Run"), Clean("with the saved file")),
