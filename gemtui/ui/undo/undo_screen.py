@@ -254,7 +254,7 @@ class UndoScreen(FullScreen[None]):
         if action == "confirm":
             return stage is _Stage.PLANNED and plan is not None and not plan.refused
         if action == "scope":
-            return stage is _Stage.PLANNED and not self._is_redo
+            return stage in (_Stage.PLANNING, _Stage.PLANNED) and not self._is_redo
         if action == "redo":
             return stage is _Stage.DONE and self._can_redo
         if action == "go_on":

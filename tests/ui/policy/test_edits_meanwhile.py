@@ -39,7 +39,7 @@ class Person:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def say(self, text: str, *, problem: bool = False) -> None:
+    def show_message(self, text: str, *, problem: bool = False) -> None:
         self.told.append(text)
 
 

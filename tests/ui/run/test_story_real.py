@@ -61,7 +61,7 @@ def test_a_question_waits_through_the_night(on_loopback: GeminiCli, tmp_path: Pa
         with opened(on_loopback, model, editor) as evening:
             evening.shows("No Gemini sessions here yet")
             evening.press(F8)
-            evening.shows("Install it?")
+            evening.shows("Install the extension?")
             evening.press("y")
             evening.shows("Installed. Its hooks run")
             evening.press("2")
