@@ -151,13 +151,17 @@ def test_secrets_of_a_lost_run_go(tmp_path: Path, orphan: RunFolder) -> None:
 def test_one_look_finds_the_processes_of_all_runs() -> None:
     sleepers = [
         subprocess.Popen(
-            [sys.executable, "-c", "input()"],
+            [sys.executable, "-c", "print(flush=True); input()"],
             stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             env={**os.environ, RUN_TAG: name},
         )
         for name in ("one", "two", "two")
     ]
     try:
+        for each in sleepers:
+            assert each.stdout is not None
+            each.stdout.readline()  # its environment can be read now
         found = process_tree.by_run()
         assert [len(found[name]) for name in ("one", "two")] == [1, 2]
     finally:
