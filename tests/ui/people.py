@@ -9,9 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.pilot import Pilot
@@ -34,6 +37,8 @@ NOW = datetime(2026, 11, 21, 1, 0, tzinfo=UTC)
 WIDE, NARROW = (120, 36), (80, 24)
 _MOST_PAUSES = 50
 """After so many looks, the next ones are no rarer: what is waited for needs the processor too."""
+_LATE = 20.0
+"""Seconds until a picture that still differs from the accepted one has failed."""
 
 
 def copy_store(folder: Path) -> Path:
@@ -116,6 +121,24 @@ class Person:
             return all(text in shown for text in wanted)
 
         await self.until(seen)
+
+    async def looks_as(self, snapshot: SnapshotAssertion) -> None:
+        """Compare the screen with the accepted one, waiting for late parts.
+
+        Nothing tells when a thread or a program that a busy machine starves will draw again, so
+        a picture that differs is taken again until `_LATE` seconds have passed.
+        """
+        snapshot = snapshot.use_extension(SVGImageExtension)
+        accepted, _ = snapshot._recall_data(snapshot.index)
+        end = monotonic() + _LATE
+        while True:
+            await self.pilot.pause()
+            picture = self.app.export_screenshot(title="gemtui")
+            same = snapshot._serialize(picture) == accepted
+            if same or snapshot.update_snapshots or monotonic() > end:
+                break
+            await asyncio.sleep(0.05)
+        assert picture == snapshot, self.text
 
     async def painted(self, pane: RunScreen) -> None:
         """Wait until nothing more is to come of the runs, and the run pane has drawn all of it."""

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
 from tests.fake_cli import FakeCli
@@ -83,5 +82,4 @@ async def test_each_state_of_the_policy_pane(
     async with planner(home, SIZES[size]) as me:
         await SCENES[scene](me)
         await me.settled()
-        picture = me.app.export_screenshot(title="gemtui")
-        assert picture == snapshot.use_extension(SVGImageExtension), me.text
+        await me.looks_as(snapshot)

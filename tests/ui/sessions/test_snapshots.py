@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
@@ -42,18 +41,6 @@ def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir("/")
     monkeypatch.delenv("GEMINI_CLI_HOME")
     return home / ".gemini"
-
-
-@pytest.fixture
-def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """The screen as it was accepted."""
-    return snapshot.use_extension(SVGImageExtension)
-
-
-async def look(me: Person, picture: SnapshotAssertion) -> None:
-    """Compare the screen with the accepted one."""
-    await me.pilot.pause()
-    assert me.app.export_screenshot(title="gemtui") == picture, me.text
 
 
 # --- states ------------------------------------------------------------------------------------
@@ -215,10 +202,10 @@ STATES: dict[str, Scene] = {
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("state", STATES)
-async def test_each_state(demo: Path, picture: SnapshotAssertion, state: str, size: str) -> None:
+async def test_each_state(demo: Path, snapshot: SnapshotAssertion, state: str, size: str) -> None:
     async with person(demo, SIZES[size], demo=True) as me:
         await STATES[state](me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 async def vault_question(me: Person) -> None:
@@ -242,7 +229,11 @@ async def vault(me: Person) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", [vault_question, kept, vault])
 async def test_the_vault(
-    demo: Path, picture: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: Scene, size: str
+    demo: Path,
+    snapshot: SnapshotAssertion,
+    monkeypatch: pytest.MonkeyPatch,
+    scene: Scene,
+    size: str,
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
     if scene is not vault_question:
@@ -253,13 +244,13 @@ async def test_the_vault(
                 path.unlink()
     async with person(demo, SIZES[size]) as me:
         await scene(me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("store", ["missing", "empty", "damaged"])
 async def test_stores_without_sessions(
-    demo: Path, picture: SnapshotAssertion, store: str, size: str
+    demo: Path, snapshot: SnapshotAssertion, store: str, size: str
 ) -> None:
     shutil.rmtree(demo)
     if store != "missing":
@@ -267,39 +258,39 @@ async def test_stores_without_sessions(
     if store == "damaged":
         (demo / "tmp" / "tidewatch" / "chats" / "session-no.jsonl").write_text("no session\n")
     async with person(demo, SIZES[size]) as me:
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 @pytest.mark.parametrize("theme", ["gemtui-light", "ansi-dark"])
-async def test_themes(demo: Path, picture: SnapshotAssertion, theme: str) -> None:
+async def test_themes(demo: Path, snapshot: SnapshotAssertion, theme: str) -> None:
     async with person(demo, WIDE, replace(Config(), theme=theme), demo=True) as me:
         await failure(me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 async def test_no_color(
-    demo: Path, picture: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(demo, WIDE, demo=True) as me:
         await failure(me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_ascii(demo: Path, picture: SnapshotAssertion, size: str) -> None:
+async def test_ascii(demo: Path, snapshot: SnapshotAssertion, size: str) -> None:
     async with person(demo, SIZES[size], Config(ascii=True), demo=True) as me:
         await failure(me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(50, 12), (200, 50)])
 async def test_unusual_sizes(
-    demo: Path, picture: SnapshotAssertion, columns: int, rows: int
+    demo: Path, snapshot: SnapshotAssertion, columns: int, rows: int
 ) -> None:
     async with person(demo, (columns, rows), demo=True) as me:
         await listed(me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 # --- what sessions do right now ------------------------------------------------------------------
@@ -330,15 +321,17 @@ async def going_on(me: Person) -> None:
 
 @pytest.mark.parametrize("ascii", [False, True], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_goes_on(demo: Path, picture: SnapshotAssertion, size: str, ascii: bool) -> None:
+async def test_what_goes_on(
+    demo: Path, snapshot: SnapshotAssertion, size: str, ascii: bool
+) -> None:
     async with person(demo, SIZES[size], Config(ascii=ascii)) as me:
         await listed(me)
         await going_on(me)
-        await look(me, picture)
+        await me.looks_as(snapshot)
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_a_session_asks(demo: Path, picture: SnapshotAssertion, size: str) -> None:
+async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion, size: str) -> None:
     question = LiveQuestion(message="Tool Confirm Write: tide.py", diff=CHANGE)
     asks = LiveSession(
         pid=4711,
@@ -351,4 +344,4 @@ async def test_what_a_session_asks(demo: Path, picture: SnapshotAssertion, size:
     async with person(demo, SIZES[size]) as me:
         await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3", ascii=False))
         await me.sees("return 2")
-        await look(me, picture)
+        await me.looks_as(snapshot)

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.paths import gemini_home
@@ -69,6 +68,4 @@ async def test_each_screen(
     monkeypatch.setenv("HOME", str(project.parent))
     async with person(gemini_home(), SIZES[size], project=project) as me:
         await SCENES[scene](me)
-        await me.pilot.pause()
-        picture = me.app.export_screenshot(title="gemtui")
-        assert picture == snapshot.use_extension(SVGImageExtension), me.text
+        await me.looks_as(snapshot)
