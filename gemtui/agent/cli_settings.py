@@ -6,14 +6,19 @@ commands agree. See assets/gemini-cli.md#settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import load_settings, read_settings, settings_places
-from gemtui.files import is_file
+from gemtui.agent.settings import (
+    load_settings,
+    read_settings,
+    settings_places,
+    system_settings_path,
+)
+from gemtui.files import is_file, path_exists
 from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -90,6 +95,10 @@ class CliSettings:
         """
         return self.policy_paths(cwd) or (self.home / "policies",)
 
+    def added_folders(self, cwd: Path) -> tuple[Path, ...]:
+        """Return the folders that the settings add to those of a run in `cwd`."""
+        return setting_paths(self.get("context", "includeDirectories"), self.home, cwd)
+
     def admin_policies(self, cwd: Path) -> tuple[Path, ...]:
         """Return the administrator's policy files that `adminPolicyPaths` names."""
         return setting_paths(self.get("adminPolicyPaths"), self.home, cwd)
@@ -131,3 +140,11 @@ def _items(value: object) -> list[Any]:
     if isinstance(value, str):
         return [value]
     return value if isinstance(value, list) else []
+
+
+def admin_policy_files(named: Sequence[Path]) -> list[Path]:
+    """Return the system's policy folder, or `named` if that folder has no policies."""
+    system = system_settings_path({}).parent / "policies"
+    if any(system.glob("*.toml")):
+        return [system]
+    return [path for path in named if path_exists(path)]

@@ -10,19 +10,22 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
+from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.policy_errors import errors_in_user_policies, remarks
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
+from gemtui.agent.search_options import denies_options
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
+from gemtui.paths import gemini_home
 from gemtui.policy.file.levels import policy_text, rules
 from gemtui.policy.file.searches import DENY_OPTION
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
@@ -48,6 +51,7 @@ class Machine:
     * `environ`: the environment of this process.
     * `user_policies`: the user's policy folder, or the `policyPaths` of the settings. `--policy`
       replaces them, so that a run has to name them again.
+    * `settings`: the CLI's settings, those of the run's folder included.
     * `system_settings`: the machine's settings. The run's settings file hides them, and therefore
       repeats them.
     * `settings_unread`: why the CLI would ignore the run's settings file; None = the CLI reads it.
@@ -58,6 +62,7 @@ class Machine:
     capabilities: Capabilities
     environ: Mapping[str, str]
     user_policies: tuple[Path, ...] = ()
+    settings: CliSettings = field(default_factory=lambda: CliSettings((), gemini_home()))
     system_settings: Mapping[str, Any] | None = None
     settings_unread: str | None = None
     problems: tuple[str, ...] = ()
@@ -170,7 +175,7 @@ def command_of(
     known = machine.capabilities
     warnings = remarks(options.policies, options.approval_mode)
     ruled = rules(options.tools)
-    files = _policy_files(ruled)
+    files = _policy_files(ruled, options, machine)
     settings = machine.settings_unread is None
     if settings:
         files[SETTINGS] = _settings_text(options, machine)
@@ -269,14 +274,13 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 # --- tools -----------------------------------------------------------------------------------
 
 
-def _policy_files(ruled: Sequence[Rule]) -> dict[str, str]:
-    """Return the policy files, restrictions first, because ties go to the first rule.
-
-    Where commands are denied, so are searches that would run one.
-    """
+def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine) -> dict[str, str]:
+    """Return the policy files, restrictions first, because ties go to the first rule."""
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
-    if any(not {"run_shell_command", "*"}.isdisjoint(rule.tools) for rule in others):
+    policies = (*filter(path_exists, machine.user_policies), *options.policies)
+    environ = {**machine.environ, **options.environment}
+    if denies_options(options, ruled, policies, machine.settings, environ):
         others.append(DENY_OPTION)
     pairs = ((DENIES, others), (ALLOWS, allows))
     return {name: policy_text(part) for name, part in pairs if part}

@@ -322,18 +322,22 @@ class UnguardedAdapter:
     def machine(self, cwd: Path | None = None) -> Machine:
         """Return everything that a command in `cwd` depends on, apart from the options.
 
-        May take seconds, because the CLI is run. Raises CliNotFound if there is no usable CLI.
+        The project's settings count, because a run needs a trusted folder. May take seconds,
+        because the CLI is run. Raises CliNotFound if there is no usable CLI.
         """
         found = self.detect()
         cli, version = found.program(), found.version
+        folder = cwd or current_folder()
+        settings = CliSettings.read(self._environ, folder)
         return Machine(
             cli=cli,
             capabilities=found.capabilities,
             environ=self._environ,
-            user_policies=_user_policies(self._environ, cwd),
+            user_policies=settings.user_policies(folder),
+            settings=settings,
             system_settings=system_settings(self._environ, version=version),
             settings_unread=settings_unread(self.runs / SETTINGS, version=version),
-            problems=settings_problems(self._environ, cwd or current_folder()),
+            problems=settings_problems(self._environ, folder),
         )
 
     def command(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> Command:
@@ -537,15 +541,6 @@ def _supervise(
         os.close(words)
 
 
-def _user_policies(environ: Mapping[str, str], cwd: Path | None) -> tuple[Path, ...]:
-    """Return the user's policy files.
-
-    The project's settings count as well, because a run needs a trusted folder.
-    """
-    folder = cwd or current_folder()
-    return CliSettings.read(environ, folder).user_policies(folder)
-
-
 def planned_machine(
     adapter: UnguardedAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
@@ -557,11 +552,14 @@ def planned_machine(
     try:
         return adapter.machine(cwd), ""
     except CliNotFound as error:
+        folder = cwd or current_folder()
+        settings = CliSettings.read(environ, folder)
         machine = Machine(
             cli=Path("gemini"),
             capabilities=NEWEST,
             environ=environ,
-            user_policies=_user_policies(environ, cwd),
+            user_policies=settings.user_policies(folder),
+            settings=settings,
             system_settings=system_settings(environ, version=CHECKED_AGAINST),
             settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
         )

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemtui.agent.cli_settings import CliSettings
-from gemtui.agent.settings import settings_problems, system_settings_path
+from gemtui.agent.cli_settings import CliSettings, admin_policy_files
+from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import must_ask, remembered
 from gemtui.errors import OptionError
 from gemtui.files import is_file, path_exists
@@ -64,7 +64,7 @@ def effective_policy(
     cwd = workspace or current_folder()
     own = () if alone and policies else filter(path_exists, read.user_policies(cwd))
     files = [*own, *policies]
-    admins = _admin_files(admin or read.admin_policies(cwd))
+    admins = admin_policy_files(admin or read.admin_policies(cwd))
     policy = Policy.load(files) + Policy.load(admins, tier=Tier.ADMIN)
     problems = () if settings is not None else settings_problems(environ, workspace)
     setup = Setup(
@@ -82,14 +82,6 @@ def effective_policy(
         settings=read,
         problems=problems,
     )
-
-
-def _admin_files(named: Sequence[Path]) -> list[Path]:
-    """Return the system's policy folder, or `named` if that folder has no policies."""
-    system = system_settings_path({}).parent / "policies"
-    if any(system.glob("*.toml")):
-        return [system]
-    return [path for path in named if path_exists(path)]
 
 
 def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, str]) -> CliSettings:

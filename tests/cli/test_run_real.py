@@ -116,6 +116,33 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(
     assert "done" in second
 
 
+def test_a_search_runs_no_program_where_nobody_is_asked(
+    on_loopback: GeminiCli, gemtui: Gemtui
+) -> None:
+    """Nor does the policy that prevents it replace the user's own."""
+    project = on_loopback.project
+    subprocess.run(["git", "init", "-q", project], check=True)
+    (project / "a.txt").write_text("2\n")
+    own = on_loopback.store / "policies"
+    own.mkdir()
+    rule = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = 999\n'
+    (own / "own.toml").write_text(rule.format("grep_search", "allow") + rule.format("glob", "deny"))
+    search = {"pattern": "--open-files-in-pager=touch ran;", "include_pattern": "a.txt"}
+    turns = [
+        answer(call("grep_search", **search), call("grep_search", pattern="[2]")),
+        answer(text("Done.")),
+    ]
+    for mode in ("auto_edit", "plan"):
+        with ModelServer(turns) as model:
+            process = begin(on_loopback, model, "Go", "--approval-mode", mode)
+            assert finish(process)[0] == 0
+            told = json.dumps(model.asked[-1].body)
+        assert "Write its first character as" in told
+        assert "Found 1 match" in told
+        assert '"glob"' not in told
+        assert not (project / "ran").exists()
+
+
 def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(
     on_loopback: GeminiCli, gemtui: Gemtui
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent.capabilities import NEWEST
+from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, rerun_line
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
@@ -23,11 +24,15 @@ from gemtui.transcript.seal import new_seal, sealed
 SEAL = new_seal()
 
 
-def command(tmp_path: Path, **more: Any) -> Command:
+def command(tmp_path: Path, settings: CliSettings | None = None, **more: Any) -> Command:
     mine = tmp_path / "mine.toml"
     mine.touch()
     machine = Machine(
-        cli=Path("/bin/gemini"), capabilities=NEWEST, environ={}, user_policies=(mine,)
+        cli=Path("/bin/gemini"),
+        capabilities=NEWEST,
+        environ={"HOME": str(tmp_path / "home")},
+        user_policies=(mine,),
+        settings=settings or CliSettings((), tmp_path),
     )
     base: dict[str, Any] = {"cwd": tmp_path, "approval_mode": "default"}
     options = AgentOptions(**(base | more))
@@ -57,6 +62,55 @@ def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, 
     for pattern, denied in (("-Osh x", level != "allow"), ("[-]Osh x", False)):
         call = Call("grep_search", {"pattern": pattern, "include_pattern": "x"})
         assert (engine.outcome(call).decision is Decision.DENY) is denied
+
+
+@pytest.mark.parametrize(
+    ("repository", "denied"), [(".git", True), ("../.git", True), ("a/b/.git", True), ("a", False)]
+)
+def test_no_search_runs_a_command_that_the_mode_denies(
+    tmp_path: Path, repository: str, denied: bool
+) -> None:
+    project = tmp_path / "project"
+    (project / repository).mkdir(parents=True)
+    option = Call("grep_search", {"pattern": "-Osh x", "include_pattern": "x"})
+    for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN):
+        for more in ({}, {"ask": True}, {"approved_tools": ["web_fetch"]}):
+            made = command(tmp_path, cwd=project, approval_mode=mode, **more)
+            assert ("policy-first.toml" in policies(made.argv)) is denied
+            policy = Policy.parse(made.files.get("policy-first.toml", ""))
+            policy += Policy.parse(RULE.format("grep_search", "allow", 999))
+            outcome = Engine(policy, mode=mode).outcome(option)
+            assert (outcome.decision is Decision.DENY) is denied
+    added = command(tmp_path, include_directories=[project])
+    assert bool(policies(added.argv)) is denied
+
+
+@pytest.mark.parametrize(
+    "free", [{"approval_mode": "yolo"}, {"approved_tools": ["run_shell_command"]}]
+)
+def test_searches_are_limited_if_anything_limits_commands(
+    tmp_path: Path, free: dict[str, Any]
+) -> None:
+    (tmp_path / ".git").mkdir()
+    settings = SettingsFile(tmp_path, {"tools": {"exclude": ["run_shell_command"]}})
+
+    def limits(rules: str = "", *files: SettingsFile) -> bool:
+        (tmp_path / "mine.toml").write_text(rules)
+        made = command(tmp_path, CliSettings(files, tmp_path), **free)
+        return "policy-first.toml" in policies(made.argv)
+
+    assert not limits()
+    assert not limits(RULE.format("run_shell_command", "allow", 9))
+    assert not limits(RULE.format("write_file", "deny", 9))
+    assert limits(RULE.format("run_shell_command", "ask_user", 9))
+    assert limits(RULE.format("*", "deny", 9))
+    assert limits("", settings)
+
+
+def test_where_repositories_can_not_be_ruled_out_searches_have_no_options(tmp_path: Path) -> None:
+    for number in range(1001):
+        (tmp_path / str(number)).mkdir()
+    assert policies(command(tmp_path).argv) == ["policy-first.toml", "mine.toml"]
 
 
 def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None:
@@ -280,7 +334,7 @@ def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> 
         id="run",
         argv=asks.argv,
         cwd=str(tmp_path),
-        environ={},
+        environ={"HOME": str(tmp_path / "home")},
         about={"ask": True, "approval_mode": "default"},
     )
     policy = GatePolicy.of(request, os.environ)
@@ -299,7 +353,7 @@ def test_a_folder_that_the_run_includes_is_asked_about_not_refused(tmp_path: Pat
             id="run",
             argv=asks.argv,
             cwd=str(work),
-            environ={},
+            environ={"HOME": str(tmp_path / "home")},
             about={"ask": True, "approval_mode": "default"},
         )
         assert GatePolicy.of(request, os.environ).judge(write).way is way

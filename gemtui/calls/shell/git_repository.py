@@ -21,6 +21,8 @@ _HEAD: Final = re.compile(rb"ref:[ \t]*refs/|[0-9a-f]{40,64}\s*\Z")
 _GITLINK: Final = (0o160000).to_bytes(4, "big")
 _MOST: Final = 200_000_000
 """The largest index file, in bytes, that is read."""
+_MOST_FOLDERS: Final = 1000
+"""The most folders in which repositories are looked for."""
 
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*(?:[#;].*)?')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:[=#;].*)?")
@@ -118,6 +120,27 @@ def why_not_searched(folder: Path) -> str | None:
         except OSError as error:
             return f"the git repository's configuration can't be read: {error.strerror}"
     return None
+
+
+def may_hold_repository(folder: Path) -> bool:
+    """Return whether a folder may be in a git repository, or contain one.
+
+    If neither is true, the CLI never searches with git (assets/gemini-cli.md#searches).
+    True if there are too many folders below to tell, or one that can't be read.
+    """
+    place = resolved(folder)
+    if is_in_repository(place):
+        return True
+    unread: list[OSError] = []
+    for number, (_, folders, files) in enumerate(os.walk(place, onerror=unread.append)):
+        if unread or number == _MOST_FOLDERS or ".git" in (*folders, *files):
+            return True
+    return bool(unread)
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Return whether git finds a repository from a folder upwards."""
+    return _repository(resolved(folder)) is not None
 
 
 def _configs(git: Path) -> Iterator[Path]:

@@ -1,0 +1,63 @@
+"""Decide whether a run has to deny searches whose pattern is an option of git grep.
+
+Such a search can run any program (`gemtui/policy/file/searches.py`). A run that may run any command
+without asking gains nothing by it. In any other run, it would get around what the mode, the
+options, the policies or the settings deny.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from gemtui.agent.cli_settings import CliSettings, admin_policy_files
+from gemtui.agent.options import AgentOptions
+from gemtui.calls.shell.git_repository import is_in_repository, may_hold_repository
+from gemtui.paths import current_folder, gemini_home
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+
+_SHELL = frozenset({"run_shell_command", "*"})
+_LIMITS = ("allowed", "confirmationRequired", "core", "exclude")
+"""Settings of `tools` that may restrict commands (assets/gemini-cli.md#settings-as-rules)."""
+
+
+def denies_options(
+    options: AgentOptions,
+    ruled: Sequence[Rule],
+    policies: Iterable[Path],
+    settings: CliSettings,
+    environ: Mapping[str, str],
+) -> bool:
+    """Return whether a run's own policy has to deny searches with options.
+
+    `ruled`: the rules of the run's options. `policies`: the other policy files of the run.
+    `settings`: the CLI's. `environ`: the CLI's environment. If the options restrict no command,
+    only a run that may search in a git repository needs the rule: elsewhere, no search runs a
+    program, and a run without options needs no policy file.
+    """
+    if _restricts_commands(ruled):
+        return True
+    allowed = any(not _SHELL.isdisjoint(rule.tools) for rule in ruled)
+    if allowed or options.approval_mode is ApprovalMode.YOLO:
+        cwd = options.cwd or current_folder()
+        admin = admin_policy_files(settings.admin_policies(cwd))
+        limited = any(settings.get("tools", name) is not None for name in _LIMITS)
+        if not limited and not _restricts_commands(Policy.load([*policies, *admin]).rules):
+            return False
+    return _may_search_with_git(options, settings, environ)
+
+
+def _restricts_commands(rules: Iterable[Rule]) -> bool:
+    return any(
+        rule.decision is not Decision.ALLOW and not _SHELL.isdisjoint(rule.tools) for rule in rules
+    )
+
+
+def _may_search_with_git(
+    options: AgentOptions, settings: CliSettings, environ: Mapping[str, str]
+) -> bool:
+    cwd = options.cwd or current_folder()
+    folders = (cwd, *options.include_directories, *settings.added_folders(cwd))
+    temporary = gemini_home(environ)
+    return is_in_repository(temporary) or any(map(may_hold_repository, folders))
